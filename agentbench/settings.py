@@ -1,4 +1,4 @@
-"""Settings from arguments, a `.env` file and the environment, with credentials that hide themselves."""
+"""Settings from arguments, a `.env` file and the environment, with secrets that stay hidden when printed."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _QUALIFIERS = frozenset({"Annotated", "ClassVar", "Final", "NotRequired", "ReadO
 
 
 class SecretString(str):
-    """Text that hides itself: its `repr`, also within containers, shows no character of it, nor its length.
+    """A string whose `repr`, also within containers, reveals neither its characters nor its length.
 
-    In every other respect it is the text. `str()`, formatting, slicing, joining and JSON give plain strings that show
-    everything, so a secret can be used where a string is wanted.
+    In every other respect it is ordinary text. `str()`, formatting, slicing, joining and JSON give plain strings with
+    the full text, so a secret can be used wherever a string is expected.
 
     Example:
         >>> key = SecretString("sk-1234")
@@ -54,7 +54,7 @@ class SecretString(str):
     def __repr__(self) -> str:
         return f"{type(self).__name__}('{_MASKED}')"
 
-    # Python would give these three the string itself where nothing is to be done.
+    # Without these three, Python returns the secret itself instead of a plain string if nothing changes.
 
     def __format__(self, spec: str) -> str:
         return format(str(self), spec)
@@ -66,7 +66,7 @@ class SecretString(str):
         return str(self).rpartition(separator)
 
     def get_secret_value(self) -> str:
-        """Return the text as a plain string."""
+        """Return the secret as a plain string."""
         return str(self)
 
     def _repr_html_(self) -> str:
@@ -77,7 +77,7 @@ class SecretString(str):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Return the schema of a field that takes text and secrets, hides in `repr`, and is dumped as plain text."""
+        """Return the schema of a field that accepts text and secrets, hides its `repr` and dumps plain text."""
         from pydantic_core import core_schema  # noqa: PLC0415 - loaded only where a model is built
 
         text = core_schema.no_info_before_validator_function(_reveal, core_schema.str_schema())
@@ -104,33 +104,34 @@ def load_settings(
     require_non_empty: bool = False,
     **overrides: Any,
 ) -> SettingsT:
-    """Fill the fields of a `TypedDict`: from arguments, else a `.env` file, else the environment, else defaults.
+    """Fill the fields of a `TypedDict` from arguments, a `.env` file, the environment or defaults, in this order.
 
-    The variable of a field is the prefix and the field's name in capitals. Text from file and environment is converted
-    to `int`, `float`, `bool` or `SecretString` where the field says so; what cannot be converted stays text, with a
-    warning that does not show it. A default is what the class body assigns: `port: int | None = 8080`. Defaults of
-    base classes count too (before Python 3.12 only with `TypedDict` from typing_extensions, typing forgets the bases).
+    The variable of a field is the prefix followed by the field's name in capitals. Text from the file and the
+    environment is converted to `int`, `float`, `bool` or `SecretString` as the field's type requires; text that cannot
+    be converted stays text, and a warning is logged that does not show it. Defaults are assigned in the class body:
+    `port: int | None = 8080`. Defaults of base classes count too (before Python 3.12 only with `TypedDict` from
+    typing_extensions, because `typing` drops the bases).
 
     Args:
         settings_type: A `TypedDict` class.
-        env_prefix: Put before each variable, such as `OPENAI_`.
-        env_file_path: A file of `NAME=value` lines. The process' environment is not changed by it.
-        env_file_encoding: Of the file; UTF-8 by default.
-        required_fields: Fields that need a value; of the fields in a tuple exactly one needs it.
-        require_non_empty: An empty text is no value for a required field.
-        **overrides: Values by field. `None` is no value; functions are accepted for any field (they may fetch tokens);
+        env_prefix: Prefix of each variable, such as `OPENAI_`.
+        env_file_path: A file of `NAME=value` lines. It does not change the environment of the process.
+        env_file_encoding: Encoding of the file; UTF-8 by default.
+        required_fields: Fields that need a value. A tuple means that exactly one of its fields needs one.
+        require_non_empty: Whether a required field rejects an empty string.
+        **overrides: Values by field. `None` counts as not set; any field accepts functions (they may fetch tokens);
             unknown names are ignored, with a logged warning.
 
     Returns:
-        A dict with all fields, `None` where there is no value.
+        A dict with all fields; a field without a value is `None`.
 
     Raises:
         TypeError: `settings_type` is not a `TypedDict`.
-        ValueError: An override is not of its field's type, or the file is not in its encoding.
-        FileNotFoundError: There is no such file.
-        MissingExtraError: A file is to be read, and python-dotenv is not installed.
-        SettingNotFoundError: A required field has no value, more than one of a group have one, or there is no such
-            field.
+        ValueError: An override has the wrong type, or the file has another encoding.
+        FileNotFoundError: The file does not exist.
+        MissingExtraError: `env_file_path` is passed, and python-dotenv is not installed.
+        SettingNotFoundError: A required field has no value, several fields of a group have one, or a required field is
+            not a field of the class.
 
     Example:
         >>> from typing import TypedDict
@@ -146,7 +147,7 @@ def load_settings(
             "Write `class MySettings(TypedDict, total=False): ...`."
         )
         raise TypeError(problem)
-    # Where this was called, for annotations of a class that was written in a function.
+    # The frame of the caller, to resolve annotations of a class that was defined in a function.
     nearby = caller_of_library().f_locals
     fields = _fields_of(settings_type, env_prefix, nearby)
     texts: list[Mapping[str, str | None]] = [os.environ]
@@ -161,13 +162,13 @@ def load_settings(
 
 
 def read_flag(text: str) -> bool | None:
-    """Return the value of a switch: true, 1, yes, on; false, 0, no, off and the empty text; `None` for other words."""
+    """Parse a switch: true, 1, yes, on; false, 0, no, off or empty; `None` for other words."""
     word = text.strip().lower()
     return True if word in TRUE_WORDS else False if word in FALSE_WORDS else None
 
 
 class _Field(NamedTuple):
-    """One setting: its types in order, `None` if one of them cannot be checked, and the classes among them."""
+    """One setting: its types in order (`None` if one of them cannot be checked) and the classes among them."""
 
     name: str
     variable: str
@@ -176,7 +177,7 @@ class _Field(NamedTuple):
     default: Any
 
     def hide(self, value: Any) -> Any:
-        """Return a text as a secret if the field is one, other values as they are."""
+        """Return text as a secret if the field holds one; return other values unchanged."""
         secret = next((arm for arm in self.known if issubclass(arm, SecretString)), None)
         return secret(value) if secret and isinstance(value, str) else value
 
@@ -194,7 +195,7 @@ def _fields_of(settings_type: type, env_prefix: str, nearby: Mapping[str, Any]) 
 
 
 def _defaults_of(settings_type: type, made: dict[type, type]) -> type:
-    """Return a class with the defaults of a `TypedDict`, derived from such classes of its bases, which it forgets."""
+    """Return a class with the defaults of a `TypedDict` and its bases; a `TypedDict` does not remember its bases."""
     if settings_type not in made:
         parents = [origin_of(base) or base for base in getattr(settings_type, "__orig_bases__", ())]
         bases = tuple(_defaults_of(parent, made) for parent in parents if is_typed_dict(parent))
@@ -210,13 +211,13 @@ def _resolve(annotation: Any, settings_type: type, nearby: Mapping[str, Any]) ->
         return Scope(names, {"SecretString": SecretString, **nearby, **names}).resolve(annotation)
     except (UnknownNameError, ValueError):
         text = annotation.__forward_arg__ if isinstance(annotation, ForwardRef) else str(annotation)
-        logger.debug("load_settings: the annotation %r of %s is not known.", text, settings_type.__name__)
-        # An annotation that cannot be read must not turn a secret into plain text.
+        logger.debug("load_settings: cannot resolve the annotation %r of %s.", text, settings_type.__name__)
+        # An annotation that cannot be resolved must not turn a secret into plain text.
         return SecretString if "SecretString" in text else Any
 
 
 def _arms(annotation: Any) -> Iterator[Any]:
-    """The alternatives of a type, `None` left out."""
+    """Yield the alternatives of a union type without `None`."""
     if special_name(origin_of(annotation)) in _QUALIFIERS or hasattr(annotation, "__metadata__"):
         yield from _arms(get_args(annotation)[0])
     elif is_union(annotation):
@@ -248,14 +249,14 @@ def _check(field: _Field, value: Any) -> Any:
         return value
     expected = " or ".join(arm.__name__ for arm in field.arms)
     problem = (
-        f"The setting {field.name!r} has to be {expected}, but its argument is of type {type(value).__name__}. "
+        f"The setting {field.name!r} must be {expected}, but the argument has type {type(value).__name__}. "
         f"Pass a value of that type, or leave the argument out to read {field.variable}."
     )
     raise ValueError(problem)
 
 
 def _convert(field: _Field, text: str) -> Any:
-    """Return text from a file or the environment as the first type of the field that it can be."""
+    """Convert text from a file or the environment to the first type of the field that accepts it."""
     for arm in field.known:
         if arm is str or issubclass(arm, SecretString):
             return field.hide(text)
@@ -278,16 +279,14 @@ def _convert(field: _Field, text: str) -> Any:
 def _read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mapping[str, str | None]:
     file = Path(path)
     if not file.exists() or file.is_dir():
-        problem = f"There is no settings file {os.fspath(path)!r}. Pass the path of a file, or leave out env_file_path."
+        problem = f"Settings file {os.fspath(path)!r} not found. Pass an existing path, or leave out env_file_path."
         raise FileNotFoundError(problem)
     dotenv = require("dotenv", extra="settings", purpose="read settings from a file")
     try:
         values: dict[str, str | None] = dotenv.dotenv_values(file, encoding=encoding or "utf-8-sig")
     except UnicodeDecodeError:
-        problem = (
-            f"The settings file {os.fspath(path)!r} is not {encoding or 'UTF-8'} text. Pass its env_file_encoding."
-        )
-        # Not chained: that error carries the whole file.
+        problem = f"The settings file {os.fspath(path)!r} is not {encoding or 'UTF-8'} text. Pass env_file_encoding."
+        # Not chained, because that error contains the whole file.
         raise ValueError(problem) from None
     return values
 
@@ -304,14 +303,12 @@ def _check_required(
         names = (entry,) if isinstance(entry, str) else tuple(entry)
         unknown = next((name for name in names if name not in fields), None)
         if unknown is not None:
-            problem = (
-                f"{settings_type.__name__} has no field {unknown!r} to be required. Its fields: {', '.join(fields)}."
-            )
+            problem = f"Unknown required field {unknown!r}. Fields of {settings_type.__name__}: {', '.join(fields)}."
             raise SettingNotFoundError(problem)
         values = {name: settings[name] for name in names if settings[name] is not None}
         present = [name for name, value in values.items() if not require_non_empty or str(value).strip()]
         if len(present) != 1 and isinstance(entry, str):
-            state = "no value, or an empty one" if require_non_empty else "no value"
+            state = "no value or an empty one" if require_non_empty else "no value"
             problem = (
                 f"The required setting {entry!r} has {state}. "
                 f"Pass the argument {entry}=..., or set the environment variable {fields[entry].variable}."
@@ -320,7 +317,7 @@ def _check_required(
         if len(present) != 1:
             group = ", ".join(f"{name!r} ({fields[name].variable})" for name in names)
             found = f"these are set: {', '.join(map(repr, present))}" if present else "none is set"
-            problem = f"Exactly one of the settings {group} has to be set, but {found}."
+            problem = f"Set exactly one of the settings {group}; {found}."
             raise SettingNotFoundError(problem)
         if values[present[0]] == "":
-            logger.warning("load_settings: the required setting %r is an empty text.", present[0])
+            logger.warning("load_settings: the required setting %r is an empty string.", present[0])

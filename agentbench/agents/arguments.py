@@ -1,4 +1,4 @@
-"""Checks of arguments where they are passed: the error says what was passed, what was expected and how to mend it."""
+"""Check arguments early; each error says what was passed, what was expected and how to fix it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LONGEST = 60
 
 
 def describe(value: object) -> str:
-    """Return a few words that say what a value is: scalars as they are, everything else by its type.
+    """Describe a value for an error message: a scalar by its value, anything else by its type.
 
-    Collections and objects may be long or private, so their contents are left out.
+    Contents of collections and objects are omitted, because they may be long or private.
     """
     if isinstance(value, type):
         return f"the class {value.__name__}"
@@ -29,7 +29,7 @@ def describe(value: object) -> str:
 
 
 def did_you_mean(name: object, known: Iterable[str], *, likeness: float = 0.6) -> str:
-    """Return a sentence with the known name most like `name`, with a blank before it; empty if none is alike."""
+    """Return " Did you mean ...?" with the known name closest to `name`; empty if none is similar."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for errors
 
     close = get_close_matches(str(name), list(known), n=1, cutoff=likeness)
@@ -38,44 +38,44 @@ def did_you_mean(name: object, known: Iterable[str], *, likeness: float = 0.6) -
 
 def check_mapping(name: str, value: object, example: str) -> None:
     """Raise a `TypeError` with an example if an argument is neither a mapping nor `None`."""
-    if value is not None and not isinstance(value, (dict, Mapping)):  # checks for dict are much faster
+    if value is not None and not isinstance(value, (dict, Mapping)):  # the check for dict is much faster
         message = f"{name} is {describe(value)}. Expected a mapping, such as {example}."
         raise TypeError(message)
 
 
 def check_options(name: str, options: Any) -> None:
-    """Raise a `TypeError` if options are no mapping, or have a `response_format` that is no model class or schema."""
+    """Raise a `TypeError` unless options are a mapping whose `response_format` is a model class or a schema."""
     check_mapping(name, options, '{"temperature": 0.2}')
     form = options.get("response_format") if options else None
     if form is None or isinstance(form, Mapping) or (isinstance(form, type) and hasattr(form, "model_validate_json")):
         return
-    expected = "Expected a pydantic model class, or a JSON schema as a mapping"
+    expected = "Expected a pydantic model class or a JSON schema as a mapping"
     message = f"The option response_format is {describe(form)}. {expected}."
     raise TypeError(message)
 
 
 def check_instructions(name: str, value: object) -> None:
-    """Raise a `TypeError` if instructions are neither text, nor several texts, nor `None`."""
+    """Raise a `TypeError` unless instructions are text, a list of texts, or `None`."""
     if value is None or isinstance(value, str):
         return
     if isinstance(value, (bytes, Mapping)) or not isinstance(value, Iterable):
-        message = f"{name} is {describe(value)}. Expected text, or a list of texts."
+        message = f"{name} is {describe(value)}. Expected text or a list of texts."
         raise TypeError(message)
 
 
 def check_known(name: str, mapping: Mapping[Any, Any], known: Iterable[str]) -> None:
-    """Raise a `ValueError` if a mapping has a key that is not known; the error proposes the known key most like it."""
+    """Raise a `ValueError` if a mapping has an unknown key; the error suggests the closest known key."""
     names = tuple(known)
     for key in mapping:
         if key not in names:
-            message = f"{name} has the unknown key {key!r}.{did_you_mean(key, names)} Known are {', '.join(names)}."
+            message = f"{name} has the unknown key {key!r}.{did_you_mean(key, names)} Known keys: {', '.join(names)}."
             raise ValueError(message)
 
 
 def check_run_arguments(
     session: object, options: object, function_invocation_kwargs: object, client_kwargs: object
 ) -> None:
-    """Raise a `TypeError` if an argument of a run, or of a request to a client, is of another type."""
+    """Raise a `TypeError` if an argument of a run or of a client request has the wrong type."""
     if session is not None and not hasattr(type(session), "session_id"):
         _check_session(session)
     if options is not None:
@@ -92,36 +92,36 @@ def _check_session(session: object) -> None:
     if isinstance(session, str):
         mend = f"agent.create_session(session_id={describe(session)})"
     else:
-        mend = "AgentSession.from_dict(...) of it" if isinstance(session, Mapping) else "agent.create_session()"
+        mend = "AgentSession.from_dict(...)" if isinstance(session, Mapping) else "agent.create_session()"
     message = f"session is {describe(session)}. Expected an AgentSession: {mend}."
     raise TypeError(message)
 
 
 def warn_of_near_misses(cls: type, keywords: Iterable[str]) -> None:
-    """Warn of keywords that become attributes although they look like misspelt arguments of a constructor."""
+    """Warn about extra keywords that look like misspelled constructor arguments."""
     known = constructor_keywords(cls)
     for name in keywords:
         if meant := did_you_mean(name, known, likeness=0.85):
-            message = f"{cls.__name__}() keeps {name!r} as an attribute, since it has no argument of that name.{meant}"
+            message = f"{cls.__name__}() has no argument {name!r} and stores it as an attribute.{meant}"
             warn_user(message, RuntimeWarning)
 
 
 def unexpected_keyword(callee: str, name: str, known: Iterable[str], *, options: str = "") -> TypeError:
-    """Return the error for a keyword that is not taken; `options` names the argument for options of the model."""
+    """Return the error for an unexpected keyword; `options` names the argument for model options."""
     mend = did_you_mean(name, known)
     if options and name in ChatOptions.__annotations__:
-        mend = f" It is an option of the model: give {options}={{{name!r}: ...}}."
+        mend = f" It is a model option: pass {options}={{{name!r}: ...}}."
     return TypeError(f"{callee}() got an unexpected keyword argument {name!r}.{mend}")
 
 
 def unexpected_run_keyword(agent: object, keywords: Iterable[str]) -> TypeError:
-    """Return the error for keywords that the `run` of an agent does not take."""
+    """Return the error for keywords that an agent's `run` does not accept."""
     cls: Any = type(agent)
     return unexpected_keyword(f"{cls.__name__}.run", next(iter(keywords)), _keywords_of(cls.run), options="options")
 
 
 def constructor_keywords(cls: type) -> list[str]:
-    """Return the names of the arguments of all constructors that a class inherits."""
+    """Return the argument names of all constructors that a class inherits."""
     constructors = (each.__dict__["__init__"] for each in cls.__mro__[:-1] if "__init__" in each.__dict__)
     return [name for constructor in constructors for name in _keywords_of(constructor)]
 

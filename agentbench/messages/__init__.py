@@ -1,1 +1,1 @@
-"""What models and people say: contents, messages, responses, and streams of updates."""
+"""Messages of models and users: contents, messages, responses, and streams of updates."""

@@ -1,4 +1,4 @@
-"""Calling all cleanup functions of a stream, even if one of them fails."""
+"""Run all cleanup functions of a stream, even if one of them fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _log = logging.getLogger("agentbench")
 
 
 async def clean_up(calls: Iterable[Callable[[], Any]]) -> BaseException | None:
-    """Call functions, also async ones; return the first failure, or the last cancellation, and log the others."""
+    """Call sync and async functions; return the first failure, or the last cancellation, and log the others."""
     failure: BaseException | None = None
     for call in calls:
         try:
@@ -28,7 +28,7 @@ async def clean_up(calls: Iterable[Callable[[], Any]]) -> BaseException | None:
 
 
 def clean_up_now(calls: Iterable[Callable[[], Any]]) -> None:
-    """Call functions where nothing can be awaited any more: async ones run up to their first wait."""
+    """Call functions when nothing can be awaited any more: async ones run up to their first wait."""
     for call in calls:
         try:
             result = call()
@@ -37,13 +37,15 @@ def clean_up_now(calls: Iterable[Callable[[], Any]]) -> None:
                 with suppress(StopIteration):
                     next(steps)
                     getattr(steps, "close", int)()
-                    _log.warning("A cleanup hook of an abandoned stream has to wait, which cannot be; it was stopped.")
+                    _log.warning(
+                        "Stopped a cleanup hook of an abandoned stream: it has to wait, but its event loop has ended."
+                    )
         except Exception as error:  # noqa: BLE001, PERF203 - all of them are called, and there is no caller to catch it
             log_failure(error)
 
 
 def log_or_raise(failure: BaseException | None) -> None:
-    """Log a failure, since another error is being raised; but raise a cancellation."""
+    """Log a failure, because another error is being raised; raise a cancellation."""
     if isinstance(failure, Exception):
         log_failure(failure)
     elif failure is not None:
@@ -51,6 +53,6 @@ def log_or_raise(failure: BaseException | None) -> None:
 
 
 def log_failure(error: BaseException) -> None:
-    """Log a failed cleanup. Its text may hold parts of the conversation, so all but its class is for DEBUG."""
+    """Log a failed cleanup. Its text may contain parts of the conversation, so only DEBUG shows more than its class."""
     _log.error("Closing a stream or one of its cleanup hooks failed: %s.", type(error).__name__)
     _log.debug("Closing a stream or one of its cleanup hooks failed.", exc_info=error)

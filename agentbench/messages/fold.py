@@ -1,4 +1,4 @@
-"""Folding a stream's updates into one response, in time proportional to their size."""
+"""Combine a stream's updates into one response, in linear time."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from agentbench.messages.usage import UsageDetails, add_usage_details
 if TYPE_CHECKING:
     from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 
-#: Property by which a client says to which of several calls a piece belongs, where the service numbers them.
+#: Property with the number of the call that a piece belongs to, for services that number calls.
 TOOL_CALL_INDEX: Final = "tool_call_index"
 
 
 def fold_updates(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate], latest: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of the response that the updates make; of those in `latest` the last non-empty value counts."""
+    """Combine updates into the fields of a response; for fields in `latest` the last non-empty value counts."""
     updates = updates if isinstance(updates, list) else list(updates)
     messages, usage = _fold_contents(updates)
     properties: dict[str, Any] = {}
@@ -44,7 +44,7 @@ def _fold_contents(
     message: _OpenMessage | None = None
     facts: tuple[Any, ...] = ()
     agent_id: str | None = None
-    latest: dict[str, _OpenMessage] = {}  # by agent: those at work side by side take turns
+    latest: dict[str, _OpenMessage] = {}  # by agent, because updates of parallel agents alternate
     for update in updates:
         speaker = getattr(update, "agent_id", None)
         before = facts
@@ -69,7 +69,7 @@ def _fold_contents(
 
 
 class _OpenMessage:
-    """A message that is not complete."""
+    """An incomplete message."""
 
     __slots__ = ("author_name", "by_id", "by_index", "entries", "message_id", "response_id", "role")
 
@@ -83,7 +83,7 @@ class _OpenMessage:
         self.by_index: dict[Any, _OpenCall] = {}
 
     def take_facts(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
-        """Take over what an update says of its message; return False if a known fact differs: it is of another one."""
+        """Store an update's facts about its message; return False if one contradicts a known fact."""
         role, author_name = update.role, update.author_name
         message_id, response_id = update.message_id, update.response_id
         if (
@@ -115,7 +115,7 @@ class _OpenMessage:
         if index is not None and (call := self.by_index.get(index)) is not None and call_id in (None, "", call.call_id):
             return call
         known = self.by_id.get(call_id) if call_id else None
-        if known is not None:  # some services give one id to several calls
+        if known is not None:  # some services use one id for several calls
             return known if index is None or known.index in (None, index) else None
         if index is not None:
             return self.by_index.get(index)
@@ -123,25 +123,25 @@ class _OpenMessage:
         return last if isinstance(last, _OpenCall) else None
 
     def close(self) -> Message:
-        """Return the message."""
+        """Return the complete message."""
         entries = [entry.close() if isinstance(entry, _OpenCall) else entry for entry in self.entries]
         contents = list(map(mend_content, _joined_runs(entries)))
         return Message(self.role, contents, author_name=self.author_name, message_id=self.message_id)
 
 
 class _OpenCall:
-    """A call whose arguments are not complete."""
+    """A call whose arguments are incomplete."""
 
     __slots__ = ("arguments", "call_id", "index", "pieces")
 
     def __init__(self, first: Content, call_id: str | None, index: Any) -> None:
         self.pieces = [first]
         self.call_id, self.index = call_id, index
-        #: All that is not empty: texts, or mappings.
+        #: The non-empty pieces: texts or mappings.
         self.arguments = [first.arguments] if first.arguments else []
 
     def take(self, piece: Content, call_id: str | None, index: Any) -> bool:
-        """Add a piece, unless it is of another call."""
+        """Add a piece and return True, unless it belongs to another call."""
         if call_id and call_id != self.call_id and (self.call_id or index is None):
             return False
         arguments = piece.arguments
@@ -159,7 +159,7 @@ class _OpenCall:
         if len(self.pieces) == 1 and TOOL_CALL_INDEX not in first.additional_properties:
             return first
         call = join_call(self.pieces, self._arguments())
-        # It distinguished pieces within the stream, and is no part of the call.
+        # The number is only for assigning pieces within the stream.
         call.additional_properties.pop(TOOL_CALL_INDEX, None)
         return call
 
@@ -178,7 +178,7 @@ class _OpenCall:
 
 
 def _join_without_repeat(texts: Sequence[str]) -> str:
-    """Join the pieces of an object's JSON, without the whole object that some services send once more at the end."""
+    """Join the pieces of a JSON object; drop the complete object that some services repeat at the end."""
     pieces: list[str] = []
     length = 0
     for text in texts:
@@ -190,7 +190,7 @@ def _join_without_repeat(texts: Sequence[str]) -> str:
 
 
 def _joined_runs(contents: Iterable[Content]) -> Iterator[Content]:
-    """Yield the contents, with neighbouring texts as one and neighbouring pieces of a thought as one."""
+    """Yield the contents with adjacent texts joined and adjacent pieces of one reasoning joined."""
     for kind, run in groupby(contents, key=attrgetter("type")):
         pieces = list(run)
         if len(pieces) == 1:

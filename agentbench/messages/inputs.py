@@ -1,4 +1,4 @@
-"""Input of agents and clients, as messages."""
+"""Convert the input of agents and clients to messages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ AgentRunInputs: TypeAlias = str | Content | Message | Sequence[str | Content | M
 
 
 def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = None) -> list[Message]:
-    """Return input as a new list of messages; messages themselves are not copied.
+    """Convert input to a new list of messages; message objects are not copied.
 
     Args:
-        messages: Texts and contents become messages of the user, one each; dictionaries with a role become messages.
+        messages: Each text or content becomes a user message; dictionaries with a role become messages.
 
     Raises:
-        TypeError: One is of no such kind.
+        TypeError: An item has none of these types.
     """
     if messages is None:
         return []
@@ -38,7 +38,7 @@ def _as_message(item: Any) -> Message:
         return Message("user", [item])
     if isinstance(item, Mapping):
         return Message.from_dict(item) if "role" in item else Message("user", [item])
-    problem = f"{masked_repr(item)} is of type {type(item).__name__}."
+    problem = f"{masked_repr(item)} has type {type(item).__name__}."
     text = f"{problem} Expected text, a Content, a Message, or a dictionary with a role."
     raise TypeError(text)
 
@@ -46,11 +46,11 @@ def _as_message(item: Any) -> Message:
 def prepend_instructions_to_messages(
     messages: Sequence[Message], instructions: str | Sequence[str] | None, role: RoleLiteral | str = "system"
 ) -> list[Message]:
-    """Return the messages with instructions before them, as a new list; without instructions the messages themselves.
+    """Return a new list with instructions before the messages; without instructions the messages themselves.
 
     Args:
         messages: The conversation.
-        instructions: One or several texts. One is left out where the message of the same index has that role and text.
+        instructions: One or several texts. A text is skipped if the message at its index equals it in role and text.
         role: Role of the new messages.
     """
     if instructions is None:

@@ -1,4 +1,4 @@
-"""The streamed updates among the outputs of a run, as the answers that they make."""
+"""Join the streamed updates among the outputs of a run into responses."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from agentbench.messages.update import AgentResponseUpdate
 
 
 def join_updates(events: Iterable[Any]) -> list[Any]:
-    """Return events with the updates of one answer as one event, whose data is the response that they make.
+    """Replace the updates of each answer by one event whose data is the response.
 
-    Updates belong together by executor, task, call of the executor (as far as `executor_invoked` events are there) and
-    agent, so that answers of agents at work side by side come apart, and answers that follow each other.
+    Updates are grouped by executor, task, executor call (if `executor_invoked` events are present) and agent, so that
+    answers of parallel agents and consecutive answers stay separate.
     """
     found: dict[Any, list[Any]] = {}
     calls: Counter[str | None] = Counter()

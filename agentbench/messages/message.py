@@ -30,27 +30,27 @@ _NS_PER_S = 1_000_000_000
 class Message(Record):
     r"""One message of a conversation, as a list of contents.
 
-    Two messages with the same role, author, id and contents are equal, also with different times. A new message has no
-    id and no time: both are stamped when it enters the state of a graph.
+    Messages are equal if role, author, id and contents are equal; times are not compared. A new message has neither id
+    nor time: both are set when it enters the state of a graph.
 
     Args:
         role: Role of the speaker: `system`, `user`, `assistant`, `tool`, or any other text.
-        contents: Contents, texts or dictionaries; also a single one.
+        contents: Contents, texts or dictionaries, or a single one of these.
         text: A text, added after the contents.
-        author_name: Name, where several speakers have that role.
+        author_name: Name of the speaker, if several have the same role.
         message_id: Id, as text or a number.
         delta: Whether this is a piece of a streamed message.
         timestamp: Its time, in seconds since 1970-01-01T00:00:00Z.
-        usages: Numbers of tokens that it took.
-        additional_properties: Further values by name. Keys that begin with `_` are not compared.
-        raw_representation: The object that the service sent. Never written, never compared.
-        content: Another name of `contents`.
-        metadata: Another name of `additional_properties`.
-        raw: Another name of `raw_representation`.
+        usages: Token counts of the message.
+        additional_properties: Additional values by name. Keys that begin with `_` are not compared.
+        raw_representation: The object that the service sent. Not serialized and not compared.
+        content: Alias of `contents`.
+        metadata: Alias of `additional_properties`.
+        raw: Alias of `raw_representation`.
 
     Raises:
-        TypeError: The role is no text, a content is of no known kind, or a field is passed under both of its names.
-        ValueError: A content is a dictionary without a type.
+        TypeError: The role is not text, a content has an unsupported type, or a field is passed under both names.
+        ValueError: A content is a dictionary without a `type`.
 
     Example:
         from agentbench import Content, Message
@@ -106,36 +106,36 @@ class Message(Record):
         )
         self.raw_representation: Any = raw_representation
 
-    # ------------------------------------------------------------------------------------------------- other ways in
+    # -------------------------------------------------------------------------------------------------- constructors
 
     @classmethod
     def text_message(cls, content: str, role: str = "user", message_id: str | int | None = None) -> Self:
-        """Make a message of one text, with an id and a time."""
+        """Make a message from text, with an id and a time."""
         return cls(role, [Content.from_text(content)], message_id=message_id).stamp()
 
     @classmethod
     def _from_text_(cls, text: str) -> Self:
-        """Make the message of a person who answers a request with a text."""
+        """Make a user message from the text with which a person answers a request."""
         return cls("user", [text])
 
     @classmethod
     def tool_message(
         cls, content: Any, message_id: str | int | None = None, meta: Mapping[str, Any] | None = None
     ) -> Self:
-        """Make a message of results of tools, with an id and a time."""
+        """Make a message from tool results, with an id and a time."""
         return cls("tool", content, message_id=message_id, additional_properties=meta).stamp()
 
     @classmethod
     def from_dict(
         cls, data: Mapping[str, Any], /, *, dependencies: Mapping[str, Mapping[str, Any]] | None = None
     ) -> Self:
-        """Make a message of a dictionary in the form of `to_dict`; its `"type"` is ignored."""
+        """Make a message from a dictionary made by `to_dict`; its `"type"` is ignored."""
         arguments = {**data}
         arguments.pop("type", None)
         return super().from_dict(arguments, dependencies=dependencies)
 
     def stamp(self) -> Self:
-        """Set an id and a time where the message has none, and return it."""
+        """Set an id and a time if the message has none, and return the message."""
         if self.message_id is None:
             self.message_id = runtime_defaults().ids.new_id("message")
         if self.timestamp is None:
@@ -146,7 +146,7 @@ class Message(Record):
 
     @property
     def text(self) -> str:
-        """The texts among the contents, with a space between them."""
+        """The texts of the contents, joined with spaces."""
         return " ".join([content.text or "" for content in self.contents if content.type == "text"])
 
     def as_text(self) -> str:
@@ -173,7 +173,7 @@ class Message(Record):
 
     @property
     def raw(self) -> Any:
-        """The same as `raw_representation`."""
+        """The same object as `raw_representation`."""
         return self.raw_representation
 
     @raw.setter
@@ -182,7 +182,7 @@ class Message(Record):
 
     @property
     def tools_calls(self) -> list[dict[str, Any]] | None:
-        """The calls among the contents, in the form of chat services; `None` if there are none."""
+        """The tool calls in the format of chat services; `None` if there are none."""
         calls = [_as_tool_call(content) for content in self.contents if content.type == "function_call"]
         return calls or None
 
@@ -199,7 +199,7 @@ class Message(Record):
         cls = type(self)
         if cls is not Message:
             return super().__copy__()
-        # Field by field: messages are signed and stored in every turn, and a loop takes four times as long.
+        # Field by field, because messages are copied in every turn and a loop takes four times as long.
         twin = cls.__new__(cls)
         twin.role = self.role
         twin.contents = self.contents
@@ -241,13 +241,11 @@ class Message(Record):
 
 
 def copy_messages(messages: Iterable[Any]) -> list[Message]:
-    """Return copies with lists of contents and additional properties of their own; the contents are shared."""
+    """Copy messages with their lists of contents and additional properties; the contents are shared."""
     copies = []
     for message in messages:
-        if not isinstance(message, Message):  # lists of texts are a likely slip
-            problem = (
-                f"{masked_repr(message)} is no message. Expected a list of Message objects: Message('user', ['...'])."
-            )
+        if not isinstance(message, Message):  # a list of texts is a likely mistake
+            problem = f"{masked_repr(message)} is not a message. Expected a list of messages: Message('user', ['...'])."
             raise TypeError(problem)
         copied = message.__copy__()
         copied.contents = [*message.contents]
@@ -258,16 +256,16 @@ def copy_messages(messages: Iterable[Any]) -> list[Message]:
 
 def _only(alias: str, value: Any, name: str, other: Any) -> Any:
     if other is not None:
-        message = f"{alias}= and {name}= are two names of one field. Pass one of them."
+        message = f"{alias}= and {name}= are the same field. Pass only one of them."
         raise TypeError(message)
     return value
 
 
 def _plain_role(role: Any) -> str:
-    value = getattr(role, "value", role)  # enums of roles
+    value = getattr(role, "value", role)  # roles may be enums
     if isinstance(value, str):
         return str(value)
-    message = f"The role is of type {type(role).__name__}. Expected text: Message('user', ['Good morning'])."
+    message = f"The role has type {type(role).__name__}. Expected text: Message('user', ['Good morning'])."
     raise TypeError(message)
 
 
@@ -282,7 +280,7 @@ def _as_tool_call(call: Content) -> dict[str, Any]:
 
 
 def as_contents(source: Any) -> list[Content]:
-    """Return one or several contents, texts or dictionaries with a type as a new list of contents."""
+    """Convert one or several contents, texts or typed dictionaries to a new list of contents."""
     if type(source) is list:
         for item in source:
             if type(item) is not Content:
@@ -307,12 +305,12 @@ def _converted(item: Any) -> list[Content]:
         return [Content.from_text(item)]
     if not isinstance(item, Mapping):
         expected = "Expected a Content, text, or a dictionary with a type."
-        message = f"{masked_repr(item)} is of type {type(item).__name__}. {expected}"
+        message = f"{masked_repr(item)} has type {type(item).__name__}. {expected}"
         raise TypeError(message)
     try:
         return [Content.from_dict(item)]
     except ContentError as error:
-        _log.warning("A content of type %r is left out, since it cannot be read.", item.get("type"))
+        _log.warning("A content of type %r is skipped, because it cannot be read.", item.get("type"))
         _log.debug("A content cannot be read: %s", error)
         return []
 

@@ -1,4 +1,4 @@
-"""Options of a call of a model."""
+"""Options of a model call."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     ResponseModelT = TypeVar("ResponseModelT", default=Any)
     OptionsCoT = TypeVar("OptionsCoT", covariant=True, default=Any)
-else:  # defaults came with Python 3.13, and only type checkers need them
+else:  # defaults need Python 3.13, and only type checkers use them
     OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
 
 _MODES: Final = ("auto", "required", "none")
-#: Options that are dictionaries, and merged as such.
+#: Dictionary options, which are merged key by key.
 _MERGED: Final = frozenset(("logit_bias", "metadata", "additional_properties"))
 
 
@@ -54,30 +54,30 @@ if TYPE_CHECKING:
     class ChatOptions(_Options, Generic[ResponseModelT], total=False):  # noqa: D101 - as below
         response_format: type[ResponseModelT] | Mapping[str, Any] | None
 
-else:  # generic dictionaries came with Python 3.11; any dictionary type can be subscripted
+else:  # at run time any dictionary type can be subscripted
 
     class ChatOptions(_Options, total=False):
-        """Options of a call of a model, all of them optional. Further keys are passed on to the client.
+        """Options of a model call, all of them optional. Unknown keys are passed on to the client.
 
         Attributes:
             model: Name of the model.
-            temperature: How much chance decides; 0 for as little as possible.
-            top_p: Share of the likeliest tokens to choose from.
-            max_tokens: Longest answer.
+            temperature: Randomness of the answer; 0 is the least.
+            top_p: Cumulative probability of the tokens to choose from.
+            max_tokens: Maximum length of the answer in tokens.
             stop: Texts that end the answer.
-            seed: Number that makes answers repeatable, where the service can.
-            logit_bias: How much likelier each token is to be.
+            seed: Number that makes answers repeatable, if the service supports it.
+            logit_bias: Change in likelihood per token.
             frequency_penalty: Penalty for tokens by how often they were used.
             presence_penalty: Penalty for tokens that were used.
             tools: Functions and tools that the model may call.
             tool_choice: Whether the model may, must or must not call tools, and which.
-            allow_multiple_tool_calls: Whether one answer may hold several calls.
+            allow_multiple_tool_calls: Whether one answer may contain several calls.
             metadata: Values for the service to store with the call.
-            user: Id of the person, for the service.
+            user: Id of the user, for the service.
             store: Whether the service stores the conversation.
             conversation_id: Id of the conversation that the service stores.
-            instructions: Text that goes before the messages.
-            response_format: Form of the answer: a pydantic model class, or a JSON schema.
+            instructions: Text that is sent before the messages.
+            response_format: Format of the answer: a pydantic model class, or a JSON schema.
 
         Example:
             from agentbench import Agent, ChatOptions, EchoChatClient
@@ -90,10 +90,10 @@ else:  # generic dictionaries came with Python 3.11; any dictionary type can be 
 
 
 def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -> ToolMode | None:
-    """Return a choice of tools, a mode or a dictionary with one, as a new dictionary; `None` for `None`.
+    """Convert a tool choice, a mode or a dictionary with one, to a new dictionary; `None` for `None`.
 
     Raises:
-        ContentError: There is no such mode, or something in it does not go with the mode.
+        ContentError: The mode is unknown, or another key does not fit the mode.
     """
     if tool_choice is None:
         return None
@@ -101,25 +101,25 @@ def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -
     mode, allowed = choice.get("mode"), choice.get("allowed_tools")
     problem = None
     if mode not in _MODES:
-        problem = f"There is no tool mode {mode!r}. Expected one of {', '.join(_MODES)}."
+        problem = f"Unknown tool mode {mode!r}. Expected one of {', '.join(_MODES)}."
     elif mode != "required" and "required_function_name" in choice:
-        problem = f"required_function_name goes with the mode 'required' only, and the mode is {mode!r}."
+        problem = f"required_function_name requires the mode 'required', but the mode is {mode!r}."
     elif allowed is not None and mode == "none":
-        problem = "allowed_tools goes with the modes 'auto' and 'required', and the mode is 'none'."
+        problem = "allowed_tools requires the mode 'auto' or 'required', but the mode is 'none'."
     elif allowed is not None:
         choice["allowed_tools"] = list(allowed) if isinstance(allowed, Sequence) else [allowed]
         if isinstance(allowed, str) or not all(isinstance(name, str) for name in choice["allowed_tools"]):
-            problem = f"allowed_tools is {allowed!r}. Expected a list of names of tools."
+            problem = f"allowed_tools is {allowed!r}. Expected a list of tool names."
     if problem:
         raise ContentError(problem)
     return cast("ToolMode", choice)
 
 
 def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Merge two sets of options into a new one; neither is changed.
+    """Merge two dictionaries of options into a new one.
 
-    Values of `override` win, but for `None` and an empty tool choice. Instructions are joined by a line break, tools
-    are appended, dictionaries are merged.
+    Values of `override` win, except `None` and an empty tool choice. Instructions are joined by a line break, tools are
+    appended, and dictionaries are merged.
     """
     merged = {name: _copied(value) for name, value in (base or {}).items()}
     for name, value in (override or {}).items():

@@ -1,4 +1,4 @@
-"""The common part of messages, responses and updates: named fields that are written, compared and copied."""
+"""The common base of messages, responses and updates: named fields that are serialized, compared and copied."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Record(SerializationMixin, Displayable):
-    """A value of named fields. Two are equal when those fields are; it can be changed, and so has no hash."""
+    """A record of named fields, compared by these fields. It is mutable and therefore has no hash."""
 
     __slots__ = ()
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
     TYPE: ClassVar[str]
     additional_properties: Any
-    #: The fields that are written, in that order.
+    #: The fields that are serialized, in this order.
     FIELDS: ClassVar[tuple[str, ...]]
 
-    #: The attributes that hold everything, and are copied.
+    #: All attributes that store data; they are copied.
     _STORED: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -33,12 +33,12 @@ class Record(SerializationMixin, Displayable):
         cls._STORED = tuple(dict.fromkeys([*cls._STORED, *vars(cls).get("__slots__", ())]))
 
     def __copy__(self) -> Self:
-        """Copy the fields, not what they hold."""
+        """Copy the fields, but not their values."""
         cls = type(self)
         duplicate = cls.__new__(cls)
         for name in cls._STORED:
             setattr(duplicate, name, getattr(self, name))
-        if hasattr(self, "__dict__"):  # of a subclass
+        if hasattr(self, "__dict__"):  # a subclass without slots
             duplicate.__dict__.update(self.__dict__)
         return duplicate
 
@@ -47,7 +47,7 @@ class Record(SerializationMixin, Displayable):
         return {name: value for name in self.FIELDS if (value := getattr(self, name)) is not None}
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
-        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is."""
+        """Return the fields as a dictionary of JSON values; objects that JSON cannot represent stay as they are."""
         fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
         found: dict[str, Any] = {"type": self.TYPE}
         for name, value in fields.items():

@@ -1,4 +1,4 @@
-"""Whole answers: of a chat client, and of an agent."""
+"""Complete answers of chat clients and agents."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ if TYPE_CHECKING:
     from typing_extensions import Self, TypeVar
 
     ValueT = TypeVar("ValueT", default=Any)
-else:  # defaults came with Python 3.13, and only readers of types ask for them
+else:  # defaults need Python 3.13, and only type checkers use them
     ValueT = typing.TypeVar("ValueT")
 
 _log = logging.getLogger("agentbench")
 
 _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] | None
-_NO_VALUE: Final = ...  # stays itself when it is copied or pickled, unlike an object()
-#: The fields that are not simply those of the latest update.
+_NO_VALUE: Final = ...  # keeps its identity when copied or pickled, unlike an object()
+#: The fields that are not simply copied from the latest update.
 _FOLDED: Final = frozenset({"messages", "usage_details", "continuation_token", "additional_properties"})
 _INTERNAL_CONVERSATION_ID: Final = "_internal_conversation_id"
 _HINT: Final = (
-    "This is the text of an answer, read as its `value` in the form of response_format. "
-    "`text` has it unread, and `try_value()` returns a default where it does not fit."
+    "This text was parsed for `value` with response_format. "
+    "`text` has the unparsed text, and `try_value()` returns a default if it does not fit."
 )
 
 
 class Response(Record, Generic[ValueT]):
-    """The common part of answers of chat clients and of agents."""
+    """The common base of answers of chat clients and agents."""
 
     __slots__ = ("_value", "_value_is_given", "messages", "response_format")
 
@@ -71,32 +71,32 @@ class Response(Record, Generic[ValueT]):
         output_format_type: Any = None,
         value: Any = None,
     ) -> Self:
-        """Fold a stream's updates into the response that they make; they are not changed.
+        """Combine a stream's updates into a response; the updates are not changed.
 
-        `output_format_type` is the requested form, and `value` the answer in it, which wins over the text.
+        `output_format_type` is the requested format. `value` is the parsed answer; it overrides the text.
         """
         latest = [name for name in cls.FIELDS if name not in _FOLDED]
-        make: Any = cls  # the classes below have the constructors
+        make: Any = cls  # the subclasses define the constructors
         return make(response_format=output_format_type, value=value, **fold_updates(updates, latest))  # type: ignore[no-any-return]
 
     @classmethod
     async def from_update_generator(
         cls, updates: AsyncIterable[ChatResponseUpdate | AgentResponseUpdate], *, output_format_type: Any = None
     ) -> Self:
-        """Wait for a stream's updates and fold them; see `from_updates`."""
+        """Read a stream's updates and combine them; see `from_updates`."""
         return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
 
     @property
     def text(self) -> str:
-        """The texts of the messages, with nothing between them."""
+        """The texts of the messages, joined without a separator."""
         return "".join([message.text for message in self.messages])
 
     @property
     def value(self) -> ValueT | None:
-        """The answer in the form of `response_format`; read from the text on first access.
+        """The answer in the format `response_format`; parsed from the text on first access.
 
         Raises:
-            ValueError: The text is no JSON, or does not fit the model (pydantic's `ValidationError`).
+            ValueError: The text is not JSON, or does not fit the model (pydantic's `ValidationError`).
         """
         if self._value is _NO_VALUE:
             self._value = self._read_value()
@@ -108,11 +108,11 @@ class Response(Record, Generic[ValueT]):
 
     @property
     def given_value(self) -> ValueT | None:
-        """The value that was passed to the constructor or assigned, not read from the text."""
+        """The value that was passed to the constructor or assigned, not parsed from the text."""
         return self._value if self._value_is_given else None
 
     def _read_value(self) -> Any:
-        """Return the value of the last answer that has the requested form: a model may speak before it calls a tool."""
+        """Return the value of the last answer in the requested format: a model may write text before a tool call."""
         form, whole = self.response_format, self.text
         if form is None or not whole:
             return None
@@ -133,7 +133,7 @@ class Response(Record, Generic[ValueT]):
         raise problem
 
     def try_value(self, default: ValueT | None = None) -> ValueT | None:
-        """Return the answer in the form of `response_format`, or `default` where the text does not fit."""
+        """Return the answer in the format `response_format`, or `default` if the text does not fit."""
         try:
             return self.value
         except ValueError:
@@ -141,11 +141,11 @@ class Response(Record, Generic[ValueT]):
 
     @property
     def user_input_requests(self) -> list[Content]:
-        """The requests to a person among the contents, in order."""
+        """The user input requests in the contents, in order."""
         return [content for message in self.messages for content in message.contents if content.user_input_request]
 
     def raise_for_user_input(self) -> Self:
-        """Return the response; a `UserInputRequiredException` with the requests to a person, if it holds any."""
+        """Return the response, or raise `UserInputRequiredException` if it contains user input requests."""
         requests = self.user_input_requests
         if requests:
             raise UserInputRequiredException(requests)
@@ -176,22 +176,22 @@ class ChatResponse(Response[ValueT]):
     """The answer of a chat client.
 
     Args:
-        messages: Messages or dictionaries; also a single one.
-        text: A text, added as a message of the assistant.
+        messages: Messages or dictionaries, or a single one.
+        text: A text, added as an assistant message.
         response_id: Id of the answer.
         conversation_id: Id of the conversation that the service stores.
         model: Name of the model.
-        created_at: Time of the answer, as the service wrote it.
-        finish_reason: Why it ended: `stop`, `length`, `tool_calls`, `content_filter`, or any other text.
-        usage_details: Numbers of tokens.
-        value: The answer as a value; it wins over the text.
-        response_format: The requested form: a pydantic model class, or a JSON schema.
+        created_at: Time of the answer, in the service's format.
+        finish_reason: Reason for the end: `stop`, `length`, `tool_calls`, `content_filter`, or any other text.
+        usage_details: Token counts.
+        value: The parsed answer; it takes precedence over the text.
+        response_format: The requested format: a pydantic model class, or a JSON schema.
         continuation_token: Token to pass back to continue an answer that is not complete.
-        additional_properties: Further values by name.
-        raw_representation: The object that the service sent. Never written, never compared.
+        additional_properties: Additional values by name.
+        raw_representation: The object that the service sent. Not serialized and not compared.
 
     Raises:
-        TypeError: A message is of no known kind.
+        TypeError: A message has an unsupported type.
 
     Example:
         from agentbench import ChatResponse
@@ -205,7 +205,7 @@ class ChatResponse(Response[ValueT]):
         *("messages", "response_id", "conversation_id", "model", "created_at", "finish_reason", "usage_details"),
         *("continuation_token", "additional_properties"),
     )
-    __slots__ = (*FIELDS[1:], "_resolved_inputs", "raw_representation")  # messages are a slot of the base class
+    __slots__ = (*FIELDS[1:], "_resolved_inputs", "raw_representation")  # `messages` is a slot of the base class
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
         self,
@@ -234,16 +234,16 @@ class ChatResponse(Response[ValueT]):
         self.continuation_token = continuation_token
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
         self.raw_representation = raw_representation
-        # Input messages, each with the messages to store in its place, where answers to approvals replaced it.
+        # Input messages that approval answers replaced, each with the messages to store instead.
         self._resolved_inputs: list[tuple[Message, list[Message]]] | None = None
 
     @property
     def text(self) -> str:
-        """The texts of the messages, one below the other, without blank ends."""
+        """The texts of the messages, joined with line breaks and stripped."""
         return "\n".join([message.text for message in self.messages]).strip()
 
     def mark_internal_conversation_id(self) -> None:
-        """Mark the conversation id as made here and unknown to the service."""
+        """Mark the conversation id as created locally and unknown to the service."""
         self.additional_properties[_INTERNAL_CONVERSATION_ID] = True
 
     def clear_internal_conversation_id(self) -> None:
@@ -251,7 +251,7 @@ class ChatResponse(Response[ValueT]):
         self.additional_properties.pop(_INTERNAL_CONVERSATION_ID, None)
 
     def has_internal_conversation_id(self) -> bool:
-        """Return whether the conversation id was made here."""
+        """Return whether the conversation id was created locally."""
         return bool(self.additional_properties.get(_INTERNAL_CONVERSATION_ID))
 
 
@@ -260,21 +260,21 @@ class AgentResponse(Response[ValueT]):
     """The answer of an agent.
 
     Args:
-        messages: Messages or dictionaries; also a single one.
-        text: A text, added as a message of the assistant.
+        messages: Messages or dictionaries, or a single one.
+        text: A text, added as an assistant message.
         response_id: Id of the answer.
         agent_id: Id of the agent.
-        created_at: Time of the answer, as the service wrote it.
-        finish_reason: Why it ended: `stop`, `length`, `tool_calls`, `content_filter`, or any other text.
-        usage_details: Numbers of tokens, summed over the calls of the model.
-        value: The answer as a value; it wins over the text.
-        response_format: The requested form: a pydantic model class, or a JSON schema.
+        created_at: Time of the answer, in the service's format.
+        finish_reason: Reason for the end: `stop`, `length`, `tool_calls`, `content_filter`, or any other text.
+        usage_details: Token counts, summed over the model calls.
+        value: The parsed answer; it takes precedence over the text.
+        response_format: The requested format: a pydantic model class, or a JSON schema.
         continuation_token: Token to pass back to continue an answer that is not complete.
-        raw_representation: The response of the chat client. Never written, never compared.
-        additional_properties: Further values by name.
+        raw_representation: The response of the chat client. Not serialized and not compared.
+        additional_properties: Additional values by name.
 
     Raises:
-        TypeError: A message is of no known kind.
+        TypeError: A message has an unsupported type.
 
     Example:
         from agentbench import Agent, EchoChatClient, run_sync
@@ -330,13 +330,13 @@ def _as_messages(messages: Any) -> list[Message]:
 def _as_message(item: Any) -> Message:
     if isinstance(item, Mapping):
         return Message.from_dict(item)
-    expected = "Expected a Message, or a dictionary with a role; for a text, text=."
-    text = f"{masked_repr(item)} is of type {type(item).__name__}. {expected}"
+    expected = "Expected a Message or a dictionary with a role. Pass text as text=."
+    text = f"{masked_repr(item)} has type {type(item).__name__}. {expected}"
     raise TypeError(text)
 
 
 def _parse_value(text: str, response_format: Any) -> Any:
-    """Return the text as an instance of the model or as the value of its JSON."""
+    """Parse the text as an instance of the model, or as JSON."""
     if isinstance(response_format, Mapping):
         return json.loads(text)
     return response_format.model_validate_json(text)

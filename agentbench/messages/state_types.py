@@ -33,7 +33,7 @@ def _record_to_state(record: Message | Response[Any]) -> dict[str, Any]:
 
 
 def _content_from_state(found: dict[str, Any]) -> Content:
-    of_kind(list, found.get("annotations", []))  # an endless range would be unrolled
+    of_kind(list, found.get("annotations", []))  # otherwise an endless range would be expanded
     return Content(**found)
 
 

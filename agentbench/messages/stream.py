@@ -1,4 +1,4 @@
-"""A stream of updates that can be watched, changed on its way, and folded into one response."""
+"""A stream of updates that can be watched, transformed, and combined into one response."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     UpdateT = TypeVar("UpdateT", default=Any)
     FinalT = TypeVar("FinalT", default=Any)
-else:  # defaults came with Python 3.13, and only readers of types ask for them
+else:  # defaults need Python 3.13, and only type checkers use them
     UpdateT = typing.TypeVar("UpdateT")
     FinalT = typing.TypeVar("FinalT")
 
@@ -30,19 +30,19 @@ StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
 
 _UNSET: Final[Any] = object()
 abandoned_streams: Final[dict[ResponseStream[Any, Any], asyncio.Task[None] | None]] = {}
-"""Streams that their readers dropped, until they are closed, each with the task that closes it."""
+"""Abandoned streams that are being closed, each with the task that closes it."""
 
 
 class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
-    """Updates as they come, and the response that they make in the end.
+    """A stream of updates, and the final response that they make.
 
-    It can be read once. At its end the cleanup hooks run, then the finalizer, then the result hooks, also if it was not
-    iterated but only `get_final_response` was called. A failed pull, a failed hook, `aclose()` and a cancelled task run
-    the cleanup hooks too, and close the source.
+    A stream can be read once. At its end the cleanup hooks run, then the finalizer, then the result hooks, even if you
+    only call `get_final_response` without iterating. A failed read, a failed hook, `aclose()` or a cancelled task also
+    runs the cleanup hooks and closes the source.
 
     Args:
-        stream: An async iterable of updates, or an awaitable of one.
-        finalizer: Makes the final response of the list of updates; without one that list is the final response.
+        stream: An async iterable of updates, or an awaitable that returns one.
+        finalizer: Makes the final response from the list of updates. The default is the list itself.
         transform_hooks: See `with_transform_hook`.
         cleanup_hooks: See `with_cleanup_hook`.
         result_hooks: See `with_result_hook`.
@@ -94,35 +94,33 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     @classmethod
     def from_awaitable(cls, awaitable: Awaitable[AsyncIterable[UpdateT]]) -> ResponseStream[UpdateT, Any]:
-        """Make a stream of an awaitable of one; its final response is that of the awaited stream."""
+        """Make a stream from an awaitable that returns a stream; both have the same final response."""
         stream: ResponseStream[UpdateT, Any] = cls(awaitable)
         stream._final_is_inner = True
         return stream
 
-    # ----------------------------------------------------------------------------------------------------- reading it
+    # -------------------------------------------------------------------------------------------------------- reading
 
     @property
     def updates(self) -> list[UpdateT]:
-        """The updates that were read, before the transform hooks."""
+        """The updates read so far, before the transform hooks."""
         return self._updates
 
     @property
     def state(self) -> StreamState:
-        """How far it is. A `closed` stream was abandoned before its end: by `aclose()`, its last reader, or its task.
+        """The state of the stream. `closed` means abandoned before its end by `aclose()`, a reader or a cancelled task.
 
-        Cleanup hooks see the state that led to them.
+        Cleanup hooks see the state that caused them to run.
         """
         return self._state
 
     def __aiter__(self) -> Self:
         return self
 
-    if not TYPE_CHECKING:  # type checkers know these mistakes by themselves
+    if not TYPE_CHECKING:  # type checkers find these mistakes themselves
 
         def __iter__(self) -> NoReturn:
-            message = (
-                "A stream is read with `async for`, not with `for`. Its response: await stream.get_final_response()."
-            )
+            message = "Read a stream with `async for`, not `for`. For its response: await stream.get_final_response()."
             raise TypeError(message)
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -158,12 +156,12 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             if not isinstance(error, StopAsyncIteration):
                 await self._fail(error)
                 raise
-            failure = RuntimeError("A hook of a stream raised StopAsyncIteration, which would pass for its end.")
+            failure = RuntimeError("A hook of the stream raised StopAsyncIteration, which would end it.")
             await self._fail(failure)
             raise failure from error
 
     def _other_loop(self) -> asyncio.AbstractEventLoop | None:
-        """Return the event loop on which the source was opened, if that runs elsewhere; it is read and closed there."""
+        """Return the event loop that reads and closes the source, if it is not the running one."""
         loop, running = self._loop, get_running_loop()
         if loop is not None and loop is not running and loop.is_running():
             return loop
@@ -184,19 +182,19 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
     async def _open_once(self) -> Self:
         if self._state == "unopened":
-            with suppress(StopAsyncIteration):  # closed meanwhile
+            with suppress(StopAsyncIteration):  # closed in the meantime
                 await self._open()
         return self
 
     async def get_final_response(self) -> FinalT:
-        """Read the rest and return the final response; the same one each time.
+        """Read the rest and return the final response, the same one on each call.
 
-        A result hook that was added since then is applied to it.
+        Result hooks that were added since the last call are applied to it.
 
         Raises:
             RuntimeError: The stream was closed before its end.
-            NestedLoopError: It was begun on an event loop whose thread waits for this call.
-            BaseException: Reading or a hook failed, now or before.
+            NestedLoopError: The stream was started on an event loop whose thread waits for this call.
+            BaseException: Reading or a hook failed, now or earlier.
         """
         if self._loop is not None and (loop := self._other_loop()):
             return await await_on(loop, self.get_final_response())
@@ -207,20 +205,20 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         if self._state == "closed":
             count = len(self._updates)
             message = (
-                f"The stream was closed before its end, after {count} updates, so there is no final response. "
-                "`updates` has them; to have the rest, await the final response before closing."
+                f"The stream was closed early, after {count} updates, so it has no final response. "
+                "These are in `updates`. To get the response, await it before you close the stream."
             )
             raise RuntimeError(message)
         await self._finish()
         return cast("FinalT", self._final)
 
     async def aclose(self) -> None:
-        """Abandon the rest: close the source, also that of a stream within, and run the cleanup hooks.
+        """Abandon the rest: close the source, including nested streams, and run the cleanup hooks.
 
-        A task that is reading the stream finds it at its end.
+        For a task that is reading the stream, the stream ends.
 
         Raises:
-            BaseException: Closing the source or a hook failed; all hooks ran nevertheless.
+            BaseException: Closing the source or a hook failed. All hooks have run nevertheless.
         """
         if self._state not in ("unopened", "open"):
             return
@@ -230,14 +228,14 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         self._state, self._pull = "closed", None
         reader = self._reader
         if reader is not None:
-            # It closes the source itself: some sources can be closed only in the task that reads them.
+            # The reader closes the source, because some sources can only be closed in the task that reads them.
             if reader is current_task():
-                return  # called by what it is reading
+                return  # called by the source itself
             self._closer = get_running_loop().create_future()
             reader.cancel()
             failure = await self._closer
         else:
-            await asyncio.sleep(0)  # a loop that ends begins to close all generators first, and each closes once
+            await asyncio.sleep(0)  # an ending loop closes all generators first, and each can be closed only once
             failure = await clean_up(self._endings())
         if failure is not None:
             raise failure
@@ -250,31 +248,31 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     ) -> None:
         await self.aclose()
 
-    # -------------------------------------------------------------------------------------------------- adding to it
+    # --------------------------------------------------------------------------------------------------------- hooks
 
     def with_transform_hook(self, hook: Callable[[UpdateT], UpdateT | Awaitable[UpdateT | None] | None]) -> Self:
-        """Call a function, also an async one, with each update to replace it; if it returns `None`, the update stays.
+        """Replace each update by the result of a sync or async function; `None` keeps the update.
 
-        Readers and streams made by `map` get its results; `updates` and the finalizer have the original updates.
+        Readers and streams made by `map` get the results; `updates` and the finalizer get the original updates.
         """
         self._transforms.append(hook)
         return self
 
     def with_result_hook(self, hook: Callable[[FinalT], FinalT | Awaitable[FinalT | None] | None]) -> Self:
-        """Call a function, also an async one, with the final response to replace it; `None` means that it stays.
+        """Replace the final response by the result of a sync or async function; `None` keeps it.
 
-        Each runs once; one that is added after the end runs in the next `get_final_response`.
+        Each hook runs once; a hook added after the end runs in the next `get_final_response`.
         """
         self._results.append(hook)
         return self
 
     def with_cleanup_hook(self, hook: Callable[[], Awaitable[None] | None]) -> Self:
-        """Call a function, also an async one, once: when the source ends or fails, or the stream is closed."""
+        """Call a sync or async function once, when the source ends or fails or the stream is closed."""
         self._cleanups.append(hook)
         return self
 
     def with_pull_context_manager(self, factory: Callable[[], AbstractContextManager[Any]]) -> Self:
-        """Enter a fresh context manager around each pull from the source, and around its opening."""
+        """Enter a new context manager for each read from the source, and for opening it."""
         self._contexts.append(factory)
         return self
 
@@ -283,11 +281,11 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         transform: Callable[[UpdateT], OuterUpdateT | Awaitable[OuterUpdateT]],
         finalizer: Callable[[Sequence[OuterUpdateT]], OuterFinalT | Awaitable[OuterFinalT]] | None,
     ) -> ResponseStream[OuterUpdateT, OuterFinalT]:
-        """Return a stream that reads this one and changes each update.
+        """Return a stream that transforms each update of this one.
 
         Args:
             transform: Returns the new update, after this stream's hooks; may be async.
-            finalizer: Makes the final response of the changed updates. This stream's own runs as well.
+            finalizer: Makes the final response from the transformed updates. The finalizer of this stream runs as well.
         """
         outer: ResponseStream[OuterUpdateT, OuterFinalT] = ResponseStream(cast("Any", self), finalizer=finalizer)
         outer._map = transform
@@ -296,10 +294,10 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     def with_finalizer(
         self, finalizer: Callable[[Sequence[UpdateT]], OuterFinalT | Awaitable[OuterFinalT]]
     ) -> ResponseStream[UpdateT, OuterFinalT]:
-        """Return a stream that reads this one and makes another final response. This stream's own is made as well."""
+        """Return a stream with the same updates and another final response. The finalizer of this one runs too."""
         return ResponseStream(self, finalizer=finalizer)
 
-    # -------------------------------------------------------------------------------------------- beginning and end
+    # ------------------------------------------------------------------------------------------------ start and end
 
     async def _open(self) -> Callable[[], Awaitable[Any]]:
         if self.state != "unopened":
@@ -330,7 +328,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             try:
                 return await awaitable
             except StopAsyncIteration:
-                pass  # the end of a stream is no error, and would look like one to a context manager
+                pass  # a context manager would mistake the end of the stream for an error
         raise StopAsyncIteration
 
     async def _handle_end(self, error: BaseException) -> None:
@@ -371,7 +369,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         return list(self._updates)
 
     def _note(self, error: BaseException) -> None:
-        # A cancellation concerns one task; later readers find a closed stream.
+        # A cancellation affects only one task; later readers see a closed stream.
         self._state, self._error = ("failed", error) if isinstance(error, Exception) else ("closed", None)
 
     async def _fail(self, error: BaseException) -> None:
@@ -387,7 +385,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         closer, self._closer = self._closer, None
         is_over = isinstance(error, StopAsyncIteration)
         if closer is not None:
-            others = getattr(self._reader, "uncancel", int)()  # since Python 3.11: who else has cancelled this task
+            others = getattr(self._reader, "uncancel", int)()  # were there other cancellations of this task?
             is_over = is_over or (isinstance(error, asyncio.CancelledError) and not others)
         failure: BaseException | None = None
         try:
@@ -406,7 +404,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
     def _endings(self) -> list[Callable[[], Any]]:
         """Return the functions that close the iterator and the source, and then the cleanup hooks."""
         parts = [self._source] if self._iterator in (None, self._source) else [self._iterator, self._source]
-        # The loop itself closes a generator that was abandoned together with its stream.
+        # The event loop closes a generator that was abandoned together with its stream.
         closers = [getattr(part, "aclose", None) for part in parts if not getattr(part, "ag_running", False)]
         if self._iterator is None and not hasattr(self._source, "__aiter__"):
             # An awaitable that was never awaited: a coroutine is closed, a task is cancelled.
@@ -418,7 +416,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         return hooks
 
     def __del__(self) -> None:
-        # A reader broke out of its loop and dropped the stream: its span has to end and its turn to be saved.
+        # The reader left its loop and dropped the stream. Its span must still end, and its turn must be saved.
         if getattr(self, "_state", None) != "open":
             return
         loop = self._loop
@@ -428,13 +426,13 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             return
         with suppress(RuntimeError):
             if get_running_loop() is loop:
-                _close_abandoned(self)  # now: it begins before a loop that ends cancels its tasks
+                _close_abandoned(self)  # now, so that closing starts before an ending loop cancels its tasks
                 return
         abandoned_streams[self] = None
         loop.call_soon_threadsafe(_close_abandoned, self)
 
     async def _aclose_abandoned(self) -> None:
-        with suppress(asyncio.CancelledError):  # a loop that ends waits for the tasks that it cancels
+        with suppress(asyncio.CancelledError):  # an ending loop waits for the tasks that it cancels
             await asyncio.sleep(0)
         try:
             await self.aclose()
@@ -447,15 +445,13 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
 
 def _require(source: Any, *methods: str) -> Any:
     if not any(hasattr(source, method) for method in methods or ("__aiter__", "__await__")):
-        message = (
-            f"A stream cannot read type {type(source).__name__}. Expected an async iterable, or an awaitable of one."
-        )
+        message = f"A stream cannot read {type(source).__name__}. Expected an async iterable or an awaitable of one."
         raise TypeError(message)
     return source
 
 
 def _read_twice() -> RuntimeError:
-    return RuntimeError("A stream was read while another task waits for its next update. Let one task read it.")
+    return RuntimeError("Another task is waiting for the next update of this stream. Read it in one task.")
 
 
 def _close_abandoned(stream: ResponseStream[Any, Any]) -> None:
@@ -464,8 +460,8 @@ def _close_abandoned(stream: ResponseStream[Any, Any]) -> None:
 
 
 async def wait_for_abandoned_streams(*, timeout_s: float) -> None:
-    """Wait until the streams that readers on this event loop dropped are closed, at most for a time."""
-    await asyncio.sleep(0)  # the loop starts the tasks that close them
+    """Wait until the abandoned streams of this event loop are closed, at most `timeout_s` seconds."""
+    await asyncio.sleep(0)  # lets the loop start the tasks that close them
     loop = get_running_loop()
     closing = [task for task in abandoned_streams.values() if task is not None and task.get_loop() is loop]
     if closing:

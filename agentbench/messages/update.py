@@ -22,11 +22,11 @@ _new = object.__new__
 
 
 class ContinuationToken(TypedDict, total=False):
-    """The token of a service for continuing an answer. Callers only pass it back."""
+    """A token for continuing an answer. Pass it back to the service unchanged."""
 
 
 class ResponseUpdate(Record):
-    """The common part of updates of chat clients and of agents."""
+    """The common base of updates of chat clients and agents."""
 
     __slots__ = ()
 
@@ -35,12 +35,12 @@ class ResponseUpdate(Record):
 
     @property
     def text(self) -> str:
-        """The texts among the contents, with nothing between them."""
+        """The texts of the contents, joined without a separator."""
         return "".join([content.text or "" for content in self.contents if content.type == "text"])
 
     @property
     def user_input_requests(self) -> list[Content]:
-        """The requests to a person among the contents, in order."""
+        """The user input requests in the contents, in order."""
         return [content for content in self.contents if content.user_input_request]
 
     def __str__(self) -> str:
@@ -60,26 +60,26 @@ class ResponseUpdate(Record):
 
 @drawn_by("agentbench.notebook.cards.conversation.views:update_bundle")
 class ChatResponseUpdate(ResponseUpdate):
-    """A piece of the streamed answer of a chat client.
+    """A piece of a chat client's streamed answer.
 
     Args:
-        contents: Contents, texts or dictionaries; also a single one.
+        contents: Contents, texts or dictionaries, or a single one of these.
         text: A text, added after the contents.
-        role: Role of the speaker; `None` for that of the update before.
-        author_name: Name, where several speakers have that role.
+        role: Role of the speaker; `None` means the same as in the previous update.
+        author_name: Name of the speaker, if several have the same role.
         response_id: Id of the whole answer.
-        message_id: Id of the message within the answer. A new id begins a new message.
+        message_id: Id of the message within the answer. A new id starts a new message.
         conversation_id: Id of the conversation that the service stores.
         model: Name of the model.
-        created_at: Time of the answer, as the service wrote it.
-        finish_reason: Why the answer ended; in the last update.
+        created_at: Time of the answer, in the service's format.
+        finish_reason: Reason for the end of the answer; set in the last update.
         continuation_token: Token to pass back to continue an answer that is not complete.
-        additional_properties: Further values by name, or `None`.
-        raw_representation: The object that the service sent. Never written, never compared.
+        additional_properties: Additional values by name, or `None`.
+        raw_representation: The object that the service sent. Not serialized and not compared.
 
     Raises:
-        TypeError: A content is of no known kind.
-        ValueError: A content is a dictionary without a type.
+        TypeError: A content has an unsupported type.
+        ValueError: A content is a dictionary without a `type`.
 
     Example:
         from agentbench import ChatResponse, ChatResponseUpdate
@@ -130,25 +130,25 @@ class ChatResponseUpdate(ResponseUpdate):
 
 @drawn_by("agentbench.notebook.cards.conversation.views:update_bundle")
 class AgentResponseUpdate(ResponseUpdate):
-    """A piece of the streamed answer of an agent.
+    """A piece of an agent's streamed answer.
 
     Args:
-        contents: Contents, texts or dictionaries; also a single one.
+        contents: Contents, texts or dictionaries, or a single one of these.
         text: A text, added after the contents.
-        role: Role of the speaker; `None` for that of the update before.
-        author_name: Name, where several speakers have that role.
+        role: Role of the speaker; `None` means the same as in the previous update.
+        author_name: Name of the speaker, if several have the same role.
         agent_id: Id of the agent.
         response_id: Id of the whole answer.
-        message_id: Id of the message within the answer. A new id begins a new message.
-        created_at: Time of the answer, as the service wrote it.
-        finish_reason: Why the answer ended; in the last update.
+        message_id: Id of the message within the answer. A new id starts a new message.
+        created_at: Time of the answer, in the service's format.
+        finish_reason: Reason for the end of the answer; set in the last update.
         continuation_token: Token to pass back to continue an answer that is not complete.
-        additional_properties: Further values by name, or `None`.
-        raw_representation: The update of the chat client. Never written, never compared.
+        additional_properties: Additional values by name, or `None`.
+        raw_representation: The update of the chat client. Not serialized and not compared.
 
     Raises:
-        TypeError: A content is of no known kind.
-        ValueError: A content is a dictionary without a type.
+        TypeError: A content has an unsupported type.
+        ValueError: A content is a dictionary without a `type`.
 
     Example:
         from agentbench import AgentResponse, AgentResponseUpdate
@@ -198,11 +198,11 @@ class AgentResponseUpdate(ResponseUpdate):
 def map_chat_to_agent_update(
     update: ChatResponseUpdate, agent_name: str | None, agent_id: str | None = None
 ) -> AgentResponseUpdate:
-    """Return a client's update, which becomes the raw representation, as one of an agent.
+    """Convert a client's update to an agent's; the client's update becomes the raw representation.
 
-    The agent's name is that of the author where the update has none.
+    The author is the agent's name if the update has none.
     """
-    # One of these per token: without the constructor, whose checks the contents have passed already.
+    # Skips the constructor, because one is made per token and the contents have been checked already.
     mapped = _new(AgentResponseUpdate)
     mapped.contents = update.contents.copy()
     mapped.role = update.role
@@ -219,7 +219,7 @@ def map_chat_to_agent_update(
 
 
 def ids_apart(messages: Sequence[Message]) -> list[Any]:
-    """Return the ids of messages for their updates, with new ones where neighbours would be taken for one message."""
+    """Return the ids of messages for their updates, with new ids where adjacent messages would be joined."""
     ids: list[Any] = [message.message_id for message in messages]
     for at in range(1, len(messages)):
         if messages[at].role == messages[at - 1].role and not (ids[at - 1] and ids[at] and ids[at] != ids[at - 1]):

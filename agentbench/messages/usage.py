@@ -1,4 +1,4 @@
-"""Numbers of tokens."""
+"""Token counts."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _log = logging.getLogger("agentbench")
 
 
 class UsageDetails(TypedDict, total=False):
-    """Numbers of tokens of one or several calls; a service may add further whole numbers.
+    """Token counts of one or several calls; a service may add more integer counts.
 
     Attributes:
         input_token_count: Tokens of the messages, options and tools.
         output_token_count: Tokens of the answer.
-        total_token_count: Both.
+        total_token_count: Sum of both.
 
     Example:
         from agentbench import UsageDetails, add_usage_details
@@ -29,9 +29,9 @@ class UsageDetails(TypedDict, total=False):
 
 
 def add_usage_details(usage1: UsageDetails | None, usage2: UsageDetails | None) -> UsageDetails:
-    """Add two usages, key by key, to a new one; either may be `None`.
+    """Add two usages key by key; either may be `None`.
 
-    A missing or `None` number counts as 0. A key that holds anything but a whole number is left out, with a warning.
+    A missing or `None` number counts as 0. A key with any other value than an integer is left out, with a warning.
     """
     left, right = cast("dict[str, object]", usage1 or {}), cast("dict[str, object]", usage2 or {})
     if usage1 is None or usage2 is None:
@@ -43,5 +43,5 @@ def add_usage_details(usage1: UsageDetails | None, usage2: UsageDetails | None) 
         if isinstance(a, int) and isinstance(b, int):
             total[key] = a + b
         else:
-            _log.warning("Usage %r is left out: %r and %r are not both whole numbers.", key, a, b)
+            _log.warning("Usage %r is left out: %r and %r are not both integers.", key, a, b)
     return cast("UsageDetails", total)

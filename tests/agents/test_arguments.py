@@ -17,6 +17,7 @@ from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.response import AgentResponse, ChatResponse
+from tests.errors import raises
 
 
 def made(**arguments: Any) -> Agent:
@@ -43,28 +44,28 @@ class Forgetful(ContextProvider):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ("abc", r"session is 'abc'\. Expected an AgentSession: agent\.create_session\(session_id='abc'\)\."),
-        (AgentSession(session_id="s").to_dict(), r"session is of type dict\. .* AgentSession\.from_dict\(\.\.\.\)"),
-        (AgentSession, r"session is the class AgentSession\. .*: agent\.create_session\(\)\."),
+        ("abc", "agent.create_session(session_id='abc')"),
+        (AgentSession(session_id="s").to_dict(), "AgentSession.from_dict(...)"),
+        (AgentSession, "agent.create_session()"),
     ],
     ids=["its id", "as stored", "the class"],
 )
 def test_what_is_no_session_is_refused_at_the_call(given: Any, told: str) -> None:
     for agent in (Agent(EchoChatClient()), RawAgent(EchoChatClient())):
-        with pytest.raises(TypeError, match=told):
+        with raises(TypeError, told):
             agent.run("q", session=given, stream=True)
 
 
 @pytest.mark.parametrize(
     ("given", "error", "told"),
     [
-        ('{"session_id": "s"}', TypeError, r"stored session.*json\.loads"),
-        ({"session_id": "s", "type": "workflow"}, ValueError, "type 'workflow'. Expected 'session'"),
+        ('{"session_id": "s"}', TypeError, "stored session"),
+        ({"session_id": "s", "type": "workflow"}, ValueError, "workflow"),
     ],
     ids=["text", "another type"],
 )
 def test_a_mapping_that_is_no_stored_session_is_refused(given: Any, error: type[Exception], told: str) -> None:
-    with pytest.raises(error, match=told):
+    with raises(error, told):
         AgentSession.from_dict(given)
 
 
@@ -74,18 +75,18 @@ def test_a_mapping_that_is_no_stored_session_is_refused(given: Any, error: type[
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ({"instructions": 5}, r"instructions is 5\. Expected text"),
-        ({"default_options": {"instructions": 5}}, r"option instructions is 5\."),
-        ({"default_options": "x"}, r"default_options is 'x'\. Expected a mapping, such as"),
-        ({"context_providers": [5]}, r"A context provider is 5, which has no source_id"),
-        ({"context_providers": [InMemoryHistoryProvider]}, r"InMemoryHistoryProvider is a class\."),
-        ({"context_providers": [Forgetful()]}, r"of type Forgetful, .* super\(\)\.__init__\(source_id\)"),
-        ({"function_invocation_configuration": "x"}, r"function_invocation_configuration is 'x'\."),
+        ({"instructions": 5}, "5"),
+        ({"default_options": {"instructions": 5}}, "5"),
+        ({"default_options": "x"}, "default_options"),
+        ({"context_providers": [5]}, "source_id"),
+        ({"context_providers": [InMemoryHistoryProvider]}, "InMemoryHistoryProvider"),
+        ({"context_providers": [Forgetful()]}, "__init__(source_id)"),
+        ({"function_invocation_configuration": "x"}, "function_invocation_configuration"),
     ],
     ids=str,
 )
 def test_an_agent_refuses_what_is_of_a_wrong_type(arguments: dict[str, Any], told: str) -> None:
-    with pytest.raises(TypeError, match=told):
+    with raises(TypeError, told):
         made(**arguments)
 
 
@@ -99,7 +100,7 @@ def test_one_context_provider_needs_no_list() -> None:
 def test_agents_and_clients_refuse_text_in_the_place_of_a_mapping(name: str) -> None:
     arguments: Any = {name: "ada"}
     for call in (made().run, made(middleware=[passing]).run, EchoChatClient().get_response):
-        with pytest.raises(TypeError, match=rf"{name} is 'ada'\. Expected a mapping, such as {{"):
+        with raises(TypeError, name, "ada"):
             call("q", **arguments)
 
 
@@ -113,7 +114,7 @@ def test_a_limit_of_a_tool_is_a_whole_number() -> None:
         ("max_invocations_per_run", True),
     ):
         arguments: Any = {name: limit}
-        with pytest.raises(TypeError, match=rf"{name} is {limit!r}; expected a whole number"):
+        with raises(TypeError, name, " is ", repr(limit)):
             FunctionTool(add, **arguments)
 
 
@@ -121,17 +122,17 @@ def test_a_limit_of_a_tool_is_a_whole_number() -> None:
 def test_a_name_that_no_service_takes_is_refused_with_a_better_one(name: str, proposal: str) -> None:
     makers: list[Callable[..., Any]] = [lambda name: FunctionTool(add, name=name), made(name="inner").as_tool]
     for make in makers:
-        with pytest.raises(ValueError, match=f"The name .* of a tool has characters .* such as '{proposal}'"):
+        with raises(ValueError, proposal, ""):
             make(name=name)
 
 
 CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
-    ({"max_function_calls": 1.5}, TypeError, "max_function_calls is 1.5"),
-    ({"max_duration_s": "3"}, TypeError, "max_duration_s is '3'; expected seconds"),
-    ({"strict_max_function_calls": "yes"}, TypeError, "strict_max_function_calls is 'yes'. Expected True or False"),
-    ({"max_iterations": 0}, ValueError, "max_iterations is 0"),
-    ({"max_iteration": 3}, ValueError, "unknown key 'max_iteration'. Did you mean 'max_iterations'"),
-    ({"error_scope": "run"}, ValueError, "error_scope is 'run'"),
+    ({"max_function_calls": 1.5}, TypeError, "max_function_calls"),
+    ({"max_duration_s": "3"}, TypeError, "max_duration_s"),
+    ({"strict_max_function_calls": "yes"}, TypeError, "strict_max_function_calls"),
+    ({"max_iterations": 0}, ValueError, "max_iterations"),
+    ({"max_iteration": 3}, ValueError, "max_iterations"),
+    ({"error_scope": "run"}, ValueError, "error_scope"),
 ]
 
 
@@ -140,7 +141,7 @@ def test_a_configuration_is_checked_by_agents_and_clients(
     configuration: dict[str, Any], error: type[Exception], told: str
 ) -> None:
     for make in (made, EchoChatClient):
-        with pytest.raises(error, match=told):
+        with raises(error, told):
             make(function_invocation_configuration=configuration)
 
 
@@ -149,20 +150,20 @@ class City(BaseModel):
 
 
 FORMS: list[tuple[Any, str]] = [
-    (City(name="Oslo"), r"response_format is of type City\. Expected a pydantic model class"),
-    ("json", r"response_format is 'json'\. Expected a pydantic model class, or a JSON schema as a mapping"),
-    (int, r"response_format is the class int\."),
+    (City(name="Oslo"), "type City"),
+    ("json", "'json'"),
+    (int, "class int"),
 ]
 
 
 @pytest.mark.parametrize(("form", "told"), FORMS, ids=[told for _, told in FORMS])
 def test_what_describes_no_form_of_an_answer_is_refused_at_the_call(form: Any, told: str) -> None:
     run: Callable[..., object] = made().run
-    with pytest.raises(TypeError, match=told):
+    with raises(TypeError, told):
         run("q", options={"response_format": form})
-    with pytest.raises(TypeError, match=told):
+    with raises(TypeError, told):
         EchoChatClient().get_response("q", options={"response_format": form})
-    with pytest.raises(TypeError, match=told):
+    with raises(TypeError, told):
         made(default_options={"response_format": form})
 
 
@@ -177,13 +178,13 @@ KEYWORDS: list[tuple[Callable[..., Any], str, str]] = [
     (
         Agent,
         "instruction",
-        r"^Agent\(\) got an unexpected keyword argument 'instruction'\. Did you mean 'instructions'\?$",
+        "instructions",
     ),
-    (Own, "tool", r"^Own\(\) got .* 'tool'\. Did you mean 'tools'\?$"),
-    (Agent, "temperature", r"an option of the model: give default_options={'temperature': \.\.\.}"),
-    (Agent(EchoChatClient()).run, "temperature", r"^Agent\.run\(\) got .* give options={'temperature': \.\.\.}"),
-    (Own(EchoChatClient()).run, "sesion", r"^Own\.run\(\) got .* Did you mean 'session'\?"),
-    (RawAgent(EchoChatClient()).run, "response_format", r"^RawAgent\.run\(\) got .* give options={'response_format'"),
+    (Own, "tool", "tools"),
+    (Agent, "temperature", "options={'temperature'"),
+    (Agent(EchoChatClient()).run, "temperature", "options={'temperature'"),
+    (Own(EchoChatClient()).run, "sesion", "session"),
+    (RawAgent(EchoChatClient()).run, "response_format", "options={'response_format'"),
 ]
 
 
@@ -191,7 +192,7 @@ KEYWORDS: list[tuple[Callable[..., Any], str, str]] = [
 def test_an_unknown_keyword_names_what_was_called_and_what_was_meant(
     call: Callable[..., Any], keyword: str, told: str
 ) -> None:
-    with pytest.raises(TypeError, match=told):
+    with raises(TypeError, told):
         call(EchoChatClient(), **{keyword: 1})
 
 
@@ -199,7 +200,7 @@ def test_an_unknown_keyword_of_a_service_names_its_class() -> None:
     from agentbench.openai import OpenAIChatClient
 
     client: Callable[..., Any] = OpenAIChatClient
-    with pytest.raises(TypeError, match=r"^OpenAIChatClient\(\) got .* 'baseurl'\. Did you mean 'base_url'\?$"):
+    with raises(TypeError, "OpenAIChatClient()", "baseurl", "base_url"):
         client("m", baseurl="http://127.0.0.1:1")
 
 
@@ -216,7 +217,7 @@ def setting(result: Any) -> Any:
 
 @pytest.mark.parametrize("result", ["hello", ChatResponse(text="a")], ids=["text", "chat"])
 async def test_a_middleware_sets_a_response_of_an_agent_as_the_result_of_a_run(result: Any) -> None:
-    with pytest.raises(TypeError, match=r"result that a middleware set .* Expected an AgentResponse, such as"):
+    with raises(TypeError, "AgentResponse"):
         await made(middleware=[setting(result)]).run("q")
 
 
@@ -242,12 +243,12 @@ async def test_what_comes_next_takes_no_arguments() -> None:
     async def like_others(context: Any, call_next: Any) -> None:
         await call_next(context)
 
-    with pytest.raises(TypeError, match=r"call_next\(\) takes no arguments"):
+    with raises(TypeError, "call_next()"):
         await made(middleware=[like_others]).run("q")
 
 
 def test_a_misspelt_argument_of_a_tool_becomes_an_attribute_with_a_warning() -> None:
-    with pytest.warns(RuntimeWarning, match=r"FunctionTool\(\) keeps 'descripton' as an .* mean 'description'\?"):
+    with pytest.warns(RuntimeWarning, match=r"FunctionTool.*'descripton'.*'description'"):
         made_tool: Any = FunctionTool(add, descripton="x")
     assert made_tool.descripton == "x"
     other: Any = FunctionTool(add, owner="me")

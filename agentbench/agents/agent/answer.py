@@ -1,4 +1,4 @@
-"""The answer of an agent, made of the answer of its model; what the client returned stays unchanged."""
+"""Convert a model's answer to an agent's answer without changing the model's."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _NO_REQUESTS = frozenset({"text", "text_reasoning", "function_result", "usage"})
 
 
 def agent_update(update: ChatResponseUpdate, author: str, agent_id: str) -> AgentResponseUpdate:
-    """Return an update of the model as one of the agent."""
+    """Convert a model's update to an agent's update."""
     _give_ids(update.contents)
     return map_chat_to_agent_update(update, author, agent_id)
 
 
 def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_id: bool = True) -> AgentResponse[Any]:
-    """Return the model's answer as one of the agent; `response_format` overrides that of the answer."""
+    """Convert a model's answer to an agent's response; `response_format` overrides the answer's."""
     if not isinstance(answer, ChatResponse):
         problem = (
             f"The client {type(agent.client).__name__} of {agent!r} answered with {masked_repr(answer)}. "
-            "Expected get_response to give a ChatResponse."
+            "Expected get_response to return a ChatResponse."
         )
         raise AgentInvalidResponseException(problem)
     messages = signed(answer.messages, agent)
@@ -41,7 +41,7 @@ def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_
         created_at=answer.created_at,
         finish_reason=answer.finish_reason,
         usage_details=answer.usage_details,
-        # A value that has to be parsed from the text is parsed on first access: a run never fails for it.
+        # The value is parsed from the text on first access, so that a run never fails because of it.
         value=answer.value if answer._value_is_given else None,  # noqa: SLF001 - between the layers of one run
         response_format=answer.response_format if response_format is None else response_format,
         continuation_token=answer.continuation_token,
@@ -51,14 +51,14 @@ def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_
 
 
 def _give_ids(contents: Iterable[Content]) -> None:
-    """Give an id to each request without one: a person's answer names it. Updates and response share the content."""
+    """Give an id to each request without one, because answers refer to it. Updates and response share the content."""
     for content in contents:
         if content.type not in _NO_REQUESTS and content.user_input_request and not content.id:
             content.id = runtime_defaults().ids.new_id("call")
 
 
 async def streamed_answer(stream: Any, updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
-    """Return what the client made of its stream; where hooks changed updates, their fold, as the reader has read it."""
+    """Return the final response of the client's stream, or the combined updates if hooks changed them."""
     if not hasattr(stream, "get_final_response"):
         return ChatResponse.from_updates(updates)
     answer: Any = await stream.get_final_response()
@@ -72,7 +72,7 @@ async def streamed_answer(stream: Any, updates: Sequence[ChatResponseUpdate]) ->
 
 
 def partial_answer(updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
-    """Return the answer of a stream that was closed early, marked as partial, without calls that have no result."""
+    """Return the partial answer of a stream that was closed early, marked as partial, without unanswered calls."""
     answer: ChatResponse[Any] = ChatResponse.from_updates(updates)
     contents = [each for message in answer.messages for each in message.contents]
     results = {each.call_id for each in contents if each.type == "function_result"}

@@ -1,7 +1,7 @@
-"""An agent as a tool of another one: its name, its streamed run, its conversation until a person answers.
+"""Run an agent as a tool of another agent.
 
-An agent as a tool remembers nothing between two calls. If it asks a person, its conversation until then travels in the
-request, which is stored in the conversation of the calling agent; with the answer it continues from there.
+An agent that runs as a tool remembers nothing between calls. If it asks a person, its conversation so far is stored in
+the request, in the conversation of the calling agent. Once the person has answered, it continues from there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _KEY: Final = "inner_conversation"
 def with_conversation(
     requests: Iterable[Content], messages: Sequence[Message], response: AgentResponse[Any]
 ) -> list[Content]:
-    """Return copies of requests that hold the conversation of an agent: its input for the model, and its answer."""
+    """Return copies of requests with the agent's conversation: its input for the model, and its answer."""
     written = [message.to_dict() for message in (*resolved_inputs(messages, response), *response.messages)]
     copies = []
     for request in requests:
@@ -36,12 +36,12 @@ def with_conversation(
 
 
 def resolved_inputs(messages: Sequence[Message], response: AgentResponse[Any]) -> list[Message]:
-    """Return the input of a run as its model saw it: with results in the place of answers to requests."""
+    """Return the input of a run as the model saw it, with answers to requests replaced by results."""
     return replace_messages(messages, getattr(response.raw_representation, "_resolved_inputs", None))
 
 
 def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
-    """Return the input of an agent after a person answered: its conversation, or the requests; and the answers."""
+    """Return an agent's input after a person has answered: its conversation or the requests, then the answers."""
     written = approvals.requests[0].additional_properties.get(_KEY)
     if written:
         before = without_answers([Message.from_dict(message) for message in written], "the conversation of a tool")
@@ -53,7 +53,7 @@ def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
 async def run_streamed(
     agent: Any, messages: Any, on_update: Callable[[Any], Awaitable[None] | None] | None = None, **extra: Any
 ) -> AgentResponse[Any]:
-    """Return the response of a streamed run, also of an agent of another library; `on_update` gets each update."""
+    """Return the response of a streamed run, also for agents of other libraries; `on_update` gets each update."""
     stream = agent.run(messages, stream=True, **extra)
     if not hasattr(stream, "__aiter__"):
         stream = await stream
@@ -74,9 +74,9 @@ async def run_streamed(
 
 
 def tool_name_of(agent: Any) -> str:
-    """Return the name of an agent in letters, digits and underscores, as services require for tools."""
+    """Return an agent's name with only letters, digits and underscores, as services require for tools."""
     if not agent.name:
-        message = f"{agent!r} has no name for its tool. Give the agent a name, or as_tool() one: as_tool(name='...')."
+        message = f"{agent!r} has no name to use for the tool. Name the agent, or pass a name: as_tool(name='...')."
         raise ValueError(message)
     name = re.sub(r"[^0-9A-Za-z]+", "_", agent.name).strip("_") or "agent"
     return f"_{name}" if name[0].isdigit() else name

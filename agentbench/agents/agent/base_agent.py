@@ -1,4 +1,4 @@
-"""What all agents have: id, name and description, sessions, and their forms as a tool and as a server."""
+"""The base class of agents: id, name, description, sessions, and conversion to a tool or a server."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 
 
 class BaseAgent:
-    """The base of agents. A subclass adds `run`; then it is an agent for graphs, tools and servers.
+    """The base class of agents. A subclass that defines `run` can be used in graphs, as a tool and as a server.
 
     Args:
-        id: Identifies the agent. By default a new one at each start of the program.
-        name: Signs the agent's messages; graphs and tools know the agent by it.
-        description: What the agent is good for, for people and for models that call it as a tool.
-        context_providers: Called before each run in this order, and after it in reverse. One needs no list.
-        middleware: Around runs, calls of the model and calls of tools; applied by subclasses.
-        additional_properties: Anything that the application wants to store with the agent.
+        id: Id of the agent. By default generated at each start of the program.
+        name: Author of the agent's messages; also its name in graphs and as a tool.
+        description: Description for people and for models that call the agent as a tool.
+        context_providers: One provider or several, called in this order before each run and in reverse order after it.
+        middleware: Middleware for runs, model calls and tool calls; applied by subclasses.
+        additional_properties: Additional values that the application stores with the agent.
 
     Attributes:
-        id_is_generated: Whether the id is a new one, so that a saved graph would not recognise it.
+        id_is_generated: Whether the id was generated. A saved graph does not recognize a generated id.
 
     Raises:
-        TypeError: Something in `context_providers` is no context provider.
+        TypeError: `context_providers` contains an object that is not a context provider.
 
     Example:
         class Greeter(BaseAgent):
@@ -66,11 +66,11 @@ class BaseAgent:
         warn_of_shared_sources(self.context_providers)
 
     def create_session(self, *, session_id: str | None = None) -> AgentSession:
-        """Return a new conversation, by default with a new id."""
+        """Create a session for a new conversation, by default with a new id."""
         return AgentSession(session_id=session_id)
 
     def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
-        """Return a conversation that the model's service stores under an id; `session_id` is its id here."""
+        """Create a session for a conversation that the service stores; `session_id` is its local id."""
         return AgentSession(service_session_id=service_session_id, session_id=session_id)
 
     def as_tool(
@@ -84,29 +84,29 @@ class BaseAgent:
         stream_callback: Callable[[AgentResponseUpdate], Awaitable[None] | None] | None = None,
         propagate_session: bool = False,
     ) -> FunctionTool:
-        """Return this agent as a tool of another one.
+        """Return this agent as a tool for another agent.
 
-        Its questions to a person, such as whether one of its own tools may be called, become questions of the calling
-        agent. Once they are answered, this agent continues from there.
+        Its questions to a person, such as approval requests for its own tools, become questions of the calling agent.
+        Once they are answered, this agent continues from there.
 
         Args:
-            name: Of the tool; by default the agent's name, in letters that a model may use.
-            description: For the model; by default the agent's.
-            arg_name: Name of the only argument, the input of the agent as text.
-            arg_description: For the model, about the argument.
-            approval_mode: Whether a person has to agree to each call.
-            stream_callback: Called, and awaited if need be, with every update of the agent.
-            propagate_session: Whether the agent runs in the session of the calling run rather than without one.
+            name: Name of the tool; by default the agent's name, without characters that tool names must not contain.
+            description: Description for the model; by default the agent's.
+            arg_name: Name of the tool's only argument, the agent's input as text.
+            arg_description: Description of the argument for the model.
+            approval_mode: Whether a person has to approve each call.
+            stream_callback: Sync or async function that is called with every update of the agent.
+            propagate_session: Whether the agent runs in the session of the calling run, instead of without a session.
 
         Raises:
-            ValueError: If there is no name.
+            ValueError: If neither the agent nor the tool has a name.
         """
         name = name or tool_name_of(self)
         agent: Any = self
 
         async def run_agent(context: FunctionInvocationContext, **arguments: Any) -> str:
             extra: dict[str, Any] = {}
-            # The session among them is that of the calling run, which `propagate_session` decides about.
+            # These include the session of the calling run; `propagate_session` decides whether it is used.
             for_tools = {key: value for key, value in context.kwargs.items() if key != "session"}
             if for_tools:
                 extra["function_invocation_kwargs"] = for_tools
@@ -144,16 +144,16 @@ class BaseAgent:
         instructions: str | None = None,
         lifespan: Callable[..., Any] | None = None,
     ) -> Any:
-        """Return this agent as a server of the Model Context Protocol, with one tool that runs it.
+        """Return a Model Context Protocol server with one tool that runs this agent.
 
         Args:
-            server_name: Name of the server, for its clients.
-            version: Of the server, for its clients; by default that of this library.
-            instructions: How to use it, for its clients.
-            lifespan: `lifespan(server)` returns an async context manager that is open while it serves.
+            server_name: Name of the server.
+            version: Version of the server; by default the version of this library.
+            instructions: Instructions for clients of the server.
+            lifespan: `lifespan(server)` returns an async context manager that is open while the server runs.
 
         Returns:
-            An `mcp.server.lowlevel.Server`, to be run over any transport.
+            An `mcp.server.lowlevel.Server` that can run over any transport.
 
         Raises:
             MissingExtraError: If the package `mcp` is not installed.
@@ -167,19 +167,19 @@ class BaseAgent:
 
 
 def _check_providers(context_providers: Any) -> list[Any]:
-    """Return context providers as a list, each with a `source_id`."""
+    """Return the context providers as a list, after checking that each has a `source_id`."""
     if context_providers is None:
         return []
     is_one = isinstance(context_providers, (str, Mapping, type)) or not isinstance(context_providers, Iterable)
     providers = [context_providers] if is_one else list(context_providers)
     for provider in providers:
         if isinstance(provider, type):
-            message = f"{provider.__name__} is a class. Expected an instance of it: {provider.__name__}(...)."
+            message = f"{provider.__name__} is a class. Expected an instance: {provider.__name__}(...)."
             raise TypeError(message)
         if not isinstance(getattr(provider, "source_id", None), str):
             message = (
-                f"A context provider is {describe(provider)}, which has no source_id. Expected an object of a class "
-                "derived from ContextProvider, whose __init__ calls super().__init__(source_id)."
+                f"A context provider is {describe(provider)}, which has no source_id. Expected an instance of a "
+                "ContextProvider subclass whose __init__ calls super().__init__(source_id)."
             )
             raise TypeError(message)
     return providers

@@ -1,4 +1,4 @@
-"""Errors of a chat client that `except` clauses for agents catch, too."""
+"""Convert errors of chat clients so that `except` clauses for agent errors catch them too."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _AGENT_CLASSES: dict[type[ChatClientException], type[AgentException]] = {
 
 
 def as_agent_error(error: ChatClientException) -> ChatClientException:
-    """Return an error of a client as one of a class that is the agent's too; itself if agents have no such class."""
+    """Convert a client error to a class that is also an agent error; return it unchanged if there is none."""
     cls: Any = type(error)
     derived = _derived_class(cls)
     if derived is None:
@@ -39,7 +39,7 @@ def as_agent_error(error: ChatClientException) -> ChatClientException:
 
 @cached_on_class
 def _derived_class(cls: type[ChatClientException]) -> type[ChatClientException] | None:
-    """Return a class derived from that of a client's error and its agent's class; `None` if agents have none."""
+    """Return a class derived from a client error and the matching agent error; `None` if there is none."""
     if issubclass(cls, AgentException):
         return None
     for client_class, agent_class in _AGENT_CLASSES.items():

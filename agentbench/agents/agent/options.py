@@ -1,4 +1,4 @@
-"""The options and tools of one run: those of the agent, its providers and the call, merged without side effects."""
+"""Merge the options and tools of one run from the agent, its providers and the call."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def merge_options(
     instructions: Sequence[str] = (),
     conversation_id: str | None = None,
 ) -> dict[str, Any]:
-    """Return copies of a run's options laid over its agent's; providers' instructions go between those of the two."""
+    """Merge a run's options over its agent's; providers' instructions come between those of agent and run."""
     merged = {
         key: value if type(value) in _IMMUTABLE else isolate_or_same(value)
         for key, value in defaults.items()
@@ -44,7 +44,7 @@ def merge_options(
 
 
 def join_instructions(*parts: str | Iterable[str] | None) -> str | None:
-    """Return all instructions as one text, a line break between each two; `None` where there are none."""
+    """Join instructions with line breaks; return `None` if there are none."""
     texts: list[str] = []
     for part in parts:
         if part:
@@ -53,7 +53,7 @@ def join_instructions(*parts: str | Iterable[str] | None) -> str | None:
 
 
 def merge_tools(known: Sequence[Any], *more: Any) -> list[Any]:
-    """Return all tools of a run, each once; a function whose tool is known is that tool."""
+    """Return all tools of a run without duplicates; a function is the same as a known tool made from it."""
     merged = list(known)
     if not any(more):
         return merged

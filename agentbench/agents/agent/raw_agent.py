@@ -77,17 +77,17 @@ class AgentArguments(TypedDict, total=False):
 
 @drawn_by("agentbench.notebook.cards.agent:agent_bundle")
 class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
-    """An `Agent` without agent middleware, spans and translation of errors, for agents that are composed of layers.
+    """An `Agent` without agent middleware, spans and error conversion, for agents composed of layers.
 
     Args:
-        client: The chat client that calls the model: any object with a method `get_response`.
+        client: The chat client that calls the model: any object with a `get_response` method.
         middleware: Has no effect here: put `AgentMiddlewareLayer` before this class, or use `Agent`.
-        ...: The other arguments are those of `Agent`.
+        ...: The other arguments are the same as in `Agent`.
 
     Attributes:
         client: The chat client.
-        default_options: A dict without `None`; it has `tools`, and `tool_choice`, by default `"auto"`.
-        mcp_tools: Those of the tools that are connections to a server; connected at the first run that needs them.
+        default_options: A dict without `None` values. It contains `tools` and `tool_choice` (by default `"auto"`).
+        mcp_tools: The tools that are MCP server connections. They are connected at the first run that needs them.
 
     Raises: The errors of `Agent`.
 
@@ -163,7 +163,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
 
     @property
     def instructions(self) -> str | None:
-        """The instructions for the model, as one text."""
+        """The instructions for the model as one text."""
         return self.default_options.get("instructions")
 
     @overload
@@ -198,37 +198,37 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         raise_on_user_input: bool | None = None,
         **unknown: Any,
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
-        """Answer messages. Nothing happens before the awaitable is awaited, or an update of the stream is requested.
+        """Answer messages. The run starts when the awaitable is awaited or the first update is requested.
 
-        The awaitable may be passed to `asyncio.gather`, `create_task` or `wait_for`; one agent may have many runs at
-        once. The session stores the turn of a run that comes to its end, and what there is of one that is cancelled or
-        closed (see `save_abandoned`). Of a run that fails it stores nothing, so that it can be tried again.
+        You may pass the awaitable to `asyncio.gather`, `create_task` or `wait_for`; one agent may have many runs at
+        the same time. The session stores the turn of a completed run, and the partial turn of one cancelled or
+        closed (see `save_abandoned`). A failed run stores nothing, so that it can be repeated.
 
         Args:
             messages: The input: text, contents, messages, or several of them.
             stream: Whether to return a stream of updates.
-            session: The conversation that this is a turn of. Without one, the agent remembers nothing.
-            middleware: For this run, inside of the agent's. A `RawAgent` takes none.
-            tools: For this run, besides the agent's.
-            options: For this run, over the agent's: `{"temperature": 0.2}`.
-            compaction_strategy: For this run, instead of the agent's.
-            tokenizer: For this run, instead of the agent's.
-            function_invocation_kwargs: For tools that take a `FunctionInvocationContext`; the model does not see them.
-            client_kwargs: For the client.
-            raise_on_user_input: For this run, instead of the agent's.
-            **unknown: Any other keyword is an error that proposes a known one.
+            session: The session of the conversation. Without one, the agent remembers nothing.
+            middleware: Middleware for this run, inside the agent's. A `RawAgent` accepts none.
+            tools: Additional tools for this run.
+            options: Options for this run, overriding the agent's: `{"temperature": 0.2}`.
+            compaction_strategy: Strategy for this run, instead of the agent's.
+            tokenizer: Tokenizer for this run, instead of the agent's.
+            function_invocation_kwargs: Values for tools that accept a `FunctionInvocationContext`, not for the model.
+            client_kwargs: Keyword arguments for the client.
+            raise_on_user_input: Setting for this run, instead of the agent's.
+            **unknown: Any other keyword raises an error that suggests a known one.
 
         Returns:
-            An awaitable of the response, or of `None` where a middleware ends the run without one; with `stream=True` a
-            stream of updates that ends in the response.
+            An awaitable of the response, or of `None` if a middleware ends the run without one. With `stream=True`,
+            a stream of updates with a final response.
 
         Raises:
-            UserInputRequiredException: If a person has to answer, and `raise_on_user_input` holds; the turn is stored.
-            AgentInvalidRequestException: If both the agent and the service would store the history.
-            AgentInvalidResponseException: If the client returns no response.
-            MiddlewareException: If something in `middleware` is no middleware.
-            TypeError: If a keyword is not known, or an argument is of a wrong type.
-            ValueError: If two different tools have one name.
+            UserInputRequiredException: If a person has to answer and `raise_on_user_input` is true; the turn is stored.
+            AgentInvalidRequestException: If both the agent and the service are set to store the history.
+            AgentInvalidResponseException: If the client does not return a response.
+            MiddlewareException: If `middleware` contains an object that is not middleware.
+            TypeError: If a keyword is unknown, or an argument has the wrong type.
+            ValueError: If two different tools have the same name.
             Exception: Errors of the client, of middleware and of providers.
 
         Example:
@@ -256,11 +256,11 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
     def _start(
         self, messages: Any, arguments: Mapping[str, Any], *, stream: bool, middleware: Any = None, raises: bool = False
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
-        """Start a run without layers; `raises`: for requests to a person."""
+        """Start a run without layers; with `raises`, user input requests raise an error."""
         if middleware is not None:
             message = (
-                f"{type(self).__name__}.run() takes no middleware. Use an Agent, or put AgentMiddlewareLayer before "
-                "RawAgent in the bases of the class."
+                f"{type(self).__name__}.run() does not accept middleware. Use an Agent, or put "
+                "AgentMiddlewareLayer before RawAgent in the bases of the class."
             )
             raise TypeError(message)
         run = AgentRun(self, messages, arguments, raise_on_user_input=raises)
@@ -269,10 +269,10 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         streamed: AgentStream = ResponseStream(run.updates(), finalizer=run.final)
         return streamed.with_result_hook(AgentResponse.raise_for_user_input) if raises else streamed
 
-    # ------------------------------------------------------------------------------------------------ open and closed
+    # -------------------------------------------------------------------------------------------- opening and closing
 
     async def __aenter__(self) -> Self:
-        """Connect the client, and the tools that stand for servers, where they are context managers."""
+        """Enter the client and the MCP tools that are context managers."""
         try:
             for part in (self.client, *self.mcp_tools):
                 if hasattr(part, "__aenter__") and hasattr(part, "__aexit__"):
@@ -288,7 +288,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         await self.close()
 
     async def close(self) -> None:
-        """Close what the agent has connected. It can be run again afterwards, and connects anew."""
+        """Close the connections that the agent opened. A later run opens them again."""
         connections, self.connections = self.connections, []
         async with self._ab_open.pop_all() as stack:
             for server in connections:
@@ -296,17 +296,17 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
                     stack.push_async_callback(server.close)
 
     def error_to_raise(self, error: Exception) -> Exception:
-        """Return what to raise for an error of the run: the error itself."""
+        """Return the error to raise for an error of the run: the error itself."""
         return error
 
     def warn_without_tool_loop(self) -> None:
-        """Log once that the client hands the calls of tools back instead of running them."""
+        """Log once that the client returns tool calls instead of running them."""
         if self._ab_has_warned:
             return
         self._ab_has_warned = True
         logger.warning(
-            "%r has tools, but its client %s has no tool loop: calls of the model are handed back and not carried out. "
-            "Derive the client from BaseChatClient, or put FunctionInvocationLayer over it.",
+            "%r has tools, but its client %s has no tool loop, so the model's tool calls are not executed. "
+            "Derive the client from BaseChatClient, or add FunctionInvocationLayer to its bases.",
             self,
             type(self.client).__name__,
         )
@@ -330,14 +330,16 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
 
 def _checked_client(client: Any, chat_client: Any) -> Any:
     if client is not None and chat_client is not None and client is not chat_client:
-        message = "client and chat_client are two names of one argument; give one of them."
+        message = "client and chat_client are the same argument. Pass only one of them."
         raise TypeError(message)
     found = chat_client if client is None else client
     if found is None:
-        message = "An agent needs a chat client: OpenAIChatClient(), say, or default_chat_client() to try things out."
+        message = (
+            "An agent needs a chat client. Pass one: OpenAIChatClient(), or default_chat_client() for a first try."
+        )
         raise TypeError(message)
     if isinstance(found, type) or not callable(getattr(found, "get_response", None)):
-        message = f"{found!r} is no chat client. Expected an object with a method get_response, like a BaseChatClient."
+        message = f"{found!r} is not a chat client. Expected an object with get_response(), such as a BaseChatClient."
         raise TypeError(message)
     return found
 

@@ -1,4 +1,4 @@
-"""One run of an agent: prepare, let the client answer, store."""
+"""One run of an agent: prepare the request, get the client's answer, store the turn."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 logger = logging.getLogger("agentbench")
 
 _PATIENCE_S = 1.0
-"""How long a cancelled run waits until it is stored."""
+"""Seconds that a cancelled run waits for its turn to be stored."""
 
 
 class AgentRun:
@@ -54,7 +54,7 @@ class AgentRun:
         self._agent, self._input, self._arguments = agent, messages, arguments
         self._session: AgentSession | None = arguments.get("session")
         self._raises = raise_on_user_input
-        self._hooks: RunHooks | None = None  # with them come `_session` and `_context`
+        self._hooks: RunHooks | None = None  # set together with `_session` and `_context`
         self._context: SessionContext
         self._per_call_history: PerCallHistory | None = None
         self._request: dict[str, Any]
@@ -62,12 +62,12 @@ class AgentRun:
         self._response: AgentResponse[Any]
 
     async def respond(self) -> AgentResponse[Any]:
-        """Return the response. A run that is cancelled stores its input."""
+        """Return the response. A cancelled run stores its input."""
         try:
             messages = await self._prepare()
             answer = self._agent.client.get_response(messages, **self._request)
             answer = await answer if hasattr(answer, "__await__") else answer
-        except GeneratorExit:  # the event loop is gone: nothing can be awaited here
+        except GeneratorExit:  # the event loop has ended, so nothing can be awaited
             raise
         except Exception as error:  # noqa: BLE001 - raised below, maybe as another one
             await self._report_failure(error)
@@ -81,10 +81,10 @@ class AgentRun:
             self._raise(error)
         return response.raise_for_user_input() if self._raises else response
 
-    respond.__qualname__ = "Agent.run"  # what Python names when the await was forgotten
+    respond.__qualname__ = "Agent.run"  # Python's warning about a forgotten await shows this name
 
     async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
-        """Yield the updates, then `final` has the response; closed early, it stores the answer until then."""
+        """Yield the updates; afterwards `final` returns the response. If closed early, store the partial answer."""
         agent = self._agent
         author, agent_id = agent.name or UNNAMED, agent.id
         received: list[ChatResponseUpdate] = []
@@ -119,10 +119,10 @@ class AgentRun:
     # --------------------------------------------------------------------------------------------------------- prepare
 
     async def _prepare(self) -> list[Message]:
-        """Run the hooks before the run, set the arguments of the client, and return the messages for it."""
+        """Run the `before_run` hooks, set the client's arguments, and return the messages for it."""
         agent, arguments = self._agent, self._arguments
         messages = normalize_messages(self._input)
-        own = messages.copy()  # before providers can add to the input
+        own = messages.copy()  # copied before providers can add to the input
         options: Mapping[str, Any] = arguments.get("options") or {}
         client_kwargs: dict[str, Any] = {**(arguments.get("client_kwargs") or {})}
         middleware = flat_middleware(client_kwargs.pop("middleware")) if "middleware" in client_kwargs else []
@@ -159,7 +159,7 @@ class AgentRun:
     def _build_request(
         self, chat_options: dict[str, Any], client_kwargs: dict[str, Any], middleware: list[Any]
     ) -> dict[str, Any]:
-        """Return the arguments for the client: only those that have a value, since a client may know no others."""
+        """Return the client's arguments that have a value; a client may not support others."""
         agent, arguments = self._agent, self._arguments
         request: dict[str, Any] = {"options": chat_options}
         if self._session is not None:
@@ -182,7 +182,7 @@ class AgentRun:
         return request
 
     def _choose_providers(self, messages: list[Message], options: Mapping[str, Any]) -> list[HistoryProvider]:
-        """Set hooks, session and context for the providers; return the histories that work around each model call."""
+        """Set hooks, session and context for the providers; return the histories saved around each model call."""
         agent, session = self._agent, self._session
         providers: list[Any] = agent.context_providers
         histories: list[HistoryProvider] = []
@@ -201,9 +201,9 @@ class AgentRun:
             elif not is_stored_by_service:
                 if is_per_call and conversation_id:
                     message = (
-                        f"{agent!r} stores its history around each call of the model, and the service stores the "
-                        f"conversation {conversation_id!r}, too. Only one of them can: run it in a session without a "
-                        "service_session_id, or make the agent without require_per_service_call_history_persistence."
+                        f"{agent!r} stores its history around each model call, but the service also stores the "
+                        f"conversation {conversation_id!r}. Run the agent in a session without a service_session_id, "
+                        "or create it without require_per_service_call_history_persistence."
                     )
                     raise AgentInvalidRequestException(message)
                 has_history = any(isinstance(each, HistoryProvider) and each.load_messages for each in providers)
@@ -224,7 +224,7 @@ class AgentRun:
         return histories
 
     async def _add_tools(self, chat_options: dict[str, Any], provided: list[Any], in_options: Any) -> None:
-        """Add the tools of agent, providers and run to the options, with the functions of servers in their place."""
+        """Add the tools of agent, providers and run to the options; servers are replaced by their functions."""
         agent, for_run = self._agent, self._arguments.get("tools")
         tools = agent.default_options.get("tools") or ()
         if provided or for_run or in_options or agent.mcp_tools:
@@ -256,7 +256,7 @@ class AgentRun:
         return response
 
     async def _store(self, answer: ChatResponse[Any], response: AgentResponse[Any]) -> None:
-        """Run the hooks after the run; histories store the turn there."""
+        """Run the `after_run` hooks, in which histories store the turn."""
         session = self._session
         if self._hooks is None or session is None:
             return
@@ -264,7 +264,7 @@ class AgentRun:
         if self._per_call_history is not None:
             await self._per_call_history.finish(answer)
         if answer._resolved_inputs:  # noqa: SLF001 - between the layers of one run
-            # What the model got in place of the answers to approvals.
+            # The results that the model got instead of the approval answers.
             stored = replace_messages(context.stored_inputs, answer._resolved_inputs)  # noqa: SLF001 - as above
             context._stored_inputs = stored  # noqa: SLF001 - as above
         context._response = response  # noqa: SLF001 - read-only for users
@@ -272,7 +272,7 @@ class AgentRun:
             await self._hooks.after()
 
     async def _store_abandoned(self, reason: BaseException, stream: Any, received: list[ChatResponseUpdate]) -> None:
-        """Store the input and the part of the answer of a closed or cancelled run, unless the agent is set not to."""
+        """Store the input and partial answer of a closed or cancelled run, if `save_abandoned` is set."""
         try:
             if self._agent.save_abandoned:
                 answer = partial_answer(received)
@@ -300,9 +300,9 @@ def _is_around_each_call(provider: object) -> bool:
 
 
 def _default_history(providers: Sequence[Any]) -> InMemoryHistoryProvider:
-    """Return the history of agents that have none. Its messages are in the session, so one serves all agents."""
+    """Return the default history. Its messages are in the session, so all agents share one instance."""
     if any(getattr(each, "source_id", None) == _DEFAULT_HISTORY.source_id for each in providers):
-        # A history that only stores may have the usual name: the two must not write into one list.
+        # A store-only history may have the default source id; the two must not write to the same list.
         return _SECOND_HISTORY
     return _DEFAULT_HISTORY
 
@@ -311,7 +311,7 @@ _DEFAULT_HISTORY, _SECOND_HISTORY = InMemoryHistoryProvider(), InMemoryHistoryPr
 
 
 async def _close(stream: Any) -> None:
-    """Close the client's stream. A failure is only logged: the reason for closing must reach the caller."""
+    """Close the client's stream. A failure is only logged, so that the caller sees the reason for closing."""
     if hasattr(stream, "aclose"):
         try:
             await stream.aclose()
@@ -321,7 +321,7 @@ async def _close(stream: Any) -> None:
 
 
 async def _wait_briefly(storing: Coroutine[Any, Any, None]) -> None:
-    """Store a cancelled run, whose canceller waits: after a second it goes on in the background and logs errors."""
+    """Store a cancelled run while the canceller waits; after a second, continue in the background and log errors."""
     task = asyncio.ensure_future(storing)
     _background.add(task)
     task.add_done_callback(_log_failure)
@@ -329,11 +329,11 @@ async def _wait_briefly(storing: Coroutine[Any, Any, None]) -> None:
 
 
 _background: set[asyncio.Future[None]] = set()
-"""Held until they are done: an event loop does not hold its tasks."""
+"""References to running tasks, because the event loop keeps none."""
 
 
 def _log_failure(task: asyncio.Future[None]) -> None:
     _background.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
-        logger.error("Saving what a cancelled run had so far failed: %s", type(error).__name__)
-        logger.debug("Saving what a cancelled run had so far failed.", exc_info=error)
+        logger.error("Saving the partial turn of a cancelled run failed: %s", type(error).__name__)
+        logger.debug("Saving the partial turn of a cancelled run failed.", exc_info=error)

@@ -1,4 +1,4 @@
-"""An agent as a server of the Model Context Protocol. Needs the extra `mcp`."""
+"""Serve an agent over the Model Context Protocol. Needs the extra `mcp`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _Handler = Callable[[Any, Any], Awaitable[Any]]
 def serve_tool(
     tool: FunctionTool, name: str, version: str | None, instructions: str | None, lifespan: Callable[..., Any] | None
 ) -> Any:
-    """Return a server with the tool of an agent; see `BaseAgent.as_mcp_server`."""
+    """Return a server with one tool; see `BaseAgent.as_mcp_server`."""
     purpose = "serve an agent over the Model Context Protocol"
     types = require("mcp.types", extra="mcp", purpose=purpose)
     lowlevel = require("mcp.server.lowlevel", extra="mcp", purpose=purpose)
@@ -43,7 +43,7 @@ def serve_tool(
 def _server_with(
     server_class: Any, types: Any, name: str, settings: dict[str, Any], list_tools: _Handler, call_tool: _Handler
 ) -> Any:
-    """Return a server of the installed package: 2.x takes handlers as arguments, 1.x stores them by request type."""
+    """Make a server with the installed package: 2.x takes handlers as arguments, 1.x registers them by request type."""
     if not hasattr(server_class, "list_tools"):
         return server_class(name, on_list_tools=list_tools, on_call_tool=call_tool, **settings)
 
@@ -60,9 +60,9 @@ def _server_with(
 
 
 async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
-    """Return the text for a client, maybe a stranger, who does not learn what failed; and whether it is a failure."""
+    """Return the text for the client and whether it is an error. Error texts contain no internal details."""
     if name != tool.name:
-        return f'Error: There is no tool "{name}". This server has "{tool.name}".', True
+        return f'Error: Unknown tool "{name}". This server has "{tool.name}".', True
     try:
         arguments = tool.validate_arguments(arguments)
     except TypeError as error:
@@ -71,7 +71,7 @@ async def _answer(tool: FunctionTool, name: str, arguments: dict[str, Any]) -> t
         contents = await tool.invoke(arguments=arguments)
     except UserInputRequiredException as question:
         questions = "; ".join(_wording(content) for content in question.contents)
-        return f"Error: The agent needs an answer from a person, which this server cannot get: {questions}", True
+        return f"Error: The agent needs an answer from a person, but this server cannot ask one: {questions}", True
     except Exception as error:
         logger.error("The agent behind the tool %r failed with %s.", name, type(error).__name__)
         logger.debug("The agent behind the tool %r failed.", name, exc_info=error)

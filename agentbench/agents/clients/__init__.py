@@ -1,1 +1,1 @@
-"""Clients of models: offline ones, recorded ones, services. Their public names are found in `agentbench`."""
+"""Chat clients: offline, recorded, and for services. Their public names are in `agentbench`."""

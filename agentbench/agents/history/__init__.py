@@ -1,1 +1,1 @@
-"""Providers that store conversations."""
+"""Context providers that store conversations."""

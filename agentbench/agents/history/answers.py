@@ -1,4 +1,4 @@
-"""Approvals count only where a person gives them: in the input of a run. On every other way they are dropped here."""
+"""Approvals are valid only in the input of a run, from a person. In all other places they are dropped here."""
 
 from __future__ import annotations
 
@@ -20,21 +20,23 @@ _contents_of, _kind_of = attrgetter("contents"), attrgetter("type")
 
 
 def answers_in(messages: Sequence[Message]) -> list[Content]:
-    """Return the answers to approval requests that messages hold, whoever wrote them."""
-    if ANSWER not in map(_kind_of, chain.from_iterable(map(_contents_of, messages))):  # nearly always, in each run
+    """Return the answers to approval requests in messages, from any author."""
+    if ANSWER not in map(
+        _kind_of, chain.from_iterable(map(_contents_of, messages))
+    ):  # fast path, because it is nearly always true
         return []
     return [content for message in messages for content in message.contents if content.type == ANSWER]
 
 
 def without_answers(messages: Sequence[Message], source: str, keep: Collection[int] = ()) -> list[Message]:
-    """Return messages without answers to approval requests, but for those whose `id()` is in `keep`.
+    """Return messages without answers to approval requests, except those whose `id()` is in `keep`.
 
-    Messages that lose one are copied, or left out if nothing else was in them; `source` names their origin in the log.
+    Changed messages are copied, or removed if they are empty; the log shows `source` as their origin.
     """
     answers = answers_in(messages)
     if not answers or all(id(content) in keep for content in answers):
         return [*messages]
-    logger.warning("An approval from %s was dropped: only the input of a run can approve a tool call.", source)
+    logger.warning("Dropped an approval from %s: only the input of a run can approve a tool call.", source)
     found: list[Message] = []
     for message in messages:
         left = [content for content in message.contents if content.type != ANSWER or id(content) in keep]
@@ -46,16 +48,16 @@ def without_answers(messages: Sequence[Message], source: str, keep: Collection[i
 
 
 def without_foreign_answers(messages: list[Message], own: list[Message]) -> tuple[list[Message], list[Content]]:
-    """Return the messages of a run without answers other than those of its `own` input, and the latter.
+    """Return a run's messages without approval answers that are not in its `own` input, and the answers in it.
 
-    What a model has read before it spoke last cannot approve anything any more, so that those messages are not read.
+    Messages before the model's last message cannot approve anything any more, so they are not searched.
     """
     start, has_answers = len(messages), False
     while start:
         message = messages[start - 1]
         kinds = [content.type for content in message.contents]
         if message.role == "assistant" and "text" in kinds and "function_call" not in kinds:
-            break  # with a call it may be an open one that is there once more
+            break  # a message with a call may repeat an open call
         start -= 1
         has_answers = has_answers or ANSWER in kinds
     if not has_answers:
@@ -66,7 +68,7 @@ def without_foreign_answers(messages: list[Message], own: list[Message]) -> tupl
 
 
 def with_contents(message: Message, contents: list[Content], **fields: Any) -> Message:
-    """Return a copy of a message with other contents, and other values in further fields."""
+    """Return a copy of a message with other contents and other field values."""
     copied = copy.copy(message)
     copied.contents, copied.additional_properties = contents, dict(message.additional_properties)
     for name, value in fields.items():

@@ -1,4 +1,4 @@
-"""Compaction in the conversations of an agent: before the model is called, and of what is stored."""
+"""Compact an agent's conversations: before the model is called, and in the stored history."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class CompactionProvider(ContextProvider):
-    """Fits the conversations of an agent into what its model can read. List it behind the history provider.
+    """Fits an agent's conversations into the context window of its model. List it after the history provider.
 
-    Before a run it shortens what earlier providers put in front of the input, and during the run the growing list of
-    each further call of the model. What is stored stays whole: the next run goes on from what this one has shortened,
-    but a session that was saved and read begins from the whole conversation. After a run it may mark what is stored:
-    excluded messages stay in the session, and a history with `skip_excluded=True` leaves them out from then on.
+    Before a run, it compacts the messages that earlier providers added, and during the run the growing list of each
+    model call. The stored history stays complete: the next run continues with the compacted messages, but a session
+    that was saved and loaded starts from the complete history. After a run, it can mark stored messages as excluded:
+    they stay in the session, but a history with `skip_excluded=True` no longer loads them.
 
     Args:
-        before_strategy: Shortens what the model gets; `None` leaves it whole.
-        after_strategy: Marks what is stored, but for the turn that has just ended; `None` leaves it as it is.
-        tokenizer: Counts tokens before a strategy is applied, for strategies that read the counts.
-        source_id: The id of the provider, unique in an agent.
-        history_source_id: The id of the history whose messages `after_strategy` marks: one that stores them in the
+        before_strategy: Compacts the messages for the model; `None` for no compaction.
+        after_strategy: Marks stored messages as excluded, except those of the last turn; `None` for no marking.
+        tokenizer: Counts tokens before a strategy is applied, for strategies that use the counts.
+        source_id: The id of the provider, unique within an agent.
+        history_source_id: The id of the history whose messages `after_strategy` marks. It must store them in the
             session.
 
     Example:
@@ -66,7 +66,7 @@ class CompactionProvider(ContextProvider):
     async def before_run(
         self, *, agent: Any = None, session: AgentSession | None = None, context: Any, state: Any = None
     ) -> None:
-        """Shorten what earlier providers added, and have later calls of the model in this run shortened too."""
+        """Compact the messages of earlier providers, and all later model calls of this run."""
         if self.before_strategy is None:
             return
         sources: dict[str, list[Message]] = context.context_messages
@@ -79,7 +79,7 @@ class CompactionProvider(ContextProvider):
     async def _shorten(
         self, sources: dict[str, list[Message]], input_messages: Sequence[Message], session: AgentSession | None
     ) -> None:
-        """Replace the lists of the sources by what the strategy leaves of them."""
+        """Replace the message lists of the sources by the compacted lists."""
         known: dict[str, _Copies] = {}
         if session is not None:
             known = vars(session).setdefault(COMPACTED, {}).setdefault(self.source_id, {})
@@ -89,7 +89,7 @@ class CompactionProvider(ContextProvider):
             copies = known.setdefault(source_id, _Copies()).follow(messages)
             working += copies
             source_of.update((id(copy), source_id) for copy in copies)
-        asked = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is never shortened
+        asked = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is not compacted
         working += asked
         own = {id(message) for message in asked}
         included = await _compacted(working, self.before_strategy, self.tokenizer)
@@ -99,7 +99,7 @@ class CompactionProvider(ContextProvider):
         for message in included:
             if id(message) in own:
                 break
-            if id(message) not in source_of:  # a summary stands right in front of the messages that it replaces
+            if id(message) not in source_of:  # a summary comes directly before the messages that it replaces
                 waiting += attributed([message], self)
                 continue
             source_id = source_of[id(message)]
@@ -113,7 +113,7 @@ class CompactionProvider(ContextProvider):
     async def after_run(
         self, *, agent: Any = None, session: AgentSession | None = None, context: Any = None, state: Any = None
     ) -> None:
-        """Mark what is stored: changed messages are replaced by copies, others stay the very same."""
+        """Mark the stored messages: changed messages are replaced by copies, others stay the same objects."""
         history = None if session is None else session.state.get(self.history_source_id)
         stored: list[Message] = history.get("messages") or [] if isinstance(history, dict) else []
         if self.after_strategy is None or not stored:
@@ -123,7 +123,7 @@ class CompactionProvider(ContextProvider):
         original_of = dict(zip(map(id, copies), originals, strict=True))
         working = list(copies)
         await _compacted(working, self.after_strategy, self.tokenizer)
-        changed: dict[int, list[Message]] = {}  # by original: the summaries in front of it, and what replaces it
+        changed: dict[int, list[Message]] = {}  # by original: the summaries before it, and its replacement
         waiting: list[Message] = []
         for message in working:
             original = original_of.get(id(message))
@@ -140,7 +140,7 @@ class CompactionProvider(ContextProvider):
 async def _compacted(
     messages: list[Message], strategy: CompactionStrategy | None, tokenizer: TokenizerProtocol | None
 ) -> list[Message]:
-    """Apply a strategy to copies, and return those that are left."""
+    """Apply a strategy to copies, and return those that are not excluded."""
     annotate_message_groups(messages, tokenizer=tokenizer)
     if strategy is not None and messages:
         await strategy(messages)
@@ -148,14 +148,14 @@ async def _compacted(
 
 
 class _Copies:
-    """Copies of a list that mostly grows, without those that a strategy has left out: they need no second look."""
+    """Copies of a growing list, without excluded messages, which need not be processed again."""
 
     def __init__(self) -> None:
         self._followed: list[Message] = []
         self.messages: list[Message] = []
 
     def follow(self, messages: Sequence[Message]) -> list[Message]:
-        """Return the copies, with those of messages that are new since the last time."""
+        """Return the copies, including those of new messages."""
         known = self._followed
         if len(known) > len(messages) or not all(map(is_, known, messages)):
             known, self.messages = [], []
@@ -165,7 +165,7 @@ class _Copies:
 
 
 class _CompactCalls(ChatMiddleware):
-    """Shortens what the model gets in the calls of one run; the first call has what the provider left already."""
+    """Compacts the model calls of one run; the first call has already been compacted by the provider."""
 
     def __init__(
         self, strategy: CompactionStrategy, tokenizer: TokenizerProtocol | None, context: SessionContext

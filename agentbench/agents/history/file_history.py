@@ -1,4 +1,4 @@
-"""Histories in files: one file for each session, one line for each message."""
+"""Store histories in files: one file per session, one line per message."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ _log = logging.getLogger("agentbench")
 JsonDumps: TypeAlias = Callable[[Any], "str | bytes"]
 JsonLoads: TypeAlias = Callable[[str], Any]
 
-#: The locks among the threads of this process, by folder.
+#: Locks for the threads of this process, by folder.
 _thread_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)", re.IGNORECASE)
 _PREFIX: Final = "~session-"
-#: File systems allow 255 bytes; some are for the suffix.
+#: File systems allow 255 bytes, including the suffix.
 _LONGEST: Final = 240
 
 
-#: The most files of which a provider holds the messages.
+#: Maximum number of files whose messages a provider caches.
 _MOST_FILES: Final = 16
 
 
 @dataclass(slots=True)
 class _ReadFile:
-    """The messages of a file as it was at a `version`, but for the last lines, which are `unread`."""
+    """The messages of a file at a `version`, without the last lines, which are `unread`."""
 
     version: tuple[int, ...]
     messages: list[Message]
@@ -61,25 +61,25 @@ class _ReadFile:
 
 
 class FileHistoryProvider(HistoryProvider):
-    """Stores conversations in a folder: a file `<session id>.jsonl` for each session, a line for each message.
+    """Stores conversations in a folder, with a file `<session id>.jsonl` per session and a line per message.
 
-    Files are UTF-8, for their owner only (mode 0600), and only grow. Ids that cannot name a file on every system are
-    encoded. The broken last line of a killed process is skipped with a warning, and cut off by the next save. The
-    provider holds the messages of the last few sessions, so that a run reads no line again that it or an earlier run of
-    this provider has read or written; a file that anything else has changed is read anew.
+    Files are UTF-8, private to their owner (mode 0600), and append-only. Session ids that cannot be file names on every
+    system are encoded. The incomplete last line of a killed process is skipped with a warning, and removed by the next
+    save. The provider caches the messages of the last few sessions, so that a run does not read lines again that this
+    provider has already read or written; a file that was changed otherwise is read again.
 
     Args:
-        storage_path: The folder; a new one is made with its parents.
-        source_id: The id of the provider, unique in an agent.
+        storage_path: The folder; it is created with its parents if it does not exist.
+        source_id: The id of the provider, unique within an agent.
         load_messages, store_inputs, store_context_messages, store_context_from, store_outputs: See `HistoryProvider`.
-        skip_excluded: Whether messages that compaction left out (`_excluded`) are left out here too.
-        dumps: Writes a dictionary as one line, text or UTF-8; by default `json.dumps`.
-        loads: Reads such a line; by default `json.loads`.
-        between_processes: Whether several processes save at the same time, and have to wait for each other.
+        skip_excluded: Whether to skip messages that compaction excluded (`_excluded`).
+        dumps: Converts a dictionary to one line of text or UTF-8 bytes; by default `json.dumps`.
+        loads: Parses such a line; by default `json.loads`.
+        between_processes: Whether several processes may save at the same time and must wait for each other.
 
     Raises:
-        OSError: The folder cannot be made: the path is empty, or that of a file.
-        TypeError: `storage_path` is no path.
+        OSError: The folder cannot be created, because the path is empty or a file.
+        TypeError: `storage_path` is not a path.
 
     Example:
         agent = Agent(EchoChatClient(), context_providers=[FileHistoryProvider("conversations")])
@@ -117,11 +117,11 @@ class FileHistoryProvider(HistoryProvider):
         self._folder = os.path.realpath(folder)
         self._ignores_case = folder_ignores_case(self._folder)
         self._between_processes = between_processes
-        self._files: dict[str, _ReadFile] = {}  # the latest last
+        self._files: dict[str, _ReadFile] = {}  # most recently used last
 
     @property
     def storage_path(self) -> Path:
-        """The folder of the files, with links resolved."""
+        """The folder of the files, with symbolic links resolved."""
         return Path(self._folder)
 
     def __repr__(self) -> str:
@@ -130,12 +130,12 @@ class FileHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the messages of a session, oldest first; without a file the list is empty.
+        """Return the messages of a session, oldest first; empty if there is no file.
 
         Raises:
-            HistoryFileError: A line is no message; the error names the line and the file. Or the file is outside the
-                folder.
-            OSError: The system refuses to read the file.
+            HistoryFileError: A line is not a message (the error contains the line number and the file), or the file is
+                outside the folder.
+            OSError: The file cannot be read.
         """
         messages = await run_in_thread(self._read, self._path_of(session_id))
         return not_excluded(messages) if self.skip_excluded else messages
@@ -143,23 +143,23 @@ class FileHistoryProvider(HistoryProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Put the stored messages in front of the input."""
+        """Add the stored messages before the input."""
         if type(self).get_messages is not FileHistoryProvider.get_messages:
             await super().before_run(agent=agent, session=session, context=context, state=state)
             return
         messages = await run_in_thread(self._read_new, self._path_of(context.session_id))
-        shared = context.context_messages.setdefault(self.source_id, [])  # not copied: they never change
+        shared = context.context_messages.setdefault(self.source_id, [])  # not copied, because they do not change
         shared += not_excluded(messages) if self.skip_excluded else messages
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Add messages to the file of a session: all of them, or none.
+        """Append messages to the file of a session, all or none.
 
         Raises:
             HistoryFileError: The file is outside the folder.
-            OSError: The system refuses to write the file, which the error names; nothing is added.
-            TypeError: A message cannot be written, or `dumps` returned neither text nor bytes.
+            OSError: The file, which the error names, cannot be written; nothing is added.
+            TypeError: A message cannot be serialized, or `dumps` returned neither text nor bytes.
             ValueError: `dumps` returned more than one line.
         """
         path = self._path_of(session_id)
@@ -174,13 +174,15 @@ class FileHistoryProvider(HistoryProvider):
     def _path_of(self, session_id: str | None) -> str:
         path = os.path.join(self._folder, f"{stem_of(session_id, ignores_case=self._ignores_case)}.jsonl")
         if os.path.dirname(os.path.realpath(path)) != self._folder:
-            problem = f"The file of session {session_id!r} leads out of {self._folder!r}. Remove the link in its place."
+            problem = (
+                f"The file of session {session_id!r} is a link that points outside {self._folder!r}. Remove the link."
+            )
             raise HistoryFileError(path, problem)
         return path
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Keep out the other writers: the threads of this process and, if wanted, other processes."""
+        """Lock out other writers: the threads of this process and, if enabled, other processes."""
         with _thread_locks[self._folder]:
             if not self._between_processes:
                 yield
@@ -211,7 +213,7 @@ class FileHistoryProvider(HistoryProvider):
         return messages
 
     def _read_new(self, path: str) -> list[Message]:
-        """Return the messages of a file with their attribution; only what was written since the last time is read."""
+        """Return the messages of a file with their attribution; only new lines are read."""
         with _thread_locks[self._folder]:
             try:
                 version = _version(os.stat(path, follow_symlinks=False))
@@ -244,7 +246,7 @@ class FileHistoryProvider(HistoryProvider):
                 end = os.fstat(descriptor).st_size
                 try:
                     write_all(descriptor, lines, path)
-                except OSError:  # of a full disk, say
+                except OSError:  # for example, the disk is full
                     with suppress(OSError):
                         os.ftruncate(descriptor, end)
                     raise
@@ -255,7 +257,7 @@ class FileHistoryProvider(HistoryProvider):
             finally:
                 os.close(descriptor)
         if rest.strip():
-            _log.warning("%d bytes at the end of %s were cut off: their writer was interrupted.", len(rest), path)
+            _log.warning("Removed %d bytes at the end of %s: their writer was interrupted.", len(rest), path)
 
     def _delete(self, path: str) -> bool:
         with suppress(FileNotFoundError), self._writing():
@@ -268,10 +270,10 @@ class FileHistoryProvider(HistoryProvider):
         if isinstance(line, str):
             line = line.encode()
         if not isinstance(line, (bytes, bytearray)):
-            problem = f"dumps returned data of type {type(line).__name__}. Expected a line of text or bytes."
+            problem = f"dumps returned {type(line).__name__}. Expected a line of text or bytes."
             raise TypeError(problem)
         if b"\n" in line:
-            problem = "dumps returned more than one line. Expected one: no indentation, line breaks escaped."
+            problem = "dumps returned more than one line. Expected one: no indentation, escaped line breaks."
             raise ValueError(problem)
         return bytes(line) + b"\n"
 
@@ -280,8 +282,8 @@ class FileHistoryProvider(HistoryProvider):
             return Message.from_dict(read_values(self._loads(line.decode())))
         except Exception as error:
             problem = (
-                f"Line {number} of {path} is no message ({type(error).__name__}). Expected one message per line, as "
-                "they were saved: mend or remove the line."
+                f"Line {number} of {path} is not a message ({type(error).__name__}). Expected one message per line. "
+                "Fix or remove the line."
             )
             raise HistoryFileError(path, problem, number) from error
 
@@ -291,7 +293,7 @@ def _version(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _unfinished_line(descriptor: int, size: int) -> bytes:
-    """Return the bytes behind the last line break."""
+    """Return the bytes after the last line break."""
     tail = read_at(descriptor, max(0, size - 4096), 4096)
     if b"\n" not in tail:
         tail = read_at(descriptor, 0, size)
@@ -302,23 +304,23 @@ def _to_json(data: Any) -> str:
     text = json.dumps(data, ensure_ascii=False)
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a character, which UTF-8 lacks
+    except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 cannot encode
         return json.dumps(data)
     return text
 
 
 def stem_of(session_id: str | None, *, ignores_case: bool = False) -> str:
-    """Return the name of a session's file, without suffix: different for each id, `default` without one.
+    """Return the file name for a session without suffix: unique for each id, `default` without one.
 
-    An id that can name a file on every system is its own name; with `ignores_case` only if no other id differs from it
-    by case alone, or in how letters with accents are composed.
+    An id that can be a file name on every system is used unchanged; with `ignores_case` only if no other id differs
+    from it only by case or by the composition of accented letters.
     """
     if not session_id:
         return "default"
     data = session_id.encode("utf-8", "surrogatepass")
     if (
         all(character.isalnum() or character in "._-" for character in session_id)
-        and session_id.casefold() != "default"  # of histories without a session
+        and session_id.casefold() != "default"  # the name for histories without a session
         and not session_id.startswith(".")
         and not session_id.endswith(".")
         and not _DEVICE.match(session_id)
@@ -332,7 +334,7 @@ def stem_of(session_id: str | None, *, ignores_case: bool = False) -> str:
 
 
 def folder_ignores_case(folder: str) -> bool:
-    """Whether a folder takes names for the same that differ by case; `False` if it cannot be written to."""
+    """Return whether file names in a folder ignore case; `False` if the folder is not writable."""
     probe = os.path.join(folder, f".probe-{uuid4().hex}-a")
     try:
         with open(probe, "xb"):

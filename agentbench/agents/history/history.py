@@ -1,4 +1,4 @@
-"""History providers: they load a conversation before a run and store its new messages afterwards."""
+"""History providers: load a conversation before a run, and store new messages afterwards."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 
 class HistoryProvider(ContextProvider):
-    """Base of the providers that store conversations.
+    """The base class of providers that store conversations.
 
-    Subclasses define `get_messages` and `save_messages`, or override the hooks `before_run` and `after_run`. An agent
+    Subclasses define `get_messages` and `save_messages`, or override `before_run` and `after_run`. An agent
     with a session and without a provider that loads messages uses an `InMemoryHistoryProvider`.
 
     Args:
-        source_id: The id of the provider, unique in an agent; see `ContextProvider`.
-        load_messages: Whether agents get the stored messages; otherwise new ones are only stored.
+        source_id: The id of the provider, unique within an agent; see `ContextProvider`.
+        load_messages: Whether to add the stored messages to runs; if false, the provider only stores messages.
         store_inputs: Whether to store the input of runs.
         store_context_messages: Whether to store the messages that other providers add to runs.
-        store_context_from: The source ids of the providers whose messages are stored; by default all others.
+        store_context_from: Source ids of the providers whose messages to store; by default all others.
         store_outputs: Whether to store the answers of the model.
 
     Raises:
-        TypeError: A method that the flags need is missing.
+        TypeError: A method that the flags require is missing.
 
     Example:
         class Notebook(HistoryProvider):
@@ -51,7 +51,7 @@ class HistoryProvider(ContextProvider):
     """
 
     ADDS_CONTEXT: ClassVar[bool] = False
-    """Whether it adds more to runs than stored messages: then its hooks are called around whole runs, and always."""
+    """Whether it adds more than stored messages to runs. If so, its hooks are always called, around whole runs."""
 
     def __init__(
         self,
@@ -81,21 +81,21 @@ class HistoryProvider(ContextProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the messages of a session, oldest first; `state` is that of this provider in the session."""
+        """Return the messages of a session, oldest first; `state` is this provider's state in the session."""
         message = f"{type(self).__name__} has no get_messages(). Define it, or override before_run()."
         raise NotImplementedError(message)
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Add messages, oldest first, to those of a session; they are not to be changed."""
+        """Append messages, oldest first, to a session. Do not change the messages."""
         message = f"{type(self).__name__} has no save_messages(). Define it, or override after_run()."
         raise NotImplementedError(message)
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Put the stored messages in front of the input."""
+        """Add the stored messages before the input."""
         context.extend_messages(self, await self.get_messages(context.session_id, state=state))
 
     async def after_run(
@@ -113,19 +113,19 @@ class HistoryProvider(ContextProvider):
             await self.save_messages(context.session_id, messages, state=state)
 
 
-_replacing = Lock()  # while a list is replaced by a longer one: sessions may be in several threads
+_replacing = Lock()  # held while a list is replaced by a longer one, because threads may share sessions
 
 
 class InMemoryHistoryProvider(HistoryProvider):
     """Stores a conversation in the session itself, under `state["messages"]`.
 
-    A message is copied once, when it is stored, and shared from then on: a turn takes the same time however long the
-    conversation is. Stored messages and lists of them are replaced, never changed.
+    A message is copied once, when it is stored, and then shared, so the time of a turn does not depend on the length of
+    the conversation. Stored messages and their lists are replaced and not changed.
 
     Args:
-        source_id: The id of the provider, unique in an agent; by default `in_memory`.
+        source_id: The id of the provider, unique within an agent; by default `in_memory`.
         load_messages, store_inputs, store_context_messages, store_context_from, store_outputs: See `HistoryProvider`.
-        skip_excluded: Whether messages that compaction left out (`_excluded`) are left out here too.
+        skip_excluded: Whether to skip messages that compaction excluded (`_excluded`).
 
     Example:
         history = InMemoryHistoryProvider(store_context_messages=True)
@@ -161,14 +161,14 @@ class InMemoryHistoryProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return a list of the messages in the state; without a state it is empty."""
+        """Return a list of the messages in the state; empty without a state."""
         messages: list[Message] = [] if state is None else state.get("messages") or []
         return not_excluded(messages) if self.skip_excluded else list(messages)
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Add copies of messages to the state; without a state nothing is stored."""
+        """Append copies of messages to the state; without a state, nothing is stored."""
         if state is None:
             return
         added = attributed(messages, self)
@@ -178,19 +178,21 @@ class InMemoryHistoryProvider(HistoryProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Put the stored messages in front of the input."""
+        """Add the stored messages before the input."""
         if not self._is_plain():
             await super().before_run(agent=agent, session=session, context=context, state=state)
             return
         stored = state.get("messages") or []
         if not self._is_stamped(session, stored):
-            # The user put messages there, or the session was just read: later runs find them with an attribution.
+            # The user added messages, or the session was just loaded: add attributions, so that later runs find them.
             with _replacing:
                 stored = state.get("messages") or []
                 if not all(ATTRIBUTION in message.additional_properties for message in stored):
                     stored = state["messages"] = attributed(stored, self)
             self._note(session, stored)
-        shared = context.context_messages.setdefault(self.source_id, [])  # not copied: stored messages never change
+        shared = context.context_messages.setdefault(
+            self.source_id, []
+        )  # not copied, because stored messages do not change
         shared += not_excluded(stored) if self.skip_excluded else stored
 
     async def after_run(
@@ -210,7 +212,7 @@ class InMemoryHistoryProvider(HistoryProvider):
         )
 
     def _is_stamped(self, session: AgentSession, stored: list[Message]) -> bool:
-        """Whether all messages of a list are known to carry their attribution."""
+        """Return whether all messages of a list are known to have an attribution."""
         known, length = vars(session).get(STAMPED, {}).get(self.source_id, (None, 0))
         return not stored or (known is stored and length == len(stored))
 
@@ -219,5 +221,5 @@ class InMemoryHistoryProvider(HistoryProvider):
 
 
 def not_excluded(messages: Sequence[Message]) -> list[Message]:
-    """Return messages without those that compaction has left out."""
+    """Return messages without those that compaction excluded."""
     return [message for message in messages if not message.additional_properties.get("_excluded")]

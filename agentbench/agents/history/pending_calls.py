@@ -1,18 +1,18 @@
-"""Calls of a conversation that wait for a result, and the conversation in the form that model services accept.
+"""Find the open calls of a conversation, and convert the conversation to the form that services accept.
 
-Services refuse a call without a result right behind it, and a result without its call:
+Services reject a call without a result directly after it, and a result without its call. Therefore:
 
-- An answer to an approval request counts until the model speaks again; its result goes right behind the call. A call
-  without an answer by then gets the result `UNANSWERED`.
-- An answer or a result that comes later repeats its call: call and result go in front of the message that brought
-  them. The same holds for an answer whose request only the session has.
-- Only messages of the role `user` answer, and only requests that the conversation or the session holds; other answers
-  are dropped. What runs is the call in the conversation. An answer that names another tool or other arguments than its
-  request, or whose request names others than the call, is refused.
-- A call runs once: further answers and results are left out.
+- An answer to an approval request is valid until the model speaks again; its result comes directly after the call. A
+  call without an answer by then gets the result `UNANSWERED`.
+- A later answer or result repeats its call: call and result are inserted before the message that contains it. The same
+  applies to an answer whose request is only in the session.
+- Only messages with the role `user` can answer, and only requests in the conversation or the session; other answers are
+  dropped. The call in the conversation is executed. An answer whose tool or arguments differ from its request, or whose
+  request differs from the call, is rejected.
+- A call is executed once: further answers and results are ignored.
 
-All of this is read from the messages, since callers may pass them without a session; `ToolLoop` records in it only what
-the messages do not show. No message is changed; those that have to differ are copied.
+All of this is read from the messages, because callers may pass them without a session; `ToolLoop` only records there
+what the messages do not show. Messages are not changed; messages that have to differ are copied.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from agentbench.messages.message import Message
 
 UNANSWERED: Final = "Error: Tool call was not answered."
 REJECTED: Final = "Error: Tool call invocation was rejected by user."
-REFUSED: Final = "Error: The answer is about another call than its request. The call was not made."
-RESULT_LOST: Final = "The call was approved, and made at that time; its result is lost."
+REFUSED: Final = "Error: The answer does not match the call of its request. The call was not made."
+RESULT_LOST: Final = "The call was approved and executed earlier, but its result is lost."
 
 MADE_UP: Final = "_made_up"
-"""Key in the additional properties of a result: a middleware ended the loop with it before the tool was called."""
+"""Key in the additional properties of a result with which a middleware ended the loop before the tool was called."""
 
 _REQUEST: Final = "function_approval_request"
 _QUESTIONS: Final = frozenset((_REQUEST, ANSWER))
@@ -43,9 +43,9 @@ _RELEVANT: Final = _QUESTIONS | {"function_call", "function_result"}
 
 
 class RecordedCall(NamedTuple):
-    """A call that the session recorded, since the messages may not show it, with its requests and maybe a result.
+    """A call that the session recorded because the messages may not show it, with its requests and optional result.
 
-    `is_approved` says that it was approved and has begun, and that the requests are about calls that it wants to make.
+    If `is_approved`, the call was approved and has started, and the requests are for calls that it wants to make.
     """
 
     call: Content
@@ -59,13 +59,13 @@ class PendingCall:
     """A call of a conversation with its approval requests, their answers and its result.
 
     Attributes:
-        at: Index of the message that holds it, or in front of which it is repeated.
-        requests: The approval requests; of several rounds of requests, each in a message of its own, only the last.
+        at: Index of the message that contains the call, or before which the call is repeated.
+        requests: The approval requests of the last round; each round is in a separate message.
         requested_at: Index of the message with these requests.
-        is_about_another: Whether an answer names another call than its request, or a request another than the call.
+        is_about_another: Whether an answer does not match its request, or a request does not match the call.
         was_approved: Whether an earlier round of requests approved the call itself.
-        result: The `function_result`; `None` while the call waits, and while it has yet to be made.
-        source: Index of the message with the result, or with the first answer; a history stores it before `stored_at`.
+        result: The `function_result`; `None` until the call has been made.
+        source: Index of the message with the result or the first answer; a history stores it before `stored_at`.
     """
 
     content: Content
@@ -82,11 +82,11 @@ class PendingCall:
 
     @property
     def inner_requests(self) -> tuple[Content, ...]:
-        """The requests about calls that the tool wants to make itself, as an agent does that is a tool."""
+        """The requests for calls that the tool itself wants to make, for example an agent that runs as a tool."""
         return tuple(request for request in self.requests if self.is_inner(request))
 
     def is_inner(self, request: Content) -> bool:
-        """Whether a request is about a call that the tool wants to make itself."""
+        """Return whether a request is for a call that the tool itself wants to make."""
         inner = request.function_call
         own = (self.content.call_id, self.content.name)
         return bool(request.call_id) and inner is not None and (inner.call_id, inner.name) != own
@@ -98,13 +98,13 @@ class PendingCall:
 
 
 class PendingCalls:
-    """Reads a conversation with the calls that its session recorded, from `start`: earlier calls have their results.
+    """Reads a conversation from `start`, with the calls that its session recorded; earlier calls have results.
 
     Attributes:
-        approved: The calls to be made now, in order. The loop sets the `result` of each before it calls `resolve`.
-        refers_back: Whether messages may be about calls before `start`.
-        settled: Index of the last message in which the model speaks: no later message changes what is before it.
-        dropped: For each answer that does not count, why.
+        approved: The calls to make now, in order. The loop sets each `result` before it calls `resolve`.
+        refers_back: Whether messages may refer to calls before `start`.
+        settled: Index of the model's last message. Later messages do not change anything before it.
+        dropped: The reason for each invalid answer.
     """
 
     def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = (), start: int = 0) -> None:
@@ -112,13 +112,13 @@ class PendingCalls:
         self.refers_back, self.settled = False, start
         self._calls: list[PendingCall] = []
         self._open: list[PendingCall] = []
-        self._latest: dict[str, PendingCall] = {}  # by the id of the call; models use ids again
-        self._requested: dict[str, tuple[PendingCall, Content]] = {}  # by the id of the request
-        self._input_at: int | None = None  # where the input begins, in front of which a history stores results
+        self._latest: dict[str, PendingCall] = {}  # by call id; models reuse ids
+        self._requested: dict[str, tuple[PendingCall, Content]] = {}  # by request id
+        self._input_at: int | None = None  # start of the input; a history stores results before it
         self.approved: list[PendingCall] = []
         self.dropped: list[str] = []
-        self._without_call = set[int]()  # contents that are calls of which the conversation has only the request
-        self._contents: dict[int, list[Content]] = {}  # what stays in a message, where it is not all of it
+        self._without_call = set[int]()  # calls of which the conversation only contains the request
+        self._contents: dict[int, list[Content]] = {}  # remaining contents of messages that lose some
         for at in range(start, len(messages)):
             self._read(at, messages[at])
         self._close(is_over=False)
@@ -128,7 +128,7 @@ class PendingCalls:
         is_relevant = not _RELEVANT.isdisjoint([content.type for content in contents])
         speaks = message.role == "assistant"
         if speaks and is_relevant:
-            # Callers who do not know the history pass the open calls once more.
+            # Callers that do not know the history pass the open calls again.
             repeated = {
                 id(one)
                 for one in contents
@@ -150,7 +150,7 @@ class PendingCalls:
             self._contents[at] = [one for one in left if one is not None]
 
     def _take(self, content: Content, at: int, role: str) -> Content | None:
-        """Read a content, and return what stays in its place."""
+        """Read a content, and return its replacement, or `None` to remove it."""
         kind = content.type
         if kind == "function_call":
             known = self._latest.get(content.call_id or "")
@@ -161,7 +161,7 @@ class PendingCalls:
             return self._take_result(content, at)
         call = content.function_call if kind in _QUESTIONS else None
         if kind == ANSWER and role != "user":
-            self.dropped.append(f"it is in a message of the role {role!r}, and only 'user' answers")
+            self.dropped.append(f"it is in a message with the role {role!r} instead of 'user'")
             return None
         if call is None or _is_made_by_service(call):
             return content
@@ -213,23 +213,23 @@ class PendingCalls:
         self.refers_back = self.refers_back or content.id not in self._requested
         call, request = self._requested.get(content.id or "") or self._recorded_request(content, at)
         if call is None or request is None:
-            self.dropped.append(f"no request {content.id!r} is in the conversation or its session")
+            self.dropped.append(f"the request {content.id!r} is neither in the conversation nor in its session")
             return
-        for one in reversed(self._calls):  # it may have been repeated
+        for one in reversed(self._calls):  # the call may have been repeated
             if one is call or (
                 is_same_call(one.content, call.content) and (request in one.requests or not one.requests)
             ):
                 call, one.requests = one, one.requests or [*call.requests]
                 break
         if request not in call.requests:
-            self.dropped.append(f"later requests about its call replaced the request {content.id!r}")
+            self.dropped.append(f"later requests for its call replaced the request {content.id!r}")
             return
         if call.result is not None:
             if call.answers or call.result.result != UNANSWERED:
                 return
             call = self._add(PendingCall(call.content, at, is_repeated=True, requests=[*call.requests]))
         if any(content.id == known.id for known in call.answers):
-            return  # of several answers to one request the first counts
+            return  # the first answer to a request counts
         if not call.answers:
             call.source = at
         call.answers.append(content)
@@ -238,7 +238,7 @@ class PendingCalls:
             call.is_about_another = True
 
     def _recorded_request(self, answer: Content, at: int) -> tuple[PendingCall | None, Content | None]:
-        """Return a call that only the session recorded, as it is repeated, and its request with the id of an answer."""
+        """Repeat a call that only the session recorded; return it and its request with the answer's id."""
         for call, requests, *_ in reversed(self._recorded):
             if answer.id in {one.id for one in requests}:
                 repeated = self._add(PendingCall(call, at, is_repeated=True, requests=[*requests]))
@@ -247,7 +247,7 @@ class PendingCalls:
         return None, None
 
     def _close(self, *, is_over: bool) -> None:
-        """Give every open call its result, or list it as approved; once the model spoke, none may be made any more."""
+        """Give every open call a result, or list it as approved. After the model has spoken, no call is approved."""
         for call in self._open:
             call.stored_at = self._input_at if self._input_at is not None and call.at < self._input_at else call.source
             if call.result is None:
@@ -272,12 +272,12 @@ class PendingCalls:
 
     @property
     def results(self) -> list[Content]:
-        """The results of the calls that were answered, in the order of the calls."""
+        """The results of the answered calls, in the order of the calls."""
         return [call.result for call in self._calls if call.answers and call.result is not None]
 
     @property
     def requested(self) -> list[RecordedCall]:
-        """The calls with approval requests; each with its result, if it has been made."""
+        """The calls with approval requests, each with its result if it has been made."""
         return [
             RecordedCall(one.content, tuple(one.requests), None if (made := one.result) and _is_lost(made) else made)
             for one in self._calls
@@ -285,7 +285,7 @@ class PendingCalls:
         ]
 
     def has_result_of(self, call: Content) -> bool:
-        """Whether the messages hold a result of a call, other than that it was not answered."""
+        """Return whether the messages contain a result of a call other than `UNANSWERED`."""
         results = {id(one) for message in self._messages for one in message.contents if one.type == "function_result"}
         return any(
             id(one.result) in results
@@ -296,10 +296,10 @@ class PendingCalls:
         )
 
     def resolve(self, *, has_service: bool = False) -> tuple[list[Message], list[tuple[Message, list[Message]]]]:
-        """Return the conversation from `start` on with a result behind every call, and without requests and answers.
+        """Return the conversation from `start` with a result after every call, without requests and answers.
 
-        If the service stores the conversation, calls are not repeated. Also returned is each message that a history
-        stores otherwise, with what it stores in its place, maybe nothing. Messages that did not change are not copied.
+        If the service stores the conversation, calls are not repeated. The second value lists each message that a
+        history stores differently, with the messages to store instead (possibly none). Unchanged messages are shared.
         """
         resolved: list[Message] = []
         replaced: list[tuple[Message, list[Message]]] = []
@@ -311,7 +311,7 @@ class PendingCalls:
         return resolved, replaced
 
     def replacements(self) -> list[Replacement]:
-        """Return what the model gets instead of messages between `start` and `settled`."""
+        """Return the replacements for the model of messages between `start` and `settled`."""
         found: list[Replacement] = []
         first, instead = self._start, list[Message]()
         for at, (message, _, own, behind) in enumerate(self._resolve(self._start, self.settled), start=self._start):
@@ -331,7 +331,7 @@ class PendingCalls:
     def _resolve(
         self, first: int, last: int, *, has_service: bool = False
     ) -> Iterator[tuple[Message, list[Message], list[Message], list[Message]]]:
-        """Yield each message, the results that are stored in front of it, what it becomes, and what follows it."""
+        """Yield each message, the results that are stored before it, its replacement, and the messages after it."""
         repeated: dict[int, list[PendingCall]] = defaultdict(list)
         behind: dict[int, list[PendingCall]] = defaultdict(list)
         stored: dict[int, list[PendingCall]] = defaultdict(list)
@@ -341,7 +341,7 @@ class PendingCalls:
                 continue
             if call.is_repeated:
                 repeated[call.at].append(call)
-            elif call.source != call.at:  # the result is not in the message of its call
+            elif call.source != call.at:  # the result is in another message than its call
                 moved.add(id(call.result))
                 behind[call.at].append(call)
                 if call.stored_at is not None:
@@ -357,13 +357,13 @@ class PendingCalls:
                 own += [] if has_service else [Message("assistant", [call.content for call in calls])]
                 own += self._results(calls)
             contents = self._contents.get(at, message.contents)
-            if has_service:  # it has the call
+            if has_service:  # the service has the call
                 contents = [one for one in contents if id(one) not in self._without_call]
             own += _with(message, message.role, [one for one in contents if id(one) not in moved])
             yield message, self._results(stored.get(at, ())), own, self._results(behind.get(at, ()))
 
     def _results(self, calls: Sequence[PendingCall]) -> list[Message]:
-        """Return the results of calls, in a message of the role `tool` for each message that brought some."""
+        """Return the results of calls as `tool` messages, one for each message that contained results."""
         brought: dict[int | None, list[Content]] = {}
         for call in calls:
             brought.setdefault(call.source, []).append(cast("Content", call.result))
@@ -374,7 +374,7 @@ class PendingCalls:
 
 
 def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
-    """Whether messages from `start` on hold approval requests, answers, or a call without one result behind it."""
+    """Return whether messages from `start` contain approval requests, answers, or a call without one result."""
     messages = messages[start:]
     kinds = {content.type for message in messages for content in message.contents}
     if not kinds.isdisjoint(_QUESTIONS):
@@ -391,14 +391,14 @@ def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
                 waiting.add(content.call_id)
             elif content.type == "function_result":
                 if content.call_id not in waiting and (start or content.call_id in known):
-                    return True  # a second result, or one of an earlier call
+                    return True  # a second result, or the result of an earlier call
                 waiting.discard(content.call_id)
                 known.add(content.call_id)
     return bool(waiting)
 
 
 def end_of_stored(messages: Sequence[Message], start: int) -> int:
-    """Return the index of the first message from `start` on that no history stores; results stay with their calls."""
+    """Return the index of the first message from `start` that no history stores; results stay with their calls."""
     for at in range(start, len(messages)):
         if ATTRIBUTION not in messages[at].additional_properties:
             return start if messages[at].role == "tool" else at
@@ -408,13 +408,13 @@ def end_of_stored(messages: Sequence[Message], start: int) -> int:
 def replace_messages(
     messages: Sequence[Message], replaced: Sequence[tuple[Message, list[Message]]] | None
 ) -> list[Message]:
-    """Return messages with those that `PendingCalls.resolve` replaced exchanged for what is stored in their place."""
+    """Return messages with those that `PendingCalls.resolve` replaced in their stored form."""
     instead = {id(message): others for message, others in replaced or ()}
     return [one for message in messages for one in instead.get(id(message), (message,))]
 
 
 def is_same_call(one: Content, other: Content) -> bool:
-    """Whether two contents are the same call; their arguments may be written in two ways."""
+    """Return whether two contents are the same call; their arguments may be formatted differently."""
     return one is other or (
         (one.call_id or "") == (other.call_id or "")
         and one.name == other.name
@@ -423,7 +423,7 @@ def is_same_call(one: Content, other: Content) -> bool:
 
 
 def _with_ids_apart(calls: Sequence[PendingCall]) -> list[list[PendingCall]]:
-    """Return calls in groups in which no two have one id: models use ids again, and services refuse a message so."""
+    """Return calls in groups with unique ids, because models reuse ids and services reject duplicates in a message."""
     groups: list[list[PendingCall]] = []
     for call in calls:
         fits = (group for group in groups if all(call.content.call_id != one.content.call_id for one in group))
@@ -443,11 +443,11 @@ def _is_made_by_service(call: Content) -> bool:
 
 
 def _call_of(question: Content) -> Content:
-    return cast("Content", question.function_call)  # contents without one are not read
+    return cast("Content", question.function_call)  # contents without a call are not read
 
 
 def _with(message: Message, role: str, contents: list[Content]) -> list[Message]:
-    """Return a message with other contents: itself if they are the same, nothing if there are none."""
+    """Return a message with other contents: itself if they are equal, nothing if they are empty."""
     if len(contents) == len(message.contents) and all(map(is_, contents, message.contents)):
         return [message]
     return [with_contents(message, contents, role=role)] if contents else []

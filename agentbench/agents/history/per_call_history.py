@@ -1,4 +1,4 @@
-"""History around every call of the model, instead of once around a whole run."""
+"""Load and save a history around every model call, instead of once around a run."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 
 
 class PerCallHistory(ChatMiddleware):
-    """Loads the history before each call of the model and saves what is new after it, so that a crash loses one call.
+    """Loads the history before each model call and saves new messages after it, so that a crash loses only one call.
 
-    Results of approved calls are saved before the model is called: whatever happens then, they are not made again.
-    Approval requests are saved too, so that the history alone shows what waits for an answer.
+    Results of approved calls are saved before the model is called, so that the calls are not repeated after a failure.
+    Approval requests are saved too, so that the history alone shows which calls wait for an answer.
 
-    For the tool loop it looks as if a service stored the conversation: each answer is marked
-    (`has_internal_conversation_id()`), and the next call has only the new messages. Messages of other providers go in
-    front of the history, in every call. Each run makes its own, and calls `finish` at its end.
+    To the tool loop, it looks as if a service stored the conversation: each answer is marked
+    (`has_internal_conversation_id()`), and the next call contains only new messages. Messages of other providers come
+    before the history in every call. Each run creates a new instance and calls `finish` at its end.
     """
 
     def __init__(
@@ -52,11 +52,11 @@ class PerCallHistory(ChatMiddleware):
         self._has_begun = False
         self._unsaved: SessionContext | None = None
         self._saved: list[Message] = []
-        self._stored: dict[int, Content] = {}  # results in the messages of the loop that the history has, by their id()
+        self._stored: dict[int, Content] = {}  # results in the loop's messages that are in the history, by their id()
         _refuse_id(context.service_session_id)
 
     async def record_requests(self, request_ids: Collection[str | None]) -> None:
-        """Let the session know the calls of the history whose approval requests have these ids."""
+        """Record in the session the calls of the history whose approval requests have these ids."""
         before = self._context([])
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, before, self._providers).before()
@@ -70,20 +70,20 @@ class PerCallHistory(ChatMiddleware):
                     self._stored[id(one.result)] = one.result
 
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
-        """Load, let the model answer, and save."""
+        """Load the history, call the model, and save."""
         _refuse_id(context.options.get("conversation_id"))
         messages = context.messages
-        # In the first call the messages of other providers go in front of the new ones.
+        # In the first call, messages of other providers come before the new ones.
         new = self._not_stored(messages if self._has_begun else messages[len(self._run.get_messages()) :])
         call = self._unsaved = self._context(new)
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers).before()
         context.messages = [*without_answers(call.get_messages(), "a history"), *new]
-        if has_pending_calls(context.messages):  # of a run that was interrupted, or waits for a person
+        if has_pending_calls(context.messages):  # the previous run was interrupted or waits for a person
             context.messages, replaced = PendingCalls(context.messages).resolve()
             new[:] = replace_messages(new, replaced)
         made = [at for at, message in enumerate(new) if any(one.result != UNANSWERED for one in _results_in([message]))]
-        if made and not self._has_begun:  # of calls that a person approved
+        if made and not self._has_begun:  # results of calls that a person approved
             results, new[:] = new[: made[-1] + 1], new[made[-1] + 1 :]
             await self._save(self._context(results), None)
             self._stored.update({id(content): content for content in _results_in(results)})
@@ -96,12 +96,12 @@ class PerCallHistory(ChatMiddleware):
         try:
             await call_next()
         finally:
-            context.messages = messages  # a retry passes the new messages once more
+            context.messages = messages  # a retry passes the new messages again
         if not context.stream and context.result is not None:
             await self._save_answer(call, context.result)
 
     async def finish(self, answer: ChatResponse[Any]) -> None:
-        """Save what no call of the model followed, but no result that a middleware made up to end the loop."""
+        """Save messages after the last model call, except results with which a middleware ended the loop."""
         if self._unsaved is not None:
             last: list[Message] = []
             for message in answer.messages:
@@ -119,7 +119,7 @@ class PerCallHistory(ChatMiddleware):
             await self._save(self._context(left), None)
 
     def _not_stored(self, messages: Sequence[Message]) -> list[Message]:
-        """Return messages without results that the history has, and without the calls that are repeated for them."""
+        """Return messages without results that are in the history, and without calls that were repeated for them."""
         stored = {one.call_id for one in _results_in(messages) if id(one) in self._stored}
         found: list[Message] = []
         for message in messages if stored else ():
@@ -151,7 +151,7 @@ class PerCallHistory(ChatMiddleware):
         response.mark_internal_conversation_id()
 
     async def _save(self, call: SessionContext, response: ChatResponse[Any] | None) -> None:
-        # Signed as at the end of a run: the answer of the agent, and after its first one also the results of its tools.
+        # Sets the author as at the end of a run, for the answer and, after the first answer, for tool results.
         if response is not None:
             call._response = AgentResponse(  # noqa: SLF001 - for users it is read-only
                 messages=signed(response.messages, self._agent),
@@ -174,12 +174,12 @@ def _results_in(messages: Sequence[Message]) -> list[Content]:
 
 def _refuse_id(conversation_id: Any) -> None:
     if conversation_id is not None:
-        raise AgentInvalidRequestException(_two_stores(conversation_id, "leave the id away"))
+        raise AgentInvalidRequestException(_two_stores(conversation_id, "do not pass the id"))
 
 
 def _two_stores(conversation_id: Any, remedy: str) -> str:
     return (
-        f"The service stores the conversation under the id {conversation_id!r}, and the agent was made with "
-        "require_per_service_call_history_persistence=True. Expected one of them to store it: "
-        f"{remedy}, or make the agent without."
+        f"The service stores the conversation under the id {conversation_id!r}, and the agent was created with "
+        "require_per_service_call_history_persistence=True. Only one of them may store it: "
+        f"{remedy}, or create the agent without this argument."
     )

@@ -1,8 +1,8 @@
-"""Calls in the state of a session, for answers that come where the messages of a run do not show the calls.
+"""Record calls in a session, for answers in runs whose messages do not contain the calls.
 
-A run that fails after its tools ran saves no turn, and where a service or a history around each call of the model holds
-the conversation, the messages of a run lack the calls. The session records these calls, so that an answer finds its
-request, and an answer that is sent once more does not make its call again.
+A run that fails after its tools ran saves no turn. If a service or a per-call history stores the conversation, the
+messages of a run do not contain the calls. The session records these calls, so that an answer finds its request and
+an answer that is sent again does not repeat its call.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _APPROVED: Final = "approved"
 
 
 class RecordedCalls:
-    """The calls that a session records, oldest first; without a session nothing is recorded."""
+    """The calls that a session records, oldest first; without a session, nothing is recorded."""
 
     def __init__(self, session: Any) -> None:
         self._state: dict[str, Any] | None = getattr(session, "state", None)
 
     def read(self) -> list[RecordedCall]:
-        """Return the calls, each with its requests, and its result if there is one."""
+        """Return the calls with their requests and, if available, their results."""
         found: list[RecordedCall] = []
         for message in self._messages():
             call, *rest = message.contents
@@ -37,7 +37,7 @@ class RecordedCalls:
         return found
 
     def add(self, recorded: RecordedCall) -> None:
-        """Record a call, in place of an earlier one that is the same: models use ids again."""
+        """Record a call; it replaces an equal earlier one, because models reuse ids."""
         call, requests, result, is_approved = recorded
         message = Message("tool", [call, *requests, *([] if result is None else [result])])
         if is_approved:
@@ -45,7 +45,7 @@ class RecordedCalls:
         self.drop(lambda known: is_same_call(known, call), [message])
 
     def drop(self, is_dropped: Callable[[Content], bool], added: Iterable[Message] = ()) -> None:
-        """Forget calls, and add messages for others."""
+        """Remove calls, and add messages for others."""
         if self._state is None or (APPROVALS not in self._state and not added):
             return
         left = [one for one in self._messages() if not is_dropped(one.contents[0])]

@@ -1,4 +1,4 @@
-"""The hooks of the context providers around one run, or around one call of the model, in their order."""
+"""Call the hooks of context providers around a run or a model call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger("agentbench")
 
 
 class RunHooks:
-    """The hooks of providers around one run; `entered` counts those whose `before_run` has ended."""
+    """Calls the hooks of providers around one run; `entered` counts the completed `before_run` calls."""
 
     def __init__(
         self, agent: Any, session: AgentSession, context: SessionContext, providers: Sequence[Any], entered: int = 0
@@ -28,14 +28,14 @@ class RunHooks:
         self._entered = entered
 
     async def before(self) -> None:
-        """Call `before_run` in order; not that of a history which only stores."""
+        """Call `before_run` in order, except for store-only histories."""
         for provider in self._providers:
             if not isinstance(provider, HistoryProvider) or provider.load_messages or provider.ADDS_CONTEXT:
                 await self._call(provider, "before_run")
             self._entered += 1
 
     async def after(self) -> None:
-        """Call `after_run` in reverse order, and raise the first error at the end; a cancellation goes before it."""
+        """Call `after_run` in reverse order; at the end raise a cancellation, or else the first error."""
         first: BaseException | None = None
         for provider in reversed(self._providers[: self._entered]):
             try:
@@ -53,7 +53,7 @@ class RunHooks:
             raise first
 
     async def on_error(self, error: BaseException) -> None:
-        """Call `on_error`, if defined, of the providers whose `before_run` has ended, in reverse order."""
+        """Call `on_error`, if defined, in reverse order for the providers whose `before_run` has completed."""
         for provider in reversed(self._providers[: self._entered]):
             try:
                 await self._call(provider, "on_error", error=error)
@@ -72,7 +72,7 @@ def _log_failure(provider: Any, hook: str, error: Exception) -> None:
 
 
 async def call_hook(provider: Any, hook: str, **arguments: Any) -> None:
-    """Call a hook of a provider, if it has it, with as many of the arguments as it takes, and await what it returns."""
+    """Call a provider's hook, if defined, with the arguments that it accepts, and await its result."""
     method = getattr(provider, hook, None)
     if not callable(method):
         return
@@ -91,9 +91,9 @@ _NO_HOOKS = frozenset({ContextProvider.before_run, ContextProvider.after_run})
 
 
 def _parameters_of(function: Any) -> frozenset[str] | None:
-    """Return the names of the arguments that a hook takes; `None` if it takes all.
+    """Return the argument names that a hook accepts; `None` if it accepts all.
 
-    They are stored at the function: a table of functions would keep the classes of notebook cells alive.
+    They are stored on the function, because a table of functions would keep classes of notebook cells alive.
     """
     try:
         return function._agentbench_parameters  # type: ignore[no-any-return]  # noqa: SLF001 - set below
@@ -101,10 +101,10 @@ def _parameters_of(function: Any) -> frozenset[str] | None:
         pass
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # written in C
+    except ValueError:  # implemented in C
         return None
     takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
     taken = None if takes_all else frozenset(each.name for each in parameters)
-    with suppress(AttributeError):  # an object that is called like a function may have slots
+    with suppress(AttributeError):  # a callable object may have slots
         function._agentbench_parameters = taken  # noqa: SLF001
     return taken

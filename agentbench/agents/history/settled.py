@@ -1,4 +1,4 @@
-"""The beginning of a session's conversation that requests need not read again, however long it is."""
+"""The start of a session's conversation, which later requests do not need to read again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agentbench.messages.message import Message
 
 
 class Replacement(NamedTuple):
-    """What the model gets instead of the messages from `first` to before `last`."""
+    """The replacement for the model of the messages from `first` up to `last` (exclusive)."""
 
     first: int
     last: int
@@ -18,13 +18,13 @@ class Replacement(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Settled:
-    """The beginning of a conversation in which every call has its result; its session notes it for later requests."""
+    """The start of a conversation in which every call has a result; the session keeps it for later requests."""
 
     messages: list[Message] = field(default_factory=list)
     replacements: list[Replacement] = field(default_factory=list)
 
     def resolve(self, messages: list[Message]) -> list[Message]:
-        """Return messages that begin with the settled ones in the form for the model."""
+        """Convert messages that start with the settled ones to the form for the model."""
         found: list[Message] = []
         at = 0
         for first, last, instead in self.replacements:
@@ -35,11 +35,11 @@ class Settled:
         return found
 
     def begins(self, messages: list[Message]) -> bool:
-        """Whether messages begin with the settled ones: equal ones, and the very ones where others replace them."""
+        """Return whether messages start with the settled ones; messages with replacements must be identical."""
         known, length = self.messages, len(self.messages)
         if not 0 < length <= len(messages) or known[0] is not messages[0] or known[-1] is not messages[length - 1]:
             return False
-        known += messages[length:]  # lists of one length are compared without a copy; no other request has this one
+        known += messages[length:]  # lists of equal length are compared without a copy; no other request uses this list
         is_same = known == messages
         del known[length:]
         replaced = (at for first, last, _ in self.replacements for at in range(first, last))

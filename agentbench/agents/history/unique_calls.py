@@ -1,4 +1,4 @@
-"""Answers of models in which each call has an id of its own, and nothing approves a call."""
+"""Make call ids in a model's answer unique, and remove approvals from it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _TOUCHED: Final = frozenset({"function_call", "function_result", ANSWER})
 
 
 def with_unique_calls(response: ChatResponse[Any]) -> ChatResponse[Any]:
-    """Return a response in which no two open calls have one id, without approvals: itself, or a copy.
+    """Return the response, or a copy, with unique ids of open calls and without approvals.
 
-    Some services give one id to several calls of an answer. The first call keeps it, the others get `id_2`, `id_3` ...
+    Some services use one id for several calls of an answer. The first call keeps it; others get `id_2`, `id_3` ...
     """
     messages = response.messages
     if len(messages) == 1 and len(contents := messages[0].contents) == 1 and contents[0].type != ANSWER:
@@ -39,13 +39,13 @@ def with_unique_calls(response: ChatResponse[Any]) -> ChatResponse[Any]:
 
 
 class UniqueCalls:
-    """The same for the updates of one stream, in which the index of a call says which pieces belong together."""
+    """Makes call ids in the updates of a stream unique; the index of a call identifies its pieces."""
 
     def __init__(self) -> None:
         self._ids = _CallIds()
 
     def rename(self, update: ChatResponseUpdate) -> ChatResponseUpdate:
-        """Return an update in which calls have ids of their own, without approvals: itself, or a copy."""
+        """Return the update, or a copy, with unique call ids and without approvals."""
         for one in update.contents:
             if one.type in _TOUCHED:
                 break
@@ -57,13 +57,13 @@ class UniqueCalls:
 
 
 class _CallIds:
-    """The ids of the calls of one answer that have no result there."""
+    """The ids of the calls of one answer that have no result in it."""
 
     def __init__(self) -> None:
-        self._open: dict[str, dict[Any, str]] = {}  # by the id that the service gave and by index, the unique id
+        self._open: dict[str, dict[Any, str]] = {}  # the unique id by the service's id and the index
 
     def rename(self, content: Content, index: Any) -> Content:
-        """Return a call or a result with the unique id of its call, and any other content as it is."""
+        """Return a call or result with the unique id of its call, and other contents unchanged."""
         given = content.call_id
         if content.type not in ("function_call", "function_result") or not given:
             return content
@@ -93,7 +93,7 @@ def _index_of(content: Content) -> Any:
 
 
 def _with(owner: Any, contents: list[Content]) -> Any:
-    """Return a message or an update with other contents: itself if they are the same."""
+    """Return a message or update with other contents, or itself if they are equal."""
     if len(contents) == len(owner.contents) and all(map(is_, contents, owner.contents)):
         return owner
     changed = copy.copy(owner)

@@ -1,1 +1,1 @@
-"""The loop between a model and its tools, with approvals."""
+"""The tool loop, with approvals."""

@@ -1,4 +1,4 @@
-"""The calls of one answer of the model: which tools there are, what is done with each call, and making them at once."""
+"""The tool calls of one model answer: classify them, plan them, and run them concurrently."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN: Final = "unknown"
 
 
 class Toolbox:
-    """The tools of one request by name; `taken_away` ones failed too often, `additional` ones are never run here."""
+    """The tools of one request by name. `taken_away` tools failed too often; `additional` tools are not run here."""
 
     def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
         self.tools: dict[str, Any] = {}
@@ -29,7 +29,7 @@ class Toolbox:
         self.taken_away: dict[str, str] = {}
 
     def kind_of(self, call: Content) -> str:
-        """Return what is done with a call: `RUN`, `REQUEST_APPROVAL`, `HAND_BACK`; or `UNKNOWN`."""
+        """Classify a call: `RUN`, `REQUEST_APPROVAL`, `HAND_BACK` or `UNKNOWN`."""
         name = call.name
         if name in self._additional:
             return HAND_BACK
@@ -44,14 +44,14 @@ class Toolbox:
 
 
 class Batch(NamedTuple):
-    """The calls of one answer to make now, and the requests to a person instead of them or beside them."""
+    """The calls of one answer to make now, and the approval requests instead of them or in addition."""
 
     calls: list[Content]
     requests: list[Content]
 
 
 def open_calls(messages: Iterable[Message]) -> list[Content]:
-    """Return the calls of an answer that it does not hold the result of."""
+    """Return the calls of an answer that have no result in it."""
     calls: list[Content] = []
     done = set[str | None]()
     for message in messages:
@@ -64,9 +64,9 @@ def open_calls(messages: Iterable[Message]) -> list[Content]:
 
 
 def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unknown: bool, ask_alone: bool) -> Batch:
-    """Decide what is done with calls: the first one that is not simply run decides for all.
+    """Plan the calls of an answer: the first call that is not simply run decides for all.
 
-    With `ask_alone` only the calls that need an approval wait for it, while the others are made. With
+    With `ask_alone`, only the calls that need approval wait, and the others are made. With
     `terminate_on_unknown` a call of an unknown tool raises a KeyError.
     """
     waiting: list[Content] = []
@@ -98,9 +98,9 @@ async def run_batch(
     room: int | None = None,
     note: Callable[[ToolCall, Outcome], None] | None = None,
 ) -> list[Outcome]:
-    """Make calls side by side, at most `room` of them, and return the outcomes of all in the order of the calls.
+    """Make at most `room` calls concurrently, and return the outcomes of all in the order of the calls.
 
-    `note` is called with each outcome at once: when others fail or are cancelled, it has been made all the same.
+    `note` is called with each outcome immediately, so that it is recorded even if other calls fail or are cancelled.
     """
     running = [_run(call, toolbox, calling, note) for call in calls[:room]]
     if len(running) == 1:
@@ -115,7 +115,7 @@ async def run_batch(
             await asyncio.gather(*tasks, return_exceptions=True)
             raise
     if len(outcomes) < len(calls):
-        reason = "The calls that this request may make are used up; this one was not made."
+        reason = "The maximum number of calls for this request is reached; this call was not made."
         outcomes += [calling.refused(call.content, reason) for call in calls[len(outcomes) :]]
     return outcomes
 

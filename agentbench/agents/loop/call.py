@@ -1,4 +1,4 @@
-"""One call of a tool: arguments checked, middleware run, failures turned into a result that the model can read."""
+"""One tool call: check arguments, run middleware, and convert failures to a result for the model."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ EXCEPTION_TYPE: Final = "_exception_type"
 
 _UNPARSED = "Error: Argument parsing failed."
 _FAILED = "Error: Function failed."
-_NO_QUESTION = "Error: The tool needs an answer of the user to go on, but it did not say what to ask."
+_NO_QUESTION = "Error: The tool needs an answer from the user, but it did not provide a question."
 
 
 class ToolCall(NamedTuple):
-    """A call to be made.
+    """A tool call to make.
 
     Attributes:
-        approval: The answer of a person that approves it, if it needs one.
-        requests: The requests that the tool raised when it was called before, about calls that it wants to make.
-        answers: The answers to these.
+        approval: A person's answer that approves the call, if it needs approval.
+        requests: The approval requests that the tool raised in an earlier call, for calls that it wants to make.
+        answers: The answers to these requests.
     """
 
     content: Content
@@ -55,11 +55,11 @@ class ToolCall(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of a call of a tool, by its name.
+    """The outcome of a tool call, with the name of the tool.
 
     Attributes:
-        result: The `function_result`; `None` when a person has to answer first.
-        requests: The requests that the tool has to a person.
+        result: The `function_result`; `None` if a person has to answer first.
+        requests: The tool's requests for user input.
         ended: Whether a middleware ended the loop with this result.
     """
 
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
 
 class Calling:
-    """What all calls of one request share; tools get `arguments` besides those that the model wrote."""
+    """The context shared by all calls of a request; tools get `arguments` in addition to the model's."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Calling:
         self._run_invocations: dict[str, int] = {}
 
     async def run(self, tool: Any, call: ToolCall) -> Outcome:
-        """Make one call and return its outcome. Nothing is raised but a cancellation or an interrupt."""
+        """Make one call and return its outcome. Only cancellations and interrupts are raised."""
         content, call_id = call.content, call.content.call_id
         try:
             arguments = _read_arguments(content.arguments)
@@ -106,7 +106,7 @@ class Calling:
             ended, is_made_up = await self._invoke(tool, call_id, context)
         except UserInputRequiredException as error:
             return _outcome_of_requests(content, error.contents)
-        except NestedLoopError:  # a mistake in the program, which the model cannot do anything about
+        except NestedLoopError:  # a programming error, which the model cannot fix
             raise
         except Exception as error:  # noqa: BLE001 - what a function raised may be private
             return self.failure(content, _FAILED, error)
@@ -121,7 +121,7 @@ class Calling:
         return Outcome(content.name or "", result, ended=ended)
 
     async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> tuple[bool, bool]:
-        """Call the tool inside the middleware, and return whether a middleware ended the loop, and before the call."""
+        """Call the tool inside middleware; return whether a middleware ended the loop, and whether before the call."""
         if not self._middleware:
             context.result = await self._call(tool, call_id, context)
             return False, False
@@ -146,7 +146,7 @@ class Calling:
         return ToolSpan(tool, call_id, context.arguments).call(lambda: tool.invoke(**keywords))
 
     def failure(self, content: Content, text: str, error: Exception, *, known: bool = True) -> Outcome:
-        """Return the outcome of a call that failed, and log it: what may be private only at the level DEBUG."""
+        """Return the outcome of a failed call, and log it; private details only at level DEBUG."""
         kind = type(error).__name__
         try:
             text_of_error = str(error)
@@ -171,12 +171,12 @@ class Calling:
         return Outcome(content.name or "", result, failed=True)
 
     def refused(self, content: Content, reason: str) -> Outcome:
-        """Return the outcome of a call that a limit of the loop does not allow."""
+        """Return the outcome of a call that exceeds a limit of the loop."""
         return self.failure(content, _FAILED, ToolExecutionException(reason, log_level=None))
 
 
 def _read_arguments(arguments: Any) -> Mapping[str, Any]:
-    """Return the arguments of a call by name; the model may have written them as JSON text."""
+    """Return the arguments of a call by name; parse them if they are JSON text."""
     if not arguments:
         return {}
     if not isinstance(arguments, str):
@@ -187,13 +187,13 @@ def _read_arguments(arguments: Any) -> Mapping[str, Any]:
         message = f"The arguments are not valid JSON: {error}"
         raise ToolArgumentsError(message, [message]) from error
     if not isinstance(read, dict):
-        message = f"The arguments are of type {type(read).__name__}; expected a JSON object"
+        message = f"The arguments have type {type(read).__name__}; expected a JSON object"
         raise ToolArgumentsError(message, [message])
     return read
 
 
 def _outcome_of_requests(call: Content, requests: Sequence[Content]) -> Outcome:
-    """Return the outcome of a call that has requests to a person; copies of them name the call."""
+    """Return the outcome of a call with user input requests; copies of the requests refer to the call."""
     if not requests:
         exception = UserInputRequiredException.__name__
         result = Content.from_function_result(call.call_id or "", result=_NO_QUESTION, exception=exception)
@@ -207,12 +207,12 @@ def _id_for(request: Content, call: Content) -> str | None:
 
 
 def new_approval_id() -> str:
-    """Return an id for an approval request: never that of the call, which the model chose and may use again."""
+    """Return an id for an approval request: not the call's, which the model chose and may reuse."""
     return runtime_defaults().ids.new_id("approval")
 
 
 def changed(content: Content, **fields: Any) -> Content:
-    """Return a copy of a content with other values in some of its fields."""
+    """Return a copy of a content with some fields changed."""
     return Content(
         content.type,
         annotations=content.annotations,

@@ -1,4 +1,4 @@
-"""How far the loop between a model and its tools may go."""
+"""Limits of the tool loop."""
 
 from __future__ import annotations
 
@@ -9,32 +9,34 @@ from agentbench._limits import require_limit, require_seconds
 from agentbench.agents.arguments import check_known, check_mapping, describe
 
 DEFAULT_MAX_ITERATIONS: Final = 40
-"""The most calls of the model with tools in one request, if nothing else is set."""
+"""The default maximum of model calls with tools per request."""
 
 
 class FunctionInvocationConfiguration(TypedDict, total=False):
-    """Limits and options of the loop between a model and its tools; a missing key has its default.
+    """Limits and options of the tool loop. Missing keys have their defaults.
 
     Attributes:
-        enabled: `False`: the model is called once, and its calls are returned unexecuted. `True` by default.
-        max_iterations: The most calls of the model with tools in one request; one call without tools follows. 40.
-        max_function_calls: The most tool calls in one request, checked after each batch. `None`, the default: any
-            number.
-        max_consecutive_errors_per_request: The number of failing batches in a row after which the model gets no tools.
-            3; 0 means the same as 1.
-        terminate_on_unknown_calls: Whether a call of an unknown tool raises `KeyError`, rather than being answered to
-            the model with an error.
-        additional_tools: Tools that are known but never run here: calls of them are handed back.
-        include_detailed_errors: Whether the model also gets the text of an error.
-        sync_tools_in_threads: Whether sync functions run in worker threads, so that they neither block the event loop
-            nor wait for one another. `True` by default; `False` runs them on the event loop, one after another, for
-            functions that use something bound to its thread, such as a connection of `sqlite3`.
-        max_duration_s: The number of seconds after which the model gets no tools, checked after each batch. `None`, the
-            default: any time.
-        error_scope: `"batch"` counts batches with an error; `"tool"` counts for each tool and takes only that one away.
-        approval_scope: `"batch"` requests approval for every call of a batch once one of them needs it; `"call"` only
-            for that one, and runs the others.
-        strict_max_function_calls: Whether calls beyond `max_function_calls` fail also within a batch.
+        enabled: Whether tool calls are executed. If false, the model is called once and its calls are returned.
+            Default `True`.
+        max_iterations: Maximum number of model calls with tools per request, before a last call without tools.
+            Default 40.
+        max_function_calls: Maximum number of tool calls per request, checked after each batch. `None`, the default, is
+            no limit.
+        max_consecutive_errors_per_request: Number of consecutive failing batches after which the model gets no tools.
+            Default 3; 0 means the same as 1.
+        terminate_on_unknown_calls: Whether a call of an unknown tool raises `KeyError` instead of returning an error to
+            the model.
+        additional_tools: Tools that are offered but not executed here; their calls are returned to the caller.
+        include_detailed_errors: Whether the model also gets the texts of errors.
+        sync_tools_in_threads: Whether sync functions run in worker threads, so that they do not block the event loop or
+            each other. Default `True`. `False` runs them one by one on the event loop, for functions with thread-bound
+            objects, such as an `sqlite3` connection.
+        max_duration_s: Number of seconds after which the model gets no tools, checked after each batch. `None`, the
+            default, means no limit.
+        error_scope: `"batch"` counts batches with an error; `"tool"` counts per tool and disables only that tool.
+        approval_scope: `"batch"` requests approval for all calls of a batch if one of them needs it; `"call"` only for
+            that call, and runs the others.
+        strict_max_function_calls: Whether calls beyond `max_function_calls` also fail within a batch.
 
     Example:
         agent = Agent(
@@ -68,7 +70,7 @@ _OPTIONAL: Final = frozenset(("max_function_calls", "max_duration_s"))
 
 
 def check_configuration(config: Mapping[str, Any]) -> None:
-    """Raise a TypeError or ValueError about a key or value of a configuration, if one is wrong."""
+    """Raise a TypeError or ValueError if a key or value of a configuration is invalid."""
     check_mapping("function_invocation_configuration", config, '{"max_iterations": 10}')
     check_known("function_invocation_configuration", config, _KNOWN)
     for key, value in config.items():
@@ -88,14 +90,14 @@ def check_configuration(config: Mapping[str, Any]) -> None:
 def normalize_function_invocation_configuration(
     config: Mapping[str, Any] | None = None,
 ) -> FunctionInvocationConfiguration:
-    """Return a checked copy of a configuration, with the defaults of its main keys.
+    """Check a configuration, and return a copy with the defaults of its main keys.
 
     Args:
-        config: A `FunctionInvocationConfiguration`; `None` for the defaults alone.
+        config: A `FunctionInvocationConfiguration`; `None` for the defaults.
 
     Raises:
-        TypeError: A value is of a wrong type, or the configuration is no mapping.
-        ValueError: A key is unknown, a limit is too small, or a scope is neither of its two values.
+        TypeError: A value has the wrong type, or the configuration is not a mapping.
+        ValueError: A key is unknown, a limit is too small, or a scope is invalid.
 
     Example:
         configuration = normalize_function_invocation_configuration({"max_iterations": 5})

@@ -1,7 +1,7 @@
-"""The loop between a model and its tools in one request.
+"""The tool loop of one request.
 
-`ToolLoop` decides what is done and runs the tools, the same whether the answer is streamed or not. `answer` and
-`stream_answer` call the model: they hand each of its answers to `absorb`, which returns what follows it.
+`ToolLoop` makes all decisions and runs the tools, for streamed and other answers alike. `answer` and `stream_answer`
+call the model and pass each answer to `absorb`, which returns the messages that follow it.
 """
 
 from __future__ import annotations
@@ -42,29 +42,29 @@ logger = logging.getLogger("agentbench")
 
 
 class Model(Protocol):
-    """The model, called once per round."""
+    """The model; it is called once per round."""
 
     async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
-        """Return its answer."""
+        """Return the model's answer."""
 
     async def open(
         self, messages: list[Message], options: dict[str, Any]
     ) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        """Return the stream of its answer."""
+        """Return the model's streamed answer."""
 
 
 class Addition(NamedTuple):
-    """What the loop adds to an answer: results, in the role `tool`, or requests to a person (`assistant`)."""
+    """Contents that the loop adds to an answer: results (role `tool`) or user input requests (`assistant`)."""
 
     role: str
     contents: list[Content]
 
 
 class ToolLoop:
-    """One request; messages and options of the caller are never changed.
+    """The state of one request. The caller's messages and options are not changed.
 
-    `messages` and `options` are for the next call of the model; `settled` messages need not be read again. With
-    `own_messages` they are copies, since compaction marks them.
+    `messages` and `options` are for the next model call; `settled` messages need not be read again. With
+    `own_messages` they are copies, because compaction marks them.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class ToolLoop:
         self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
         self.options: dict[str, Any] = dict(options)
         self._toolbox: Toolbox | None = None
-        self._rounds = self._executed = self._errors = 0  # an error counts until a batch has none
+        self._rounds = self._executed = self._errors = 0  # errors are reset by a batch without errors
         self._most_errors = max(configuration["max_consecutive_errors_per_request"], 1)
         self._errors_of: dict[str, int] | None = {} if configuration.get("error_scope") == "tool" else None
         self._begin_ns = 0 if configuration.get("max_duration_s") is None else _clock.runtime_defaults().clock.perf_ns()
@@ -98,9 +98,9 @@ class ToolLoop:
         self._earlier_conversation = None if session is None else getattr(session, "service_session_id", None)
 
     async def begin(self) -> list[Addition]:
-        """Carry out the answers to earlier requests, set up the working list, and return what the answer begins with.
+        """Apply the answers to earlier requests, set up the working list, and return the start of the answer.
 
-        If there is something, the loop is done without a call of the model.
+        If the result is not empty, the loop ends without a model call.
         """
         messages = self.messages
         additions: list[Addition] = []
@@ -118,7 +118,7 @@ class ToolLoop:
         return additions
 
     def _read(self) -> tuple[list[Message], PendingCalls | None]:
-        """Return the conversation for the model; if calls wait for something, only what is settled, and these calls."""
+        """Return the conversation for the model; if calls are pending, only the settled part and these calls."""
         messages, settled, pending = self.messages, self.settled, None
         start = 0 if settled is None else len(settled.messages)
         if has_pending_calls(messages, start):
@@ -128,7 +128,7 @@ class ToolLoop:
                 settled, start = None, 0
                 pending = PendingCalls(messages, recorded)
             for reason in pending.dropped:
-                logger.warning("An approval was dropped: %s.", reason)
+                logger.warning("Dropped an approval: %s.", reason)
         found = messages if pending is None else messages[:start]
         if settled is not None and settled.replacements:
             found = settled.resolve(found)
@@ -142,10 +142,10 @@ class ToolLoop:
         return found, pending
 
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
-        """Make the approved calls; return what it read in the form for the model, and what the answer holds besides."""
+        """Make the approved calls; return the messages for the model, and the additions to the answer."""
         calls, approved = [], list[PendingCall]()
         for waiting in pending.approved:
-            # A tool that raised requests about its own calls has begun: it gets all answers, also those that reject.
+            # A tool that raised requests for its own calls has started, so it gets all answers, including rejections.
             inner = waiting.inner_requests
             if inner and not self._was_approved(waiting):
                 waiting.result = Content.from_function_result(waiting.content.call_id or "", result=UNANSWERED)
@@ -164,7 +164,7 @@ class ToolLoop:
         self._recorded.drop(pending.has_result_of)
         for waiting, call, outcome in zip(approved, calls, outcomes, strict=True):
             waiting.result = outcome.result
-            if outcome.result is not None and call.content is not waiting.content:  # for people who read the history
+            if outcome.result is not None and call.content is not waiting.content:  # for readers of the history
                 outcome.result.additional_properties[EDITED_ARGUMENTS] = call.content.arguments
             self._record_outcome(waiting, outcome)
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
@@ -172,7 +172,7 @@ class ToolLoop:
         additions = [Addition("assistant", requests)] if requests else []
         if not any(outcome.ended for outcome in outcomes):
             self._resolved = replaced or None
-        elif results := pending.results:  # they are the answer, so no message is stored with them
+        elif results := pending.results:  # they are the answer, so they are not stored with a message
             additions.append(Addition("tool", results))
         if additions:
             self.done = self._has_additions = True
@@ -189,7 +189,7 @@ class ToolLoop:
         return self._toolbox is not None and self._toolbox.kind_of(call) == REQUEST_APPROVAL
 
     def _was_approved(self, call: PendingCall) -> bool:
-        """Whether a tool that raised requests about its own calls had been approved itself, if it has to be."""
+        """Return whether a tool that raised requests for its own calls was itself approved, if necessary."""
         recorded = (one.call for one in self._recorded.read() if one.is_approved)
         return (
             call.was_approved
@@ -198,14 +198,14 @@ class ToolLoop:
         )
 
     def _record_outcome(self, call: PendingCall, outcome: Outcome) -> None:
-        """Record the outcome of an approved call at once: a run that fails later must not make the call again."""
+        """Record the outcome of an approved call immediately, so that a later failure does not repeat the call."""
         if outcome.result is not None:
             self._recorded.add(RecordedCall(call.content, tuple(call.requests), outcome.result))
         elif call.is_repeated or self._needs_approval(call.content):
             self._recorded.add(RecordedCall(call.content, outcome.requests, is_approved=True))
 
     async def absorb(self, response: ChatResponse[Any]) -> list[Addition]:
-        """Add an answer of the model, run the tools that it calls, and return what follows its messages."""
+        """Add a model's answer, run the tools that it calls, and return the additions that follow its messages."""
         response = with_unique_calls(response)
         messages = mend_messages(response.messages)
         if messages is not response.messages:
@@ -217,7 +217,7 @@ class ToolLoop:
         elif response.conversation_id:
             self._is_stored_by_service = True
             self.options["conversation_id"] = response.conversation_id
-            if self._session is not None:  # at once: tools of this request may read it there
+            if self._session is not None:  # immediately, because tools of this request may read it
                 self._session.service_session_id = response.conversation_id
         calls = open_calls(response.messages) if self._toolbox is not None and not self._last_call else []
         if not calls or self._toolbox is None:
@@ -232,7 +232,7 @@ class ToolLoop:
             ask_alone=config.get("approval_scope") == "call",
         )
         self._rounds += 1
-        self.options.pop("continuation_token", None)  # it was for the answer that is complete now
+        self.options.pop("continuation_token", None)  # it belonged to the answer that is now complete
         outcomes = await self._run([ToolCall(call) for call in batch.calls]) if batch.calls else []
         requests = [*batch.requests, *_requests_of(outcomes)]
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
@@ -258,7 +258,7 @@ class ToolLoop:
     async def _run(
         self, calls: Sequence[ToolCall], note: Callable[[ToolCall, Outcome], None] | None = None
     ) -> list[Outcome]:
-        """Make calls, as many as the limits allow, and count them and their errors."""
+        """Make as many calls as the limits allow, and count calls and errors."""
         config, room = self._configuration, None
         most = config["max_function_calls"]
         if most is not None and config.get("strict_max_function_calls", False):
@@ -276,7 +276,7 @@ class ToolLoop:
         return outcomes
 
     def _limit(self) -> None:
-        """Take away the tools that failed too often, or all of them once a limit is reached."""
+        """Disable tools that failed too often, or all tools if a limit is reached."""
         reason = self._reached_limit()
         if self._errors_of is not None and self._toolbox is not None:
             taken_away = self._toolbox.taken_away
@@ -285,9 +285,9 @@ class ToolLoop:
                     taken_away[name] = "This tool failed too often and cannot be called again in this request."
             if taken_away:
                 self.options["tools"] = [one for one in self.options["tools"] if tool_name(one) not in taken_away]
-                reason = reason if self.options["tools"] else "no tool is left"
+                reason = reason if self.options["tools"] else "all tools are disabled"
         if reason is not None:
-            logger.info("The model is called once more, without tools: %s.", reason)
+            logger.info("Calling the model a last time without tools: %s.", reason)
             self._last_call = True
             self.options["tool_choice"] = "none"
 
@@ -307,25 +307,25 @@ class ToolLoop:
         return f"{name}={config[name]}"
 
     def _record_requests(self, batch: Batch, outcomes: Sequence[Outcome]) -> None:
-        """Record the calls that wait for a person, if later messages will not show them."""
+        """Record the calls that wait for a person, if later messages will not contain them."""
         waiting = [RecordedCall(one.function_call, (one,)) for one in batch.requests if one.function_call is not None]
         if self._is_internal or self._is_stored_by_service:
             pairs = zip(batch.calls, outcomes, strict=True)
             waiting += [RecordedCall(call, outcome.requests) for call, outcome in pairs if outcome.requests]
             for one in waiting:
                 self._recorded.add(one)
-        else:  # models use ids again
+        else:  # models reuse ids
             self._recorded.drop(lambda known: any(is_same_call(known, one.call) for one in waiting))
 
     def abandon(self) -> None:
-        """Let the session not continue the conversation of a request that has failed: its calls may lack results."""
+        """Keep the session from continuing a failed request's conversation, whose calls may lack results."""
         if self._session is not None and self._is_stored_by_service:
             self._session.service_session_id = self._earlier_conversation
 
     def response(self, *, is_streamed: bool = False) -> ChatResponse[Any]:
-        """Return the whole answer: the messages and the usage of all rounds, everything else from the last.
+        """Return the complete answer: messages and usage of all rounds, other fields from the last round.
 
-        Of a streamed answer the id of the conversation is the last one that the service sent, as in its updates.
+        The conversation id of a streamed answer is the last one that the service sent, as in its updates.
         """
         if len(self._responses) == 1 and not self._has_additions:
             response = self._responses[0]
@@ -337,7 +337,7 @@ class ToolLoop:
         is_unformed = response_format is not None and response.response_format is None
         if not (is_unformed or self._resolved or self._is_internal):
             return response
-        completed = copy.copy(response)  # clients may hold the response itself
+        completed = copy.copy(response)  # clients may keep a reference to the response
         if is_unformed:
             completed.response_format = response_format
         if self._is_internal:
@@ -349,7 +349,7 @@ class ToolLoop:
 
 
 async def answer(loop: ToolLoop, model: Model) -> ChatResponse[Any]:
-    """Call the model until it has no more calls, and return the whole answer."""
+    """Call the model until it makes no more calls, and return the complete answer."""
     try:
         await loop.begin()
         while not loop.done:
@@ -361,16 +361,16 @@ async def answer(loop: ToolLoop, model: Model) -> ChatResponse[Any]:
 
 
 def stream_answer(loop: ToolLoop, model: Model) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-    """Return the stream of a request, whose final response is put together from those of the calls."""
+    """Return the stream of a request; its final response combines those of the model calls."""
     return ResponseStream(_updates(loop, model), finalizer=lambda _: loop.response(is_streamed=True))
 
 
 async def _updates(loop: ToolLoop, model: Model) -> AsyncGenerator[ChatResponseUpdate, None]:
-    """Call the model until it has no more calls; closing this closes the stream of the current call."""
+    """Call the model until it makes no more calls; closing this closes the stream of the current call."""
     try:
         for addition in await loop.begin():
             yield ChatResponseUpdate(role=addition.role, contents=addition.contents)
-        continues_message = True  # whether an update without a role belongs to a message of the model
+        continues_message = True  # whether an update without a role belongs to a model message
         while not loop.done:
             stream = await model.open(loop.messages, loop.options)
             calls = UniqueCalls()
@@ -378,13 +378,13 @@ async def _updates(loop: ToolLoop, model: Model) -> AsyncGenerator[ChatResponseU
                 async for received in stream:
                     update = calls.rename(received)
                     if not continues_message and not update.role:
-                        # What has no role continues the message before it, and that one is the tools'.
+                        # An update without a role continues the previous message, which is a tool message.
                         update = copy.copy(update)
                         update.role = "assistant"
                     continues_message = True
                     yield update
                 response: Any = await stream.get_final_response()
-                if not isinstance(response, ChatResponse):  # a middleware made a stream that has no finalizer
+                if not isinstance(response, ChatResponse):  # a middleware returned a stream without a finalizer
                     response = ChatResponse.from_updates(stream.updates)
             finally:
                 await stream.aclose()
@@ -398,14 +398,14 @@ async def _updates(loop: ToolLoop, model: Model) -> AsyncGenerator[ChatResponseU
 
 
 def own_copy(message: Message) -> Message:
-    """Return a copy of a message that can be marked: its additional properties are its own."""
+    """Return a copy of a message with its own additional properties, so that it can be marked."""
     copied = copy.copy(message)
     copied.additional_properties = dict(message.additional_properties)
     return copied
 
 
 def mode_of(tool_choice: Any) -> Any:
-    """Return the mode of a tool choice, however it is written."""
+    """Return the mode of a tool choice in any form."""
     return tool_choice if tool_choice is None or isinstance(tool_choice, str) else tool_choice.get("mode")
 
 
@@ -414,13 +414,13 @@ def _requests_of(outcomes: Iterable[Outcome]) -> list[Content]:
 
 
 def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) -> list[Message]:
-    """Return messages with additions behind them, as the fold of their updates has them.
+    """Append additions to messages, in the same way as combining their updates.
 
-    A call that is handed back replaces the one that it is a copy of. Messages that change are copied.
+    A returned call replaces the call that it is a copy of. Changed messages are copied.
     """
     combined = list(messages)
     for role, contents in additions:
-        is_call = role == "assistant"  # results are no calls
+        is_call = role == "assistant"  # results have another role
         back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id} if is_call else {}
         used = set[str | None]()
         for index, message in enumerate(combined if back else ()):
@@ -442,7 +442,7 @@ def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) 
 
 
 def _merged(responses: Sequence[ChatResponse[Any]], messages: list[Message]) -> ChatResponse[Any]:
-    """Return the last response with other messages, the usage of all, and fields that only earlier ones have."""
+    """Return the last response with other messages, the total usage, and fields that only earlier ones have."""
     if not responses:
         return ChatResponse(messages=messages)
     whole = copy.copy(responses[-1])

@@ -1,1 +1,1 @@
-"""Clients of models: the protocol, the base classes, the way of a request to a service."""
+"""Chat clients and embedding clients: the protocols, the base classes, and the request path."""

@@ -1,4 +1,4 @@
-"""The base of chat clients: a subclass calls its model, everything around that call is here."""
+"""The base class of chat clients: subclasses call the model, and this class does everything else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class ClientLayers(TypedDict, total=False):
-    """The arguments that every client takes for what runs around its model, as the constructor of `BaseChatClient`."""
+    """The arguments of `BaseChatClient`, which every client accepts."""
 
     middleware: MiddlewareInput
     function_invocation_configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None
@@ -59,27 +59,27 @@ class RequestKeywords(TypedDict, total=False):
 
 
 class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT]):
-    """The base of chat clients: tools, middleware, compaction and spans around the model that a subclass calls.
+    """The base class of chat clients: adds tools, middleware, compaction and spans to a subclass's model calls.
 
-    A subclass implements `_inner_get_response` and may name its options in brackets:
-    `class MyClient(BaseChatClient[MyOptions])`. It need not call `super().__init__()`. What the attributes have may be
-    edited; each request reads them when it begins.
+    A subclass implements `_inner_get_response` and may declare its options in brackets:
+    `class MyClient(BaseChatClient[MyOptions])`. It does not have to call `super().__init__()`. The attributes may be
+    edited; each request reads them when it starts.
 
     Args:
-        middleware: Chat and function middleware, outermost first; then in the lists `chat_middleware` and
+        middleware: Chat and function middleware, outermost first; available as `chat_middleware` and
             `function_middleware`.
         function_invocation_configuration: Limits of the loop between the model and its tools; see
             `FunctionInvocationConfiguration`.
         compaction_strategy: Shortens long conversations for the model.
-        tokenizer: Counts tokens for it.
-        additional_properties: Anything that the application wants to store with the client.
-        otel_provider_name: The name of the service in spans; by default `OTEL_PROVIDER_NAME`.
-        **unknown: Any other keyword is an error that proposes a known one.
+        tokenizer: Counts tokens for the strategy.
+        additional_properties: Additional values that the application stores with the client.
+        otel_provider_name: Name of the service in spans; by default `OTEL_PROVIDER_NAME`.
+        **unknown: Any other keyword raises an error that suggests a known one.
 
     Raises:
-        MiddlewareException: Something in `middleware` is neither chat nor function middleware.
-        TypeError: A keyword is not known.
-        ValueError: The configuration is not valid.
+        MiddlewareException: `middleware` contains an object that is neither chat nor function middleware.
+        TypeError: A keyword is unknown.
+        ValueError: The configuration is invalid.
 
     Example:
         class Shout(BaseChatClient):
@@ -94,9 +94,9 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
     STORES_BY_DEFAULT: ClassVar[bool] = False
     """Whether the service stores conversations by default."""
     FUNCTION_INVOCATION_ENABLED: ClassVar[bool] = True
-    """`False`: calls of tools are returned to the caller as they are."""
+    """If false, tool calls are returned to the caller instead of being executed."""
     NEEDS_NETWORK: ClassVar[bool] = False
-    """Whether the service is on another machine, so that calls raise while `AGENTBENCH_OFFLINE` is set."""
+    """Whether the service is on another machine. If so, calls raise while `AGENTBENCH_OFFLINE` is set."""
     MAKES_OWN_SPANS: ClassVar[bool] = True
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {
         "additional_properties",
@@ -108,7 +108,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         "otel_provider_name",
     }
 
-    # For instances whose class does not call this constructor.
+    # Defaults for subclasses that do not call this constructor.
     additional_properties: dict[str, Any] = cast("Any", cached_property(lambda _: {}))
     compaction_strategy: CompactionStrategy | None = None
     tokenizer: TokenizerProtocol | None = None
@@ -147,17 +147,17 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         """Call the model once.
 
         Args:
-            messages: For the model; a list of its own.
+            messages: The messages for the model, in a new list.
             stream: Whether the caller wants updates.
-            options: Of the call; a dict of its own.
-            **kwargs: `client_kwargs` of the request.
+            options: The options of the call, in a new dict.
+            **kwargs: The `client_kwargs` of the request.
 
         Returns:
-            For either `stream`, a `ChatResponse`, a stream of `ChatResponseUpdate`, or an awaitable of one of them.
+            A `ChatResponse`, a stream of `ChatResponseUpdate`, or an awaitable of either, whatever `stream` is.
         """
 
     def service_url(self) -> str:
-        """Return the address of the service."""
+        """Return the URL of the service."""
         return "Unknown"
 
     def _build_response_stream(
@@ -166,7 +166,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         *,
         response_format: Any = None,
     ) -> ChatStream:
-        """Return a stream whose final response `_finalize_response_updates` makes."""
+        """Return a stream whose final response is made by `_finalize_response_updates`."""
         return ResponseStream(
             stream, finalizer=partial(self._finalize_response_updates, response_format=response_format)
         )
@@ -174,7 +174,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
     def _finalize_response_updates(
         self, updates: Sequence[ChatResponseUpdate], *, response_format: Any = None
     ) -> ChatResponse[Any]:
-        """Fold updates into a response."""
+        """Combine updates into a response."""
         return ChatResponse.from_updates(updates, output_format_type=response_format)
 
     async def _validate_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,23 +211,23 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         """Answer messages, and run the tools that the model calls.
 
         Args:
-            messages: The conversation; also one text, content or message.
-            stream: Whether to return a stream of updates. Nothing happens before the first one is requested.
-            options: As in `ChatOptions`; never changed.
-            compaction_strategy: For this request, instead of the client's.
-            tokenizer: For this request, instead of the client's.
-            function_invocation_kwargs: For tools, in the `kwargs` of their context.
-            client_kwargs: Keywords for `_inner_get_response`, except for `session`, `middleware` and
-                `function_invocation_configuration`, which are used here.
-            middleware: Chat and function middleware of this request, inside the client's.
+            messages: The conversation, or one text, content or message.
+            stream: Whether to return a stream of updates. The request starts with the first update.
+            options: Options as in `ChatOptions`; not modified.
+            compaction_strategy: Strategy for this request, instead of the client's.
+            tokenizer: Tokenizer for this request, instead of the client's.
+            function_invocation_kwargs: Values for tools, available in the `kwargs` of their context.
+            client_kwargs: Keyword arguments for `_inner_get_response`, except `session`, `middleware` and
+                `function_invocation_configuration`, which are used by this method.
+            middleware: Chat and function middleware for this request, inside the client's.
 
         Returns:
             An awaitable of the response, or a stream of its updates.
 
         Raises:
-            MiddlewareException: Something in `middleware` is neither chat nor function middleware.
-            TypeError: An argument is of a wrong type.
-            ValueError: Two tools have one name, or the configuration is not valid.
+            MiddlewareException: `middleware` contains an object that is neither chat nor function middleware.
+            TypeError: An argument has the wrong type.
+            ValueError: Two tools have the same name, or the configuration is invalid.
         """
         is_traced = is_tracing()
         arguments = sort_arguments(
@@ -259,11 +259,11 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
     def as_agent(self, **arguments: Unpack[AgentArguments]) -> Agent:
-        """Return an agent with this client.
+        """Create an agent with this client.
 
         Args:
-            **arguments: Those of `Agent` besides the client, with its errors: `instructions`, `name`, `description`,
-                `id`, `tools`, `default_options`, `context_providers`, `middleware`, `compaction_strategy` and so on.
+            **arguments: The arguments of `Agent` except the client: `instructions`, `name`, `description`, `id`,
+                `tools`, `default_options`, `context_providers`, `middleware`, `compaction_strategy` and so on.
 
         Example:
             agent = EchoChatClient().as_agent(name="echo", instructions="Repeat what you hear.")
@@ -273,7 +273,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         return Agent(self, **arguments)
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
-        """Return the public attributes by name, the additional properties among them, without secrets."""
+        """Return the public attributes and additional properties by name, without secrets."""
         found = super().to_dict(exclude=exclude, exclude_none=exclude_none)
         found.update({key: value for key, value in self.additional_properties.items() if key not in (exclude or ())})
         return cast("dict[str, Any]", without_secrets(found))
@@ -283,7 +283,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         return f"{type(self).__name__}({f'model={model!r}' if isinstance(model, str) else ''})"
 
 
-# Name of an option -> least and greatest value; 0 for a whole number without a greatest one.
+# Name of an option -> minimum and maximum; a maximum of 0 means an integer without a maximum.
 _RANGES: Mapping[str, tuple[float, float]] = {
     "frequency_penalty": (-2.0, 2.0),
     "presence_penalty": (-2.0, 2.0),
@@ -294,14 +294,14 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 
 
 async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of options with numbers as floats and tools as `validate_tools` returns them.
+    """Check options, and return a copy with numbers as floats and with tools validated by `validate_tools`.
 
     Args:
-        options: As in `ChatOptions`; never changed.
+        options: Options as in `ChatOptions`; not modified.
 
     Raises:
-        TypeError: A number is of another type.
-        ValueError: A number is out of its range: temperature 0 to 2, top_p 0 to 1, penalties -2 to 2, max_tokens more
+        TypeError: A numeric option has the wrong type.
+        ValueError: A number is out of range: temperature 0 to 2, top_p 0 to 1, penalties -2 to 2, max_tokens greater
             than 0.
 
     Example:
@@ -313,11 +313,11 @@ async def validate_chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
         value = checked.get(name)
         if value is None:
             continue
-        expected = f"Expected a number from {least:g} to {most:g}." if most else "Expected a whole number above 0."
+        expected = f"Expected a number from {least:g} to {most:g}." if most else "Expected an integer greater than 0."
         if isinstance(value, bool) or not hasattr(value, "__float__" if most else "__index__"):
             message = f"The option {name} is {describe(value)}. {expected}"
             raise TypeError(message)
-        if not least <= value <= (most or math.inf):  # NaN is in no range
+        if not least <= value <= (most or math.inf):  # NaN is outside every range
             message = f"The option {name} is {value!r}. {expected}"
             raise ValueError(message)
         if most:

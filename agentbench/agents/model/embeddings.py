@@ -1,4 +1,4 @@
-"""Clients of embedding models, and the embeddings that they return."""
+"""Embedding clients, and the embeddings that they return."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     InputContraT = TypeVar("InputContraT", contravariant=True, default=str)
     EmbeddingT = TypeVar("EmbeddingT", default=list[float])
     OptionsT = TypeVar("OptionsT", default="EmbeddingGenerationOptions")
-else:  # defaults came with Python 3.13
+else:  # defaults need Python 3.13
     EmbeddingInputT = typing.TypeVar("EmbeddingInputT")
     InputContraT = typing.TypeVar("InputContraT", contravariant=True)
     EmbeddingT = typing.TypeVar("EmbeddingT")
@@ -40,7 +40,7 @@ else:  # defaults came with Python 3.13
 
 
 class EmbeddingGenerationOptions(TypedDict, total=False):
-    """Options of an embedding model. Further keys are for the client."""
+    """Options of an embedding model. Unknown keys are passed on to the client."""
 
     model: str
     dimensions: int
@@ -54,21 +54,21 @@ _DEFAULTS: dict[Any, Any] = {
 
 
 def _with_defaults(cls: Any, parameters: Any) -> tuple[Any, ...]:
-    """Return the parameters in the brackets behind a class, with the defaults of those that are missing."""
+    """Return the type parameters of a class, with defaults for missing ones."""
     found = parameters if isinstance(parameters, tuple) else (parameters,)
     return (*found, *(_DEFAULTS[one] for one in cls.__parameters__[len(found) :] if one in _DEFAULTS))
 
 
 @dataclass(slots=True, eq=False)
 class Embedding(Generic[EmbeddingT]):
-    """The vector of one value.
+    """The embedding vector of one value.
 
     Args:
         vector: Usually a list of floats.
         model: Name of the model.
-        dimensions: How many numbers it has; by default the length of the vector, unless it is text.
-        created_at: The time, as the service wrote it; or a `datetime`.
-        additional_properties: Anything that the application wants to store with it.
+        dimensions: Number of dimensions; by default the length of the vector, unless it is text.
+        created_at: Creation time, in the service's format or as a `datetime`.
+        additional_properties: Additional values that the application stores with it.
 
     Example:
         embedding = Embedding([0.1, 0.2], model="tiny")
@@ -93,13 +93,13 @@ class Embedding(Generic[EmbeddingT]):
 
 
 class GeneratedEmbeddings(list[Embedding[EmbeddingT]], Generic[EmbeddingT, OptionsT]):
-    """The embeddings of several values, in their order.
+    """The embeddings of several values, in the same order.
 
     Args:
-        embeddings: One for each value.
-        options: Of the call.
-        usage: Numbers of tokens.
-        additional_properties: Anything that the application wants to store with it.
+        embeddings: One embedding per value.
+        options: Options of the call.
+        usage: Token counts.
+        additional_properties: Additional values that the application stores with it.
 
     Example:
         embeddings = GeneratedEmbeddings([Embedding([0.1]), Embedding([0.2])], usage={"input_token_count": 2})
@@ -129,7 +129,7 @@ class GeneratedEmbeddings(list[Embedding[EmbeddingT]], Generic[EmbeddingT, Optio
         found = super().__getitem__(index)
         if isinstance(found, Embedding):
             return found
-        # The usage is that of all embeddings, not of a part.
+        # The usage is for all embeddings, so a slice has none.
         return type(self)(found, options=self.options, additional_properties=self.additional_properties)
 
     def __repr__(self) -> str:
@@ -138,10 +138,10 @@ class GeneratedEmbeddings(list[Embedding[EmbeddingT]], Generic[EmbeddingT, Optio
 
 @runtime_checkable
 class SupportsGetEmbeddings(Protocol[InputContraT, EmbeddingT, OptionsT]):
-    """A client of an embedding model: any object with these members. `isinstance` checks only their names.
+    """An embedding client: any object with these members. `isinstance` checks only their names.
 
     Attributes:
-        additional_properties: Anything that the application wants to store with the client.
+        additional_properties: Additional values that the application stores with the client.
     """
 
     additional_properties: dict[str, Any]
@@ -152,17 +152,17 @@ class SupportsGetEmbeddings(Protocol[InputContraT, EmbeddingT, OptionsT]):
     def get_embeddings(
         self, values: Sequence[InputContraT], *, options: OptionsT | None = None
     ) -> Awaitable[GeneratedEmbeddings[EmbeddingT, OptionsT]]:
-        """Return the embeddings of values, in their order."""
+        """Return the embeddings of values, in the same order."""
 
 
 class BaseEmbeddingClient(ABC, Generic[EmbeddingInputT, EmbeddingT, OptionsT]):
-    """The base of embedding clients. A subclass implements `get_embeddings`.
+    """The base class of embedding clients. A subclass implements `get_embeddings`.
 
-    A call without values returns an empty list without calling the subclass. Where telemetry is set up, a call is a
-    span `embeddings <model>`, with the `OTEL_PROVIDER_NAME` of the subclass.
+    A call without values returns an empty list without calling the subclass. If telemetry is set up, each call is a
+    span `embeddings <model>` with the `OTEL_PROVIDER_NAME` of the subclass.
 
     Args:
-        additional_properties: Anything that the application wants to store with the client.
+        additional_properties: Additional values that the application stores with the client.
 
     Example:
         class Lengths(BaseEmbeddingClient):
@@ -175,7 +175,7 @@ class BaseEmbeddingClient(ABC, Generic[EmbeddingInputT, EmbeddingT, OptionsT]):
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "unknown"
     NEEDS_NETWORK: ClassVar[bool] = False
-    """Whether the service is on another machine, so that calls raise while `AGENTBENCH_OFFLINE` is set."""
+    """Whether the service is on another machine. If so, calls raise while `AGENTBENCH_OFFLINE` is set."""
 
     def __class_getitem__(cls, parameters: Any) -> Any:
         return super().__class_getitem__(_with_defaults(cls, parameters))  # type: ignore[misc]
@@ -193,19 +193,19 @@ class BaseEmbeddingClient(ABC, Generic[EmbeddingInputT, EmbeddingT, OptionsT]):
     async def get_embeddings(
         self, values: Sequence[EmbeddingInputT], *, options: OptionsT | None = None
     ) -> GeneratedEmbeddings[EmbeddingT, OptionsT]:
-        """Return the embeddings of values, in their order.
+        """Return the embeddings of values, in the same order.
 
         Raises:
             ChatClientException: The service is on another machine, and `AGENTBENCH_OFFLINE` is set.
         """
 
     def service_url(self) -> str:
-        """Return the address of the service."""
+        """Return the URL of the service."""
         return "Unknown"
 
 
 def _wrap(get_embeddings: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Return the method of a subclass with what is around every call: no values, the network, the span."""
+    """Wrap a subclass's method to handle empty input, the offline check and the span."""
 
     @wraps(get_embeddings)
     async def wrapper(self: Any, values: Sequence[Any], *, options: Any = None, **more: Any) -> Any:

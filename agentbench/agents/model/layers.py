@@ -1,6 +1,6 @@
 """The tool loop and the chat middleware as mixins, for clients that do not derive from `BaseChatClient`.
 
-Over a `BaseChatClient`, which does all of it itself, a mixin only takes its keywords.
+`BaseChatClient` has both built in; there, a mixin only accepts its keyword arguments.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from agentbench.messages.options import OptionsCoT
 
 
 class _ClientLayer(ClientSettings, Generic[OptionsCoT]):
-    """Takes the middleware of both layers; the lists and the configuration may be edited between requests."""
+    """Accepts the middleware of both layers. Lists and configuration may be edited between requests."""
 
     def __init__(self, *args: Any, middleware: Any = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,14 +29,14 @@ class _ClientLayer(ClientSettings, Generic[OptionsCoT]):
 
 
 class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
-    """Chat middleware around each `get_response` of the class that comes next.
+    """Runs chat middleware around each `get_response` of the next class.
 
     Args:
         middleware: Chat middleware, outermost first.
-        *args, **kwargs: For the next class.
+        *args, **kwargs: Arguments for the next class.
 
     Raises:
-        MiddlewareException: Something in `middleware` is neither chat nor function middleware.
+        MiddlewareException: `middleware` contains an object that is neither chat nor function middleware.
 
     Example:
         class Parrot:
@@ -52,7 +52,7 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
     """
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Answer messages with chat middleware around the next class; arguments as in `SupportsChatGetResponse`."""
+        """Call the next class inside chat middleware; arguments as in `SupportsChatGetResponse`."""
         inner: Callable[..., Any] = cast("Any", super()).get_response
         if isinstance(self, BaseChatClient):
             return inner(messages, stream=stream, options=options, **more)
@@ -65,16 +65,16 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
 
 
 class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
-    """The loop between a model and its tools, around the `get_response` of the class that comes next.
+    """Runs the tool loop around the `get_response` of the next class.
 
     Args:
-        middleware: Function middleware, outermost first; and chat middleware, for a `ChatMiddlewareLayer`.
+        middleware: Function middleware, outermost first, and chat middleware for a `ChatMiddlewareLayer`.
         function_invocation_configuration: Limits of the loop; see `FunctionInvocationConfiguration`.
-        *args, **kwargs: For the next class.
+        *args, **kwargs: Arguments for the next class.
 
     Raises:
-        MiddlewareException: Something in `middleware` is neither chat nor function middleware.
-        ValueError: The configuration is not valid.
+        MiddlewareException: `middleware` contains an object that is neither chat nor function middleware.
+        ValueError: The configuration is invalid.
 
     Example:
         class Parrot:
@@ -104,7 +104,7 @@ class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
             )
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Call the next class until it calls no more tools; arguments as in `SupportsChatGetResponse`."""
+        """Call the next class until the model requests no more tools; arguments as in `SupportsChatGetResponse`."""
         inner: Callable[..., Any] = cast("Any", super()).get_response
         if isinstance(self, BaseChatClient):
             return inner(messages, stream=stream, options=options, **more)
@@ -120,7 +120,7 @@ class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
 def _sort_keywords(
     chat: Sequence[Any], function: Sequence[Any], options: Any, keywords: dict[str, Any]
 ) -> tuple[RequestArguments, dict[str, Any]]:
-    """Return the arguments of a request, and the other keywords that have a value."""
+    """Return the arguments of a request, and the other keywords with a value."""
     names = ("middleware", "function_invocation_kwargs", "client_kwargs")
     middleware, for_tools, client_kwargs = (keywords.pop(name, None) for name in names)
     arguments = sort_arguments(chat, function, middleware, options, for_tools, client_kwargs)
@@ -130,7 +130,7 @@ def _sort_keywords(
 def _keywords_for_next(
     arguments: RequestArguments, other: dict[str, Any], middleware: tuple[Any, ...], *, has_layer: bool
 ) -> dict[str, Any]:
-    """Return the keywords for the next class; what only layers know is for one that comes later."""
+    """Return the keywords for the next class; keywords for layers are passed only if a later class is a layer."""
     client_kwargs, keywords = dict(arguments.client_kwargs), dict(other)
     if has_layer:
         client_kwargs.update({"middleware": middleware} if middleware else {})
@@ -150,6 +150,6 @@ def _as_hook(get_response: Callable[..., Any], keywords: Mapping[str, Any]) -> C
 
 
 def _is_before(layer: object, cls: type, other: type) -> bool:
-    """Whether `other` is a base of a layer that comes after `cls`, between it and the class that calls the model."""
+    """Return whether `other` is a layer between `cls` and the class that calls the model."""
     order = type(layer).__mro__
     return other in order and order.index(other) > order.index(cls)

@@ -1,4 +1,4 @@
-"""The switch that keeps clients off the network: the environment variable `AGENTBENCH_OFFLINE`."""
+"""The environment variable `AGENTBENCH_OFFLINE`, which forbids clients to use the network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFLINE_VARIABLE: Final = "AGENTBENCH_OFFLINE"
 
 
 def is_offline() -> bool:
-    """Whether the environment forbids the network; read anew each time. Unknown words are logged once."""
+    """Return whether the environment currently forbids the network. Unknown values are logged once."""
     word = os.environ.get(OFFLINE_VARIABLE, "")
     flag = read_flag(word)
     if flag is None:
@@ -29,22 +29,22 @@ def is_offline() -> bool:
 @lru_cache(maxsize=8)
 def _warn_of(word: str) -> None:
     logger.warning(
-        "%s is %r, so clients may go to the network. Expected true, 1, yes, on, false, 0, no or off.",
+        "%s is %r, so clients may use the network. Expected true, 1, yes, on, false, 0, no or off.",
         OFFLINE_VARIABLE,
         word,
     )
 
 
 def needs_network(client: Any) -> bool:
-    """Whether a client would leave this machine: its class says that it needs the network, and its host is not here."""
+    """Return whether a client needs the network: its class says so, and its host is another machine."""
     return bool(getattr(client, "NEEDS_NETWORK", False)) and not _is_here(client.service_url())
 
 
 def require_network(client: Any) -> None:
-    """Raise a `ChatClientException` if a client would leave this machine, and the environment forbids the network."""
+    """Raise a `ChatClientException` if a client needs the network and the environment forbids it."""
     if getattr(client, "NEEDS_NETWORK", False) and is_offline() and needs_network(client):
         message = (
-            f"{type(client).__name__} would go to the network, but {OFFLINE_VARIABLE} is set to "
+            f"{type(client).__name__} needs the network, but {OFFLINE_VARIABLE} is set to "
             f"{os.environ.get(OFFLINE_VARIABLE)!r}. Unset {OFFLINE_VARIABLE}, or use a client that works offline: "
             "OfflineChatClient, ScriptedChatClient, or CassetteChatClient with recorded answers."
         )
@@ -52,7 +52,7 @@ def require_network(client: Any) -> None:
 
 
 def _is_here(url: str) -> bool:
-    """Whether an address is on this machine's loopback."""
+    """Return whether a URL points to the loopback interface."""
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback

@@ -1,4 +1,4 @@
-"""The members of a chat client, and the factories of tools that services host."""
+"""The protocols of chat clients and of factories for hosted tools."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from agentbench.messages.update import ChatResponseUpdate
 
     OptionsContraT = TypeVar("OptionsContraT", contravariant=True, default=Any)
-else:  # defaults came with Python 3.13, and only type checkers need them
+else:  # defaults need Python 3.13, and only type checkers use them
     OptionsContraT = typing.TypeVar("OptionsContraT", contravariant=True)
 
 
 @runtime_checkable
 class SupportsChatGetResponse(Protocol[OptionsContraT]):
-    """A chat client: any object with these members; it inherits nothing. `isinstance` checks only their names.
+    """A chat client: any object with these members, without inheritance. `isinstance` checks only their names.
 
     Attributes:
-        additional_properties: Anything that the application wants to store with the client.
+        additional_properties: Additional values that the application stores with the client.
 
     Example:
         class Parrot:
@@ -52,9 +52,9 @@ class SupportsChatGetResponse(Protocol[OptionsContraT]):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        """Answer messages with an awaitable of the response; with `stream=True` a stream of its updates.
+        """Return an awaitable of the response; with `stream=True`, a stream of updates.
 
-        The arguments are those of `BaseChatClient.get_response`; callers pass only those that have a value.
+        The arguments are the same as in `BaseChatClient.get_response`; callers omit those without a value.
         """
 
 
@@ -78,7 +78,7 @@ class SupportsWebSearchTool(Protocol):
 
 @runtime_checkable
 class SupportsImageGenerationTool(Protocol):
-    """A client whose service draws images."""
+    """A client whose service generates images."""
 
     @staticmethod
     def get_image_generation_tool(**kwargs: Any) -> Any:
@@ -87,7 +87,7 @@ class SupportsImageGenerationTool(Protocol):
 
 @runtime_checkable
 class SupportsMCPTool(Protocol):
-    """A client whose service talks to MCP servers."""
+    """A client whose service calls MCP servers."""
 
     @staticmethod
     def get_mcp_tool(**kwargs: Any) -> Any:

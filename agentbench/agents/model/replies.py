@@ -1,4 +1,4 @@
-"""The shapes of a reply that a client's hook may return, as one response or as one stream."""
+"""Convert the replies that `_inner_get_response` may return to a response or a stream."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BuildStream: TypeAlias = Callable[[AsyncIterable[ChatResponseUpdate]], ChatStrea
 
 
 async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any]:
-    """Return a reply as a response: a response, a stream, an iterable of updates, or an awaitable of one of them."""
+    """Convert a reply (a response, stream, iterable of updates, or an awaitable of one of them) to a response."""
     stream = await _await_reply(reply)
     if isinstance(stream, ChatResponse):
         return stream
@@ -33,7 +33,7 @@ async def response_of(reply: Any, build_stream: BuildStream) -> ChatResponse[Any
 
 
 async def stream_of(reply: Any, build_stream: BuildStream) -> ChatStream:
-    """Return a reply as a stream; see `response_of`."""
+    """Convert a reply to a stream; see `response_of`."""
     reply = await _await_reply(reply)
     if isinstance(reply, ResponseStream):
         return reply
@@ -43,7 +43,7 @@ async def stream_of(reply: Any, build_stream: BuildStream) -> ChatStream:
 
 
 async def _await_reply(reply: Any) -> Any:
-    """Return the response, stream or async iterable that a reply is, or that awaiting it gives; streams are both."""
+    """Await a reply if necessary, and return the response, stream or async iterable. Streams are not awaited."""
     while not (isinstance(reply, (ChatResponse, ResponseStream)) or hasattr(reply, "__aiter__")):
         if not isinstance(reply, Awaitable):
             raise _invalid(reply)
@@ -52,7 +52,7 @@ async def _await_reply(reply: Any) -> Any:
 
 
 def response_as_stream(response: ChatResponse[Any]) -> ChatStream:
-    """Return a stream with one update per message, whose final response is the response itself."""
+    """Convert a response to a stream with one update per message; its final response is the response itself."""
 
     async def updates() -> AsyncIterator[ChatResponseUpdate]:
         for update in updates_of(response):
@@ -64,8 +64,8 @@ def response_as_stream(response: ChatResponse[Any]) -> ChatStream:
 def updates_of(
     response: ChatResponse[Any], split: Callable[[list[Content]], Iterable[list[Content]]] = lambda contents: [contents]
 ) -> list[ChatResponseUpdate]:
-    """Return the updates that fold to a response; `split` cuts the contents of a message into those of updates."""
-    response = with_unique_calls(response)  # pieces with one id would fold to one call
+    """Return updates that combine to the response; `split` distributes the contents of a message over updates."""
+    response = with_unique_calls(response)  # pieces with the same id would be combined into one call
     ids = ids_apart(response.messages)
     updates = [
         ChatResponseUpdate(
@@ -97,7 +97,7 @@ def updates_of(
 
 def _invalid(reply: object) -> ChatClientInvalidResponseException:
     message = (
-        f"The reply of the client is of type {type(reply).__name__}. Expected a ChatResponse, a ResponseStream, an "
+        f"The client's reply has type {type(reply).__name__}. Expected a ChatResponse, a ResponseStream, an "
         "async iterable of ChatResponseUpdate, or an awaitable of one of them: see BaseChatClient._inner_get_response."
     )
     return ChatClientInvalidResponseException(message)

@@ -1,4 +1,4 @@
-"""One request to a model: the arguments of `get_response`, and the calls of the model that the tool loop makes."""
+"""One `get_response` request: its arguments, and the model calls that the tool loop makes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _USED_HERE = ("session", "middleware", "function_invocation_configuration")
 
 
 class RequestArguments(NamedTuple):
-    """The arguments of a request, sorted: middleware outermost first, options with normalised tools."""
+    """The sorted arguments of a request: middleware outermost first, options with normalized tools."""
 
     chat: Middleware
     function: Middleware
@@ -61,7 +61,7 @@ def sort_arguments(
     function_invocation_kwargs: Mapping[str, Any] | None,
     client_kwargs: Mapping[str, Any] | None,
 ) -> RequestArguments:
-    """Return the arguments of `get_response`, sorted; `chat_middleware` and `function_middleware` are the client's."""
+    """Sort the arguments of `get_response`; `chat_middleware` and `function_middleware` are the client's."""
     check_run_arguments(None, options, function_invocation_kwargs, client_kwargs)
     own_options = dict(options) if options else {}
     for_tools = function_invocation_kwargs or _EMPTY
@@ -99,9 +99,9 @@ def tool_loop(
     enabled: bool = True,
     own_messages: bool = False,
 ) -> ToolLoop:
-    """Return the tool loop of a request; with `own_messages` it copies messages, since compaction marks them."""
+    """Return the tool loop of a request; with `own_messages` it copies messages, because compaction marks them."""
     checked = _DEFAULT_CONFIGURATION
-    if configuration != checked:  # it may have been edited, also into something wrong
+    if configuration != checked:  # it may have been edited and become invalid
         checked = normalize_function_invocation_configuration(configuration)
     if arguments.configuration:
         checked = normalize_function_invocation_configuration({**checked, **arguments.configuration})
@@ -109,10 +109,10 @@ def tool_loop(
         checked = {**checked, "enabled": False}
     settled: Settled | None = None
     if isinstance(arguments.session, AgentSession) and not arguments.options.get("conversation_id"):
-        settled = vars(arguments.session).pop(SETTLED, None)  # of requests that overlap the later one reads everything
+        settled = vars(arguments.session).pop(SETTLED, None)  # if requests overlap, the later one reads everything
         if settled is not None and not (type(messages) is list and settled.begins(messages)):
             settled = None
-    count = 0 if settled is None else len(settled.messages)  # of messages that need no check
+    count = 0 if settled is None else len(settled.messages)  # number of messages that need no check
     own = normalize_messages(cast("list[Message]", messages)[count:] if count else messages)
     if count:
         own[:0] = cast("list[Message]", messages)[:count]
@@ -131,7 +131,7 @@ def tool_loop(
 
 @dataclass(slots=True, eq=False)
 class ModelCalls:
-    """Calls the model inside middleware, the span, compaction and the check for the network."""
+    """Calls the model inside middleware, span, compaction and offline check."""
 
     client: Any
     hook: Callable[..., Any]
@@ -143,7 +143,7 @@ class ModelCalls:
     is_traced: bool = False
 
     async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
-        """Return an answer; neither the list nor the options are changed by middleware or compaction."""
+        """Return an answer. Middleware and compaction do not change the list or the options."""
         if not self.middleware:
             return await self._respond(messages, dict(options), self.kwargs)
         context = self._context(messages, options, stream=False)
@@ -158,7 +158,7 @@ class ModelCalls:
         return await response_of(context.result, self._build_stream(options))
 
     async def open(self, messages: list[Message], options: dict[str, Any]) -> ChatStream:
-        """Return a streamed answer; neither the list nor the options are changed by middleware or compaction."""
+        """Return a streamed answer. Middleware and compaction do not change the list or the options."""
         if not self.middleware:
             return await self._open(messages, dict(options), self.kwargs)
         context = self._context(messages, options, stream=True)
@@ -177,7 +177,7 @@ class ModelCalls:
             context.result = ResponseStream(_no_updates(), finalizer=ChatResponse.from_updates)
         stream = context.result
         if context.stream_transform_hooks and isinstance(stream, ResponseStream):
-            # The response is made of the transformed updates: it says what the reader has read.
+            # The response is made from the transformed updates, so that it equals what the reader has read.
             for transform in context.stream_transform_hooks:
                 stream.with_transform_hook(transform)
             context.stream_transform_hooks = []
@@ -227,7 +227,7 @@ class ModelCalls:
         return self.compaction_strategy is not None or self.tokenizer is not None
 
     async def _compact(self, messages: list[Message], options: Mapping[str, Any]) -> list[Message]:
-        """Return the shortened messages for the model; a service that stores the conversation gets all of them."""
+        """Return the compacted messages for the model; a service that stores the conversation gets all messages."""
         if not options.get("conversation_id"):
             messages = await apply_compaction(messages, strategy=self.compaction_strategy, tokenizer=self.tokenizer)
         return list(messages)
@@ -256,10 +256,10 @@ class ModelCalls:
         )
 
     def _arguments_of(self, context: ChatContext, working: list[Message]) -> tuple[list[Message], dict[str, Any], Any]:
-        """Return messages, options and keywords as middleware passes them on.
+        """Return the messages, options and keywords that the middleware passes on.
 
-        With compaction the messages are the working list itself unless middleware changed them: marks hold for later
-        rounds.
+        With compaction the messages are the working list itself unless middleware changed them, because marks must stay
+        for later rounds.
         """
         messages = list(context.messages)
         if self._has_compaction:
@@ -277,6 +277,4 @@ async def _no_updates() -> AsyncIterator[ChatResponseUpdate]:
 
 
 def _warn_of_no_result() -> None:
-    logger.warning(
-        "A chat middleware neither called call_next() nor set context.result; the answer of the model is empty."
-    )
+    logger.warning("A chat middleware neither called call_next() nor set context.result; the answer is empty.")

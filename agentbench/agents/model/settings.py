@@ -1,4 +1,4 @@
-"""The settings that a client and its layers share: the limits of the tool loop, and the middleware."""
+"""Settings shared by a client and its layers: limits of the tool loop, and middleware."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Middleware = tuple[Callable[..., Any], ...]
 
 
 class ClientSettings:
-    """Settings that may be edited at any time; made at first use, since clients need not call a constructor."""
+    """Editable settings, created at first use because subclasses may not call the constructor."""
 
     function_invocation_configuration: FunctionInvocationConfiguration = cast(
         "Any", cached_property(lambda _: normalize_function_invocation_configuration())
@@ -31,7 +31,7 @@ class ClientSettings:
 
     @property
     def middleware(self) -> MiddlewareInput:
-        """Both lists as one. Setting it sorts its members into the two lists, each in the same order."""
+        """All middleware in one list. Assigning sorts the members into the two lists and keeps their order."""
         chat, function = flat_middleware(self.chat_middleware), flat_middleware(self.function_middleware)
         return [*chat, *(one for one in function if not any(one is other for other in chat))]
 
@@ -45,7 +45,7 @@ class ClientSettings:
 def sort_client_middleware(
     chat: Sequence[Any], function: Sequence[Any], *middleware: Any
 ) -> tuple[Middleware, Middleware]:
-    """Return the chat and the function middleware of a request: the lists of its client, then the others by kind."""
+    """Return a request's chat and function middleware: the client's lists, then the others by kind."""
     kinds = _sort_for_client(*middleware)
     return (*_members("chat", chat), *kinds.chat), (*_members("function", function), *kinds.function)
 
@@ -54,20 +54,22 @@ def _sort_for_client(*middleware: Any, otherwise: MiddlewareType | None = None) 
     kinds = sort_middleware(*middleware, otherwise=otherwise)
     if kinds.agent:
         message = (
-            f"A chat client got the agent middleware {kinds.agent[0]!r}. It calls models and tools, and runs no agent: "
-            "pass agent middleware to the agent, or to its run."
+            f"A chat client got the agent middleware {kinds.agent[0]!r}, but it only calls models and tools: "
+            "pass agent middleware to the agent or to its run."
         )
         raise MiddlewareException(message)
     return kinds
 
 
 def _members(kind: str, middleware: Sequence[Any]) -> list[Callable[..., Any]]:
-    """Return what to call for the members of a client's list, which are all of one kind."""
+    """Return the callables for the members of a client's list, which must all be of one kind."""
     found: list[Callable[..., Any]] = []
     for one in flat_middleware(middleware):
         calls: Middleware = getattr(_sort_for_client([one], otherwise=MiddlewareType(kind)), kind)
         if not calls:
-            message = f"{kind}_middleware of a client has {one!r}. Expected only {kind} middleware: use the other list."
+            message = (
+                f"{kind}_middleware of a client contains {one!r}. Expected only {kind} middleware: use the other list."
+            )
             raise MiddlewareException(message)
         found += calls
     return found

@@ -1,1 +1,1 @@
-"""Sessions: the state of a conversation between runs, and the context of one run that providers add to."""
+"""Sessions: the state of a conversation between runs, and the context of one run, which providers extend."""

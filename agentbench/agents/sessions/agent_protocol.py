@@ -1,4 +1,4 @@
-"""What makes an object an agent, and how an agent is called in a graph."""
+"""The agent protocol, and the id of an agent in a graph."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class SupportsAgentRun(Protocol):
-    """An agent: any object with these members, also of another library; it inherits nothing.
+    """An agent: any object with these members, without inheritance, also from other libraries.
 
-    Callers pass `function_invocation_kwargs` and `client_kwargs` only when they have a value, so an agent whose `run`
-    takes `(messages, *, stream=False, session=None)` is enough.
+    Callers pass `function_invocation_kwargs` and `client_kwargs` only if they have a value, so a `run` method that
+    accepts `(messages, *, stream=False, session=None)` is sufficient.
 
     Attributes:
-        id: Identifies the agent.
-        name: Signs its messages; may be `None`.
-        description: What it is good for, for people and for models that call it as a tool.
+        id: Id of the agent.
+        name: Author of its messages; may be `None`.
+        description: Description for people and for models that call the agent as a tool.
 
     Example:
         class Parrot:
@@ -75,31 +75,31 @@ class SupportsAgentRun(Protocol):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
     ) -> Awaitable[AgentResponse[Any]] | ResponseStream[AgentResponseUpdate, AgentResponse[Any]]:
-        """Return an awaitable of the response; with `stream=True` a stream of updates that ends in it.
+        """Return an awaitable of the response; with `stream=True`, a stream of updates.
 
         Args:
             messages: The input.
             stream: Whether to return a stream of updates.
-            session: The conversation that this is a turn of.
-            function_invocation_kwargs: For the agent's tools.
-            client_kwargs: For the client of its model.
+            session: The session of the conversation.
+            function_invocation_kwargs: Values for the agent's tools.
+            client_kwargs: Keyword arguments for the agent's chat client.
         """
 
     def create_session(self, *, session_id: str | None = None) -> AgentSession:
-        """Return a new conversation."""
+        """Create a session for a new conversation."""
 
     def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
-        """Return the conversation that the model's service stores under this id."""
+        """Create a session for a conversation that the service stores under this id."""
 
 
 def resolve_agent_id(agent: Any) -> str:
-    """Return the id of an agent in a graph: its name, else the id that its author chose.
+    """Return the id of an agent in a graph: its name, or else its explicit id.
 
-    A generated id does not count: it is another one at each start, so a saved graph would not be recognised. The id of
-    an agent of another library always counts.
+    A generated id does not count, because it changes at each start and a saved graph would not be recognized. The id
+    of an agent from another library always counts.
 
     Raises:
-        ValueError: If it has neither.
+        ValueError: If the agent has neither.
     """
     name = getattr(agent, "name", None)
     if name:
@@ -108,7 +108,7 @@ def resolve_agent_id(agent: Any) -> str:
     if own_id and not getattr(agent, "id_is_generated", False):
         return str(own_id)
     message = (
-        f"{agent!r} has neither a name nor an id of its own, so a graph cannot recognise it when it is built again. "
-        "Give the agent a name (or an id), or name it here with id=."
+        f"{agent!r} has neither a name nor an explicit id, so a rebuilt graph cannot recognize it. "
+        "Give the agent a name (or an id), or pass id= here."
     )
     raise ValueError(message)

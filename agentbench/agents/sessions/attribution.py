@@ -1,4 +1,4 @@
-"""The source and the author of a message, noted on the message itself."""
+"""Record the source and the author of a message on the message."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any, Final
 from agentbench.messages.content.addition import mend_messages
 from agentbench.messages.message import Message, copy_messages
 
-#: What an agent without a name signs its messages with.
+#: Author of messages of agents without a name.
 UNNAMED: Final = "UnnamedAgent"
 
-#: Key among the additional properties of a message.
+#: Key in the additional properties of a message.
 ATTRIBUTION: Final = "_attribution"
 
 
 def source_id_of(source: Any) -> str:
-    """Return the id of a source: text, or an object that has a `source_id`."""
+    """Return the id of a source, which is text or an object with a `source_id`."""
     source_id = source if isinstance(source, str) else getattr(source, "source_id", None)
     if not isinstance(source_id, str):
-        message = f"{source!r} is no source. Expected a context provider, or the source_id of one as text."
+        message = f"{source!r} is not a source. Expected a context provider or its source_id."
         raise TypeError(message)
     return source_id
 
 
 def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
-    """Return copies of messages on which a source is noted, unless one is already; they share their contents."""
+    """Return copies of messages with their source recorded, unless they have one; contents are shared."""
     attribution = {"source_id": source_id_of(source)}
     if not isinstance(source, str):
         attribution["source_type"] = type(source).__name__
@@ -37,7 +37,7 @@ def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
 
 
 def signed(messages: Iterable[Message], agent: Any) -> list[Message]:
-    """Return messages that services take, with the name of the agent as their author: copies of those that change."""
+    """Set the agent as author of messages without one, in a form that services accept; changed messages are copied."""
     found = []
     for message in mend_messages(list(messages)):
         if not message.author_name:

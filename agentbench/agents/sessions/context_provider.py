@@ -1,4 +1,4 @@
-"""Context providers: they add to a run of an agent before it starts, and store something of it afterwards."""
+"""Context providers add to an agent's run before it starts, and store something from it afterwards."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _log = logging.getLogger("agentbench")
 
 
 class ContextProvider:
-    """Adds context to the runs of an agent, and stores something of them. Subclasses override the hooks they need.
+    """Adds context to an agent's runs, and stores data from them. Subclasses override the hooks that they need.
 
-    Hooks may be plain functions, and may leave out the arguments that they do not use. A provider may also have a hook
-    `on_error(self, *, agent, session, context, state, error)`: it is called instead of `after_run` when the run
-    failed after this provider's `before_run`. A run that was cancelled, or whose stream was closed early, did not fail:
-    `after_run` gets the part of its answer that there is, maybe none, if the agent stores that (`save_abandoned`).
+    Hooks may be sync functions and may omit arguments that they do not use. A provider may also define
+    `on_error(self, *, agent, session, context, state, error)`, which is called instead of `after_run` if the run fails
+    after this provider's `before_run`. Cancelling a run or closing its stream early is not a failure: `after_run` gets
+    the partial answer, which may be empty, if the agent stores it (`save_abandoned`).
 
     Args:
-        source_id: The id of the provider, unique in an agent: the source of its messages, and the key of its state in
-            the session.
+        source_id: The id of the provider, unique within an agent. It identifies the provider's messages, and its state
+            in the session.
 
     Example:
         class CurrentTime(ContextProvider):
@@ -41,22 +41,22 @@ class ContextProvider:
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add to the context of a run before the model is called. Providers are called in their order.
+        """Add to the context of a run before the model is called. Providers are called in order.
 
         Args:
             agent: The agent that runs.
-            session: The session of the conversation; without one, a session for this run alone.
-            context: The context of the run, to be extended.
-            state: The state of this provider in the session.
+            session: The session of the conversation, or a temporary one if the run has none.
+            context: The context of the run, for the hook to extend.
+            state: This provider's state in the session.
         """
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Read the context of a run after the model has answered. Providers are called in reverse order.
+        """Process the context of a run after the model has answered. Providers are called in reverse order.
 
-        All of them are called, also when one fails; the first error is raised when the last one is done. The arguments
-        are those of `before_run`; the context has a `response` now.
+        All providers are called even if one fails; the first error is raised after the last one. The arguments are the
+        same as in `before_run`; the context now has a `response`.
         """
 
     def __repr__(self) -> str:
@@ -64,13 +64,13 @@ class ContextProvider:
 
 
 def warn_of_shared_sources(providers: Iterable[Any]) -> None:
-    """Log a warning for each source id that several providers have, since they share one state."""
+    """Log a warning for each source id that several providers have, because they share one state."""
     first: dict[str, Any] = {}
     for provider in providers:
         known = first.setdefault(provider.source_id, provider)
         if known is not provider:
             _log.warning(
-                "%s and %s both have the source_id %r, so they share one state. Give each its own.",
+                "%s and %s both have the source_id %r, so they share one state. Give each a different one.",
                 type(known).__name__,
                 type(provider).__name__,
                 provider.source_id,

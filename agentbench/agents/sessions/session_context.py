@@ -1,4 +1,4 @@
-"""The context of one run of an agent, to which its context providers add."""
+"""The context of one agent run, extended by context providers."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
 
 
 class SessionContext:
-    """The input of one run of an agent, and what its context providers add to it. Each run makes its own.
+    """The input of one agent run, plus the additions of its context providers. Each run has a new one.
 
-    The arguments are stored as they are, not copied. Extend them by the methods.
+    The arguments are stored without copying. Use the methods to extend them.
 
     Args:
         session_id: The id of the session.
-        service_session_id: The id of a conversation that the model's service stores.
+        service_session_id: The id of a conversation that the service stores.
         input_messages: The messages of this run.
-        context_messages: Messages in front of these, by source.
-        instructions: Instructions besides those of the agent.
-        tools: Tools besides those of the agent.
-        middleware: Middleware around calls of the model and of tools, by source.
-        options: The options of the run, to be read only.
-        metadata: Notes from one provider to another.
+        context_messages: Messages before the input, by source.
+        instructions: Instructions in addition to the agent's.
+        tools: Tools in addition to the agent's.
+        middleware: Middleware for model calls and tool calls, by source.
+        options: The options of the run (read-only).
+        metadata: Values that providers exchange.
 
     Attributes:
-        context_messages: The argument, then extended. The messages of a history are those that it stores: to change one
-            for this run, put a copy in its place.
-        instruction_sources: The source of each of the instructions; `None` for those of the constructor.
+        context_messages: The argument, extended by providers. The messages of a history are the stored objects: to
+            change one for this run, replace it by a copy.
+        instruction_sources: The source of each instruction; `None` for those passed to the constructor.
 
     Raises:
-        MiddlewareException: Agent middleware is among it, or an object that is no middleware.
+        MiddlewareException: `middleware` contains agent middleware or an object that is not middleware.
 
     Example:
         context = SessionContext(input_messages=[Message("user", "Which city?")])
@@ -79,32 +79,32 @@ class SessionContext:
     response: Any = property(attrgetter("_response"), doc="The response; `None` until the model has answered.")
     stored_inputs: Any = property(
         attrgetter("_stored_inputs"),
-        doc="The input that histories store: the input messages, with results in the place of answers to approvals.",
+        doc="The input that histories store: the input messages, with approval answers replaced by results.",
     )
 
     def extend_messages(self, source: Any, messages: Iterable[Message]) -> None:
-        """Put copies of messages in front of the input, behind earlier ones of the same source.
+        """Add copies of messages before the input, after earlier ones of the same source.
 
-        Each copy carries an `_attribution` to the source in its additional properties, unless it carries one already.
-        A source without messages has its place in the order all the same.
+        Each copy has an `_attribution` to the source in its additional properties, unless it already has one. A source
+        without messages still takes its place in the order.
 
         Raises:
-            TypeError: The source is neither text nor an object with a `source_id`, or one is no message.
+            TypeError: The source is neither text nor an object with a `source_id`, or an item is not a message.
         """
         added = attributed(messages, source)
         self.context_messages.setdefault(source_id_of(source), []).extend(added)
 
     def extend_instructions(self, source_id: Any, instructions: str | Sequence[str]) -> None:
-        """Add instructions of a provider (or its id) behind the present ones."""
+        """Append instructions of a provider (or its id)."""
         name = source_id_of(source_id)
         added = [instructions] if isinstance(instructions, str) else list(instructions)
         self.instructions.extend(added)
         self.instruction_sources.extend([name] * len(added))
 
     def extend_tools(self, source_id: Any, tools: Iterable[Any]) -> None:
-        """Add tools of a provider (or its id) behind the present ones.
+        """Append tools of a provider (or its id).
 
-        A tool with additional properties is copied, and `context_source` is noted on the copy.
+        A tool with additional properties is copied, and the copy records the `context_source`.
         """
         name = source_id_of(source_id)
         for tool in tools:
@@ -115,18 +115,18 @@ class SessionContext:
             self.tools.append(tool)
 
     def extend_middleware(self, source_id: Any, middleware: Any) -> None:
-        """Add middleware of a provider (or its id) around the calls of the model and of tools in this run."""
+        """Add middleware of a provider (or its id) for the model calls and tool calls of this run."""
         name = source_id_of(source_id)
         if sort_middleware(middleware).agent:
             message = (
-                f"{name!r} adds agent middleware to a run that has begun. Expected chat or function middleware; pass "
-                "agent middleware to the agent."
+                f"{name!r} adds agent middleware to a running run. Expected chat or function middleware; "
+                "pass agent middleware to the agent."
             )
             raise MiddlewareException(message)
         self.middleware.setdefault(name, []).extend(flat_middleware(middleware))
 
     def get_middleware(self) -> list[Any]:
-        """Return all middleware that was added, source by source."""
+        """Return all added middleware, grouped by source."""
         return [each for added in self.middleware.values() for each in added]
 
     def get_messages(
@@ -137,13 +137,13 @@ class SessionContext:
         include_input: bool = False,
         include_response: bool = False,
     ) -> list[Message]:
-        """Return the messages of each source, in the order in which sources came, then input, then response.
+        """Return the messages of the sources in the order they were added, then input, then response.
 
         Args:
-            sources: Only these; by default all of them.
-            exclude_sources: Not these, even if they are among `sources`.
-            include_input: Whether the input messages follow.
-            include_response: Whether the messages of the response follow, if there is one.
+            sources: The sources to include; by default all.
+            exclude_sources: Sources to leave out, even if they are in `sources`.
+            include_input: Whether to append the input messages.
+            include_response: Whether to append the messages of the response, if there is one.
         """
         chosen = {sources} if isinstance(sources, str) else sources
         left_out = {exclude_sources} if isinstance(exclude_sources, str) else exclude_sources or ()

@@ -1,8 +1,8 @@
-"""The state of a session as values that JSON has, and back.
+"""Convert the state of a session to JSON values and back.
 
-Objects become dictionaries that say by `"type"` and, exactly, by `"__qualname__"` what they are. Values of Python's own
-types get the tagged form that they have in checkpoints. Dictionaries of the user that look like one of these forms are
-wrapped, so that they are read as dictionaries.
+Objects become dictionaries with their class in `"type"` and, exactly, in `"__qualname__"`. Python's built-in types have
+the same tagged form as in checkpoints. User dictionaries that look like one of these forms are wrapped, so that they
+are read as dictionaries.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _NAME: Final = "__qualname__"
 _FIELD_TYPE: Final = "__field_type__"
 _WHOLE: Final = "__value__"
 _RESERVED: Final = frozenset({_NAME, _FIELD_TYPE, _WHOLE})
-#: Tag of a dictionary of the user's that looks like one of ours.
+#: Tag of a user dictionary that looks like one of our forms.
 _PLAIN: Final = "plain"
 
 _SECRET: Final = "{} is a secret ({}). Keep secrets in the environment, not in a session."
 _AS_THEY_ARE: Final = frozenset({str, bool, type(None)})
 _LARGEST_INT: Final = 1 << 4096
-#: Their `to_dict()` is for something else.
+#: Types whose `to_dict()` has another purpose.
 _OF_TABLES: Final = frozenset({"numpy", "pandas"})
 
-#: What holds a value: the state itself; the result of a `to_dict()`; the dump of a pydantic model.
+#: The container of a value: the state itself, the result of `to_dict()`, or the dump of a pydantic model.
 _Place = Literal["state", "content", "model"]
 
 for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, AgentResponseUpdate):
@@ -59,7 +59,7 @@ for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, 
 
 
 def _place(path: Any) -> str:
-    """Return where a value is, such as `session.state['notes'][0]`; a path is that of the container, and a key."""
+    """Return the place of a value, such as `session.state['notes'][0]`; a path is a container's path and a key."""
     steps = []
     while not isinstance(path, str):
         path, step = path
@@ -68,16 +68,16 @@ def _place(path: Any) -> str:
 
 
 def _unwritable(path: Any, reason: str) -> TypeError:
-    return TypeError(f"{_place(path)} cannot be written. {reason}")
+    return TypeError(f"{_place(path)} cannot be serialized. {reason}")
 
 
 def write_state(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state as plain JSON values, with nothing shared; a TypeError names a value that cannot be written."""
+    """Convert the state to plain JSON values without sharing; a TypeError names a value that cannot be serialized."""
     return _write_root(state, "state", "session.state")
 
 
 def write_values(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of the `to_dict()` of a message as plain JSON values, as `write_state` does."""
+    """Convert the result of a message's `to_dict()` to plain JSON values, as `write_state` does."""
     return _write_root(content, "content", "message")
 
 
@@ -87,7 +87,7 @@ def _write_root(values: Mapping[Any, Any], where: _Place, root: str) -> dict[str
         try:
             written[_write_key(key, written, root)] = _write(value, where, (root, key))
         except RecursionError as error:  # noqa: PERF203 - the key is part of the message
-            message = f"{root}[{key!r}] contains itself, or is nested too deeply to be written."
+            message = f"{root}[{key!r}] contains itself, or is nested too deeply to be serialized."
             raise TypeError(message) from error
     return written
 
@@ -105,7 +105,7 @@ def _write(value: Any, where: _Place, path: Any) -> Any:
         return {TAG: _PLAIN, "v": written} if _meaning_of(written, where) is not None else written
     if cls in (list, tuple, set, frozenset):
         items = [_write(item, where, (path, index)) for index, item in enumerate(value)]
-        return items if cls in (list, tuple) else sorted(items, key=json.dumps)  # in the same order in every process
+        return items if cls in (list, tuple) else sorted(items, key=json.dumps)  # same order in every process
     return _write_object(value, cls, where, path)
 
 
@@ -120,7 +120,7 @@ def _write_values(value: Mapping[Any, Any], where: _Place, path: Any) -> dict[st
 def _write_key(key: Any, written: dict[str, Any], path: Any) -> str:
     name = key if type(key) is str else str(key.value if isinstance(key, Enum) else key)
     if name in written:
-        reason = f"Another key of the same dictionary is written as {name!r} too; keys are written as text."
+        reason = f"Two keys of the dictionary are both {name!r} as text, and JSON keys are text."
         raise _unwritable((path, key), reason)
     return name
 
@@ -143,12 +143,12 @@ def _write_object(value: Any, cls: Any, where: _Place, path: Any) -> Any:
             return json.loads(to_json(value))
         except UnstorableValueError:
             with suppress(PydanticSerializationError):
-                return to_jsonable_python(value)  # reading the model restores the value
+                return to_jsonable_python(value)  # validation of the model restores the value
     return _tagged(value, path)
 
 
 def refuse_secrets(value: Any) -> None:
-    """Raise a TypeError that names where in a state a secret is, if there is one."""
+    """Raise a TypeError with the place of the first secret in a state."""
     found = find_secret(value, "session.state")
     if found is not None:
         path, secret = found
@@ -164,9 +164,9 @@ def _tagged(value: Any, path: Any) -> Any:
             reason = _SECRET.format(it, kind.__qualname__)
         else:
             reason = (
-                f"{it} is of type {kind.__module__}.{kind.__qualname__}, which has no stored form. Keep plain values "
+                f"{it} has type {kind.__module__}.{kind.__qualname__}, which cannot be stored. Keep plain values "
                 "there, make it a dataclass or a pydantic model at the top level of a module, give it to_dict() and "
-                "from_dict(), or give its class to register_state_type()."
+                "from_dict(), or pass its class to register_state_type()."
             )
         raise _unwritable(path, reason) from error
 
@@ -174,7 +174,7 @@ def _tagged(value: Any, path: Any) -> Any:
 def _write_own_form(value: Any, cls: Any, where: _Place, path: Any) -> Any:
     try:
         content = value.to_dict()
-    except Exception as error:  # anybody's method
+    except Exception as error:  # user code
         raise _unwritable(path, f"The to_dict() of {cls.__qualname__} raised {type(error).__name__}.") from error
     if not callable(getattr(cls, "from_dict", None)):
         return _write(content, where, path)
@@ -190,16 +190,16 @@ def _typed(content: Any, cls: type, identifier: str, where: _Place, path: Any) -
     written = _write_values(content, where, path)
     if where == "model":
         written["type"] = identifier
-    return {**written, _NAME: name}  # a form without a type of its own is found by its name alone
+    return {**written, _NAME: name}  # without its own "type", the form is identified by name
 
 
 def read_state(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the state that `write_state` wrote; a ValueError names a value that cannot be read."""
+    """Restore the state from the result of `write_state`; a ValueError names a value that cannot be read."""
     return _read_values(written, "state", "session.state")
 
 
 def read_values(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what `write_values` wrote, as `read_state` does."""
+    """Restore values from the result of `write_values`, as `read_state` does."""
     return _read_values(written, "content", "message")
 
 
@@ -221,8 +221,8 @@ def _read(value: Any, where: _Place, path: Any) -> Any:
         return _read_typed(value, meaning, where, path)
     elif isinstance(name := value.get(_NAME), str):
         _log.warning(
-            "%s stays a dictionary: %r is not known here. Call register_state_type() for the class where it is "
-            "defined, and import that before sessions are read.",
+            "%s stays a dictionary: the type %r is not registered. Call register_state_type() where the class is "
+            "defined, and import that module before reading sessions.",
             _place(path),
             name,
         )
@@ -231,7 +231,7 @@ def _read(value: Any, where: _Place, path: Any) -> Any:
 
 
 def _meaning_of(value: dict[str, Any], where: _Place) -> Any:
-    """Return what reading makes of a dictionary: a class; `TAG`; `dict` for a wrapped dictionary; `None` for itself."""
+    """Return how to read a dictionary: as a class, `TAG`, `dict` (wrapped) or `None` (as itself)."""
     tag = value.get(TAG)
     if isinstance(tag, str) and len(value) == 2 and "v" in value:
         if tag == _PLAIN:
@@ -261,8 +261,8 @@ def _read_typed(value: dict[str, Any], cls: Any, where: _Place, path: Any) -> An
                 "class wrote."
             )
             raise ValueError(message) from error
-        # Without a name it may be a dictionary of the user with a key called type.
-        _log.warning("%s stays a dictionary: %s refused it (%s).", _place(path), name, kind)
+        # Without a name, it may be a user dictionary with a key "type".
+        _log.warning("%s stays a dictionary: %s rejected it (%s).", _place(path), name, kind)
     return _read_values(value, where, path)
 
 

@@ -1,8 +1,8 @@
-"""One run at a time reads or writes a session: a lock per session and event loop, open to the run that holds it.
+"""A reentrant lock per session and event loop, so that one run at a time reads or writes a session.
 
-A run that holds the lock may take it again, and so may the tasks that it starts: a provider or a tool can run agents on
-the same session. Runs inside take turns among themselves, and the lock is free again when the last of them has left. A
-task that was started inside, but comes when the lock was released, waits like every other run.
+The run that holds the lock and the tasks that it starts may acquire it again, because a provider or a tool can run
+agents on the same session. Nested runs take turns, and the lock is released when the last of them has left. A task
+that was started inside, but acquires the lock after its release, waits like every other run.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _PATIENCE_S: Final = 1.0
 
 
 class SessionTurn:
-    """Holds a session while hooks read or write it, never while the model is called; other event loops do not wait."""
+    """Locks a session while hooks read or write it, but not during model calls; other event loops do not wait."""
 
     def __init__(self, session: AgentSession) -> None:
         locks = vars(session).get(LOCKS)
-        if locks is None:  # the usual case costs no new dictionary or lock
+        if locks is None:  # avoids a new dictionary and lock in the common case
             locks = vars(session).setdefault(LOCKS, WeakKeyDictionary())
         loop = asyncio.get_running_loop()
         self.root: asyncio.Lock = locks.get(loop) or locks.setdefault(loop, asyncio.Lock())
-        self._lock = self.root  # the one to take: of the session, or of the turn on it that this one is inside of
+        self._lock = self.root  # the lock to acquire: the session's, or that of the enclosing turn
         self.inner: asyncio.Lock | None = None
         self.parent: SessionTurn | None = None
-        self.before: SessionTurn | None = None  # the innermost turn of the context, on any session
+        self.before: SessionTurn | None = None  # the innermost turn of the context, for any session
         self.is_open = False
-        self.users = 1  # this turn, and those inside that hold their lock or wait for it
+        self.users = 1  # this turn, and nested turns that hold or wait for its lock
 
     async def __aenter__(self) -> None:
         parent = self.before = _innermost.get()
@@ -63,13 +63,13 @@ class SessionTurn:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Not reset by token: an async generator may be closed in another context than it was begun in.
+        # Not reset by token, because an async generator may be closed in another context than the one it started in.
         _innermost.set(self.before)
         self.is_open = False
         self.leave()
 
     def leave(self) -> None:
-        """Count one user less; the last one releases the lock."""
+        """Decrement the users; the last one releases the lock."""
         self.users -= 1
         if self.users == 0:
             self._lock.release()
@@ -81,7 +81,7 @@ _innermost: ContextVar[SessionTurn | None] = ContextVar("agentbench_session_turn
 
 
 async def after_abandoned_streams() -> None:
-    """Let runs be stored whose streams were just dropped; a run inside a turn does not wait, it holds the session."""
+    """Wait until runs with abandoned streams are stored; a nested run does not wait, because it holds the session."""
     turn = _innermost.get()
     if turn is None or not turn.is_open:
         await wait_for_abandoned_streams(timeout_s=_PATIENCE_S)

@@ -1,1 +1,1 @@
-"""Python functions that a model may call."""
+"""Tools: Python functions that a model may call."""

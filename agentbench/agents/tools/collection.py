@@ -1,4 +1,4 @@
-"""Tools in the forms of `tools=` arguments: one or many, functions or tools, nested, or on a server; each name once."""
+"""Convert `tools=` arguments (functions, tools, MCP servers, nested lists) to a list of tools with unique names."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from agentbench.agents.arguments import describe
 from agentbench.agents.tools.function_tool import FunctionTool
 
 ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any
-"""What a `tools=` argument may hold: tools, functions, declarations of a service as dicts, MCP tools."""
+"""Values for a `tools=` argument: tools, functions, hosted tools as dicts, MCP tools."""
 
 
 _OF_A_COPY = frozenset({"additional_properties", "_bound"})
-"""Attributes in which a copy of a tool may differ."""
+"""Attributes that may differ in a copy of a tool."""
 
 _connecting: dict[tuple[int, int], asyncio.Future[None]] = {}
-"""A future of each connection that is being made, by MCP tool and event loop."""
+"""Futures of pending connections, by MCP tool and event loop."""
 
 _NO_TOOLS = (str, bytes, bytearray, int, float, complex, type(None), CoroutineType)
 
@@ -26,13 +26,13 @@ _MCP_NAMES = ("is_connected", "connect", "functions")
 
 
 def is_mcp_tool(value: object) -> bool:
-    """Whether this is a connection to tools on a server: its class has `is_connected`, `connect` and `functions`."""
+    """Return whether a value is an MCP tool: its class has `is_connected`, `connect` and `functions`."""
     cls = type(value)
     return all(hasattr(cls, name) or name in getattr(value, "__dict__", ()) for name in _MCP_NAMES)
 
 
 def split_mcp_tools(tools: Iterable[Any]) -> tuple[list[Any], list[Any]]:
-    """Return the tools that are no connection to a server, and those that are."""
+    """Split tools into those that are not MCP tools and those that are."""
     sides: tuple[list[Any], list[Any]] = ([], [])
     for tool in tools:
         sides[is_mcp_tool(tool)].append(tool)
@@ -40,17 +40,17 @@ def split_mcp_tools(tools: Iterable[Any]) -> tuple[list[Any], list[Any]]:
 
 
 def normalize_tools(tools: object = None) -> list[Any]:
-    """Return tools as a flat list, in their order.
+    """Convert tools to a flat list in the same order.
 
-    Functions become tools, new ones at each call: two agents with one function have a tool each. A function that occurs
-    twice is one tool. Tools, dicts, MCP tools and objects of other classes stay as they are. Nested iterables, and the
-    `tools` of objects that have some, are flattened, also of mappings other than dicts.
+    Functions become tools, new ones at each call: two agents with the same function get two tools. A function that
+    occurs twice becomes one tool. Tools, dicts, MCP tools and objects of other classes stay unchanged. Nested iterables
+    and the `tools` attributes of objects are flattened; mappings other than dicts may have one, too.
 
     Args:
         tools: `None`, one tool, or many.
 
     Raises:
-        TypeError: A class, an agent, text, a number, `None` or a coroutine is in the place of a tool.
+        TypeError: An item is not a tool, but a class, an agent, text, a number, `None` or a coroutine.
 
     Example:
         def add(a: int, b: int) -> int:
@@ -80,7 +80,7 @@ def _flat(item: Any, made: list[FunctionTool]) -> Iterator[Any]:
 
 
 def _parts_of(item: Any) -> Iterable[Any] | None:
-    """Return the items of an iterable, or the `tools` of a toolbox; a mapping may be one by its class, not by a key."""
+    """Return the items of an iterable or the `tools` of a toolbox; a mapping needs an attribute, not a key."""
     if isinstance(item, Mapping):
         has_tools = hasattr(type(item), "tools") or "tools" in getattr(item, "__dict__", ())
         tools = item.tools if has_tools else None  # type: ignore[attr-defined]
@@ -97,17 +97,17 @@ def _is_agent(item: Any) -> bool:
 
 
 def _no_tool(item: Any) -> TypeError:
-    expected = "Expected functions, tools or declarations of tools"
+    expected = "Expected functions, tools or tool declarations"
     if isinstance(item, str):
-        return TypeError(f"{describe(item)} is text, and no tool. {expected}: the function itself, not its name.")
+        return TypeError(f"{describe(item)} is text, not a tool. {expected}: pass the function itself, not its name.")
     if isinstance(item, CoroutineType):
-        item.close()  # it will never be awaited
-        mend = f"the function {item.__name__} itself, without calling it"
-        return TypeError(f"A coroutine is in the place of a tool. {expected}: {mend}.")
+        item.close()  # prevents a warning, because it is never awaited
+        mend = f"pass the function {item.__name__} without calling it"
+        return TypeError(f"A coroutine is not a tool. {expected}: {mend}.")
     if isinstance(item, _NO_TOOLS):
-        mend = "a function itself, for one, not what it returned"
-        return TypeError(f"{describe(item)} is no tool. {expected}: {mend}.")
-    return TypeError(f"{item!r} is an agent, and no tool. {expected}: its as_tool().")
+        mend = "for example, pass a function itself, not its result"
+        return TypeError(f"{describe(item)} is not a tool. {expected}: {mend}.")
+    return TypeError(f"{item!r} is an agent, not a tool. {expected}: pass agent.as_tool().")
 
 
 def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool:
@@ -121,8 +121,8 @@ def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool
 
 
 def tool_name(tool: Any) -> str | None:
-    """Return the name that a model calls a tool by; `None` for one that it does not call: a server, a hosted search."""
-    if isinstance(tool, FunctionTool):  # nearly all of them, and faster than the check for a mapping
+    """Return the name by which a model calls a tool; `None` for servers and hosted tools without a name."""
+    if isinstance(tool, FunctionTool):  # the common case, and faster than the check for a mapping
         return tool.name
     if isinstance(tool, Mapping):
         function = tool.get("function")
@@ -135,7 +135,7 @@ def tool_name(tool: Any) -> str | None:
 
 
 def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
-    """Add a tool under its name, if any, and return whether it is new; a different one of that name is an error."""
+    """Add a tool under its name and return whether it is new; raise if a different tool has that name."""
     name = tool_name(tool)
     if name is None:
         return True
@@ -146,14 +146,14 @@ def enter_tool(by_name: dict[str, Any], tool: Any) -> bool:
     if _is_same(before, tool):
         return False
     message = (
-        f"Two tools are called {name!r}: {before!r} and {tool!r}. A model knows tools by their names only: rename one "
-        "of them (those of a server by tool_name_prefix), or pass the same object twice."
+        f"Two tools are named {name!r}: {before!r} and {tool!r}. A model only sees the names of tools: rename one "
+        "of them (tools of a server with tool_name_prefix), or pass the same object twice."
     )
     raise ValueError(message)
 
 
 async def connect_once(server: Any) -> bool:
-    """Connect an MCP tool unless it is connected; concurrent callers wait. Return whether this call connected it."""
+    """Connect an MCP tool if necessary, while concurrent callers wait; return whether this call connected it."""
     loop = asyncio.get_running_loop()
     key = (id(server), id(loop))
     while not server.is_connected:
@@ -185,13 +185,13 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 async def validate_tools(tools: object = None) -> list[Any]:
-    """Return tools as `normalize_tools` does, with MCP tools connected and replaced by their functions.
+    """Normalize tools as in `normalize_tools`, connect MCP tools, and replace them by their functions.
 
     Args:
         tools: `None`, one tool, or many.
 
     Raises:
-        TypeError: Something is in the place of a tool that is none.
+        TypeError: An item is not a tool.
 
     Example:
         tools = await validate_tools([len])

@@ -1,4 +1,4 @@
-"""How often a tool was called, counted apart for each object that a method's tool is taken from."""
+"""Count the calls of tools; tools of methods are counted separately for each object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Counters:
-    """The calls of one tool that began and that raised; the lock is for use from any thread."""
+    """Numbers of started and failed calls of one tool. Use the lock when updating them."""
 
     __slots__ = ("exceptions", "invocations", "lock")
 
@@ -25,7 +25,7 @@ class Counters:
 
 
 class BoundTools:
-    """The tools of a method by owner, with counters while it lives; without weak references it shares them."""
+    """The tools of a method by owner, each with counters; owners without weak references share counters."""
 
     __slots__ = ("_counters", "_tools")
 
@@ -36,7 +36,7 @@ class BoundTools:
     def tool_of(self, owner: Any, definition: FunctionTool) -> FunctionTool:
         """Return the tool of a method, bound to its owner."""
         known = self._tools.get(id(owner))
-        if known is not None:  # it refers to its owner, so no other object has this id
+        if known is not None:  # the tool refers to its owner, so the owner's id() is not reused
             return known
         method = MethodType(cast("Any", definition.func), owner)
         bound = self._tools[id(owner)] = definition.bound_to(method, self._counters_of(owner))
@@ -56,4 +56,4 @@ class BoundTools:
         return counters
 
     def __reduce__(self) -> tuple[type[BoundTools], tuple[()]]:
-        return BoundTools, ()  # ids mean nothing in another process
+        return BoundTools, ()  # id() values are meaningless in another process

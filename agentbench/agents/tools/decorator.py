@@ -1,4 +1,4 @@
-"""Make a tool of a function by a line above it."""
+"""The decorator that makes a tool from a function."""
 
 from __future__ import annotations
 
@@ -50,34 +50,34 @@ def tool(  # noqa: PLR0913 - the public signature
     additional_properties: dict[str, Any] | None = None,
     result_parser: ResultParser | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
-    """Make a tool of a function: `@tool`, `@tool(...)` or `tool(func, ...)`.
+    """Make a tool from a function: `@tool`, `@tool(...)` or `tool(func, ...)`.
 
-    A tool with `approval_mode="always_require"` is called only after a message of the role `user` in the input of a run
-    answers the request to approve that call. An approved call is made at least once: if the process is killed after the
-    call and before its result is stored, and the same answer is passed again, then the tool is called again. The result
-    is in the session as soon as the tool has returned, in a history when the run ends, and in a history of an agent
-    with `require_per_service_call_history_persistence=True` before the model is called. Tools that must not run twice
-    need a key of their own, such as an order number.
+    A tool with `approval_mode="always_require"` runs only after a person has approved the call, in a `user` message in
+    the input of a run. An approved call runs at least once: if the process is killed after the call but before its
+    result is stored, and the same answer is passed again, the tool runs again. The result is in the session as soon as
+    the tool has returned, in a history when the run ends, and in the history of an agent with
+    `require_per_service_call_history_persistence=True` before the model is called. A tool that must not run twice needs
+    its own key, such as an order number.
 
     Args:
         func: The function.
-        name: By default the function's.
-        description: For the model; by default the function's docstring.
-        schema: Describes the arguments instead of the signature: a pydantic model class, or a JSON schema.
-        approval_mode: `"always_require"`: a person has to agree to each call; see below. By default `"never_require"`.
-        kind: A free tag, such as `"shell"`.
-        max_invocations: How often it may be called until `reset()`.
-        max_invocation_exceptions: How often it may raise until `reset()`.
-        max_invocations_per_run: How often it may be called in one run of an agent.
-        additional_properties: Anything that the application wants to store with the tool.
-        result_parser: Turns the function's result into text or contents; `SKIP_PARSING` leaves it as it is.
+        name: Name of the tool; by default the function's.
+        description: Description for the model; by default the function's docstring.
+        schema: A pydantic model class or JSON schema of the arguments, used instead of the signature.
+        approval_mode: `"always_require"` if a person has to approve each call; by default `"never_require"`.
+        kind: Any tag, such as `"shell"`.
+        max_invocations: Maximum number of calls until `reset()`.
+        max_invocation_exceptions: Maximum number of failed calls until `reset()`.
+        max_invocations_per_run: Maximum number of calls per agent run.
+        additional_properties: Additional values that the application stores with the tool.
+        result_parser: Converts the function's result to text or contents; `SKIP_PARSING` keeps it unchanged.
 
     Returns:
-        The tool; without `func` a decorator that returns it.
+        The tool; without `func`, a decorator that returns the tool.
 
     Raises:
-        TypeError: It is no function, or `schema` describes no arguments.
-        ValueError: A limit is less than 1, the approval mode is unknown, or there are two context parameters.
+        TypeError: `func` is not a function, or `schema` does not describe arguments.
+        ValueError: A limit is less than 1, the approval mode is unknown, or the function has two context parameters.
 
     Example:
         @tool(approval_mode="always_require")

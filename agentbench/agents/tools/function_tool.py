@@ -40,29 +40,29 @@ class FunctionTool(SerializationMixin, Displayable):
     """A function that a model may call, with its name, description and schema.
 
     Args:
-        func: The function, plain or async; a method, partial or callable object. Without one the tool is only declared:
-            the application answers the calls of the model.
-        name: By default the function's.
-        description: For the model; by default the function's docstring.
-        approval_mode: `"always_require"`: a person has to agree to each call. By default `"never_require"`.
-        kind: A free tag, such as `"shell"`.
-        max_invocations: How often it may be called until `reset()`.
-        max_invocation_exceptions: How often it may raise until `reset()`.
-        max_invocations_per_run: How often it may be called in one run of an agent.
-        additional_properties: Anything that the application wants to store with the tool.
-        input_model: Describes the arguments instead of the signature: a pydantic model class, or a JSON schema.
-        result_parser: Turns the function's result into text or contents; `SKIP_PARSING` leaves it as it is.
-        **kwargs: Become attributes; of a name that looks like a misspelt argument there is a warning.
+        func: The function, sync or async; a method, partial or callable object. Without a function, the tool is only
+            declared, and the application answers the model's calls.
+        name: Name of the tool; by default the function's.
+        description: Description for the model; by default the function's docstring.
+        approval_mode: `"always_require"` if a person has to approve each call; by default `"never_require"`.
+        kind: Any tag, such as `"shell"`.
+        max_invocations: Maximum number of calls until `reset()`.
+        max_invocation_exceptions: Maximum number of failed calls until `reset()`.
+        max_invocations_per_run: Maximum number of calls per agent run.
+        additional_properties: Additional values that the application stores with the tool.
+        input_model: A pydantic model class or JSON schema of the arguments, used instead of the signature.
+        result_parser: Converts the function's result to text or contents; `SKIP_PARSING` keeps it unchanged.
+        **kwargs: Stored as attributes; a name that looks like a misspelled argument causes a warning.
 
     Attributes:
         func: The function, or `None`.
-        invocation_count: Calls since the last `reset()`. Methods count apart for each owner.
-        invocation_exception_count: Calls since then that raised.
+        invocation_count: Calls since the last `reset()`. Methods are counted separately for each object.
+        invocation_exception_count: Failed calls since the last `reset()`.
 
     Raises:
-        TypeError: There is neither function nor name, the function is none, or `input_model` describes no arguments.
-        ValueError: A limit is less than 1, the approval mode is unknown, there are two context parameters, or the name
-            has characters that no service takes.
+        TypeError: There is neither `func` nor `name`, `func` is not a function, or `input_model` has no arguments.
+        ValueError: A limit is less than 1, the approval mode is unknown, the function has two context parameters, or
+            the name has characters that services do not accept.
 
     Example:
         def get_weather(city: Annotated[str, "where"], days: int = 1) -> str:
@@ -80,7 +80,7 @@ class FunctionTool(SerializationMixin, Displayable):
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = frozenset({"result_parser"})
     MAKES_OWN_SPANS: ClassVar[bool] = True
 
-    _is_plain = False  # made of a function that was passed in the place of a tool
+    _is_plain = False  # made from a function that was passed as a tool
 
     def __init__(  # noqa: PLR0913 - the public signature
         self,
@@ -105,7 +105,7 @@ class FunctionTool(SerializationMixin, Displayable):
             message = "A tool needs a function or a name. Expected FunctionTool(func) or FunctionTool(name='...')."
             raise TypeError(message)
         if isinstance(func, FunctionTool):
-            message = f"{func!r} is a tool already. Use it as it is, or make another of its function: {func.name}.func."
+            message = f"{func!r} is already a tool. Use it, or make another tool from its function: {func.name}.func."
             raise TypeError(message)
         self.func = func
         self.name: str = check_name(name) if name else "" if func is None else name_of(func)
@@ -131,16 +131,16 @@ class FunctionTool(SerializationMixin, Displayable):
         for attribute, value in kwargs.items():
             setattr(self, attribute, value)
 
-    # -------------------------------------------------------------------------------------------------- what it reports
+    # ------------------------------------------------------------------------------------------------------- properties
 
     @property
     def declaration_only(self) -> bool:
-        """Whether there is no function, so that the application answers the calls."""
+        """Whether the tool has no function, so that the application answers the calls."""
         return self.func is None
 
     @property
     def input_model(self) -> Any:
-        """The pydantic model class of the arguments; `None` where a JSON schema describes them."""
+        """The pydantic model class of the arguments; `None` if a JSON schema describes them."""
         return self._schema.get().model
 
     @property
@@ -154,7 +154,7 @@ class FunctionTool(SerializationMixin, Displayable):
 
     @property
     def invocation_exception_count(self) -> int:
-        """Calls since the last `reset()` that raised."""
+        """Failed calls since the last `reset()`."""
         return self._counters.exceptions
 
     @invocation_exception_count.setter
@@ -167,15 +167,15 @@ class FunctionTool(SerializationMixin, Displayable):
             self._counters.invocations = self._counters.exceptions = 0
 
     def parameters(self) -> dict[str, Any]:
-        """Return the JSON schema of the arguments, as a copy.
+        """Return a copy of the JSON schema of the arguments.
 
         Raises:
-            TypeError: The type of a parameter is not known or has no JSON schema.
+            TypeError: The type of a parameter is unknown or has no JSON schema.
         """
         return self._schema.get().json()
 
     def to_json_schema_spec(self) -> dict[str, Any]:
-        """Return name, description and schema in the form that chat services take."""
+        """Return name, description and schema in the format of chat services."""
         function = {"name": self.name, "description": self.description, "parameters": self.parameters()}
         return {"type": "function", "function": function}
 
@@ -194,7 +194,7 @@ class FunctionTool(SerializationMixin, Displayable):
         return f"FunctionTool({', '.join(facts)})"
 
     def _parameter_names(self) -> list[str]:
-        """Return the names of the parameters, optional ones with `=`; loads nothing."""
+        """Return the parameter names, optional ones with `=`, without loading pydantic."""
         model, signature = self._schema.input_model, self._signature
         if isinstance(model, Mapping):
             required = dict.fromkeys(model.get("properties") or (), False) | dict.fromkeys(
@@ -206,13 +206,13 @@ class FunctionTool(SerializationMixin, Displayable):
             required = {one.name: one.default is NO_VALUE for one in signature.parameters} if signature else {}
         return [name if is_required else f"{name}=" for name, is_required in required.items()]
 
-    # ---------------------------------------------------------------------------------------------------- calling it
+    # ------------------------------------------------------------------------------------------------------- calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function with these arguments, unchecked, and return what it returns.
+        """Call the function with unchecked arguments, and return its result.
 
         Raises:
-            ToolException: The tool is only declared, or used up.
+            ToolException: The tool is only declared, or a limit of calls is reached.
         """
         func = self._callable()
         self._count_call(None)
@@ -231,7 +231,7 @@ class FunctionTool(SerializationMixin, Displayable):
             raise
 
     def _count_call(self, metadata: Mapping[str, Any] | None) -> None:
-        """Count one call, also in the `RUN_INVOCATIONS` of its context; nothing is counted if the tool is used up."""
+        """Count one call, also in the context's `RUN_INVOCATIONS`; raise without counting if a limit is reached."""
         counters, in_run = self._counters, None
         if metadata is not None and self.max_invocations_per_run is not None:
             in_run = metadata.get(RUN_INVOCATIONS)
@@ -244,7 +244,7 @@ class FunctionTool(SerializationMixin, Displayable):
 
     def _check_limits(self, counters: Counters, in_run: Mapping[str, int]) -> None:
         reset, wait = (
-            "Call reset() on it to begin again, or raise the limit.",
+            "Call reset() on it, or raise the limit.",
             "It can be called again in the next run.",
         )
         for name, count, event, mend in (
@@ -254,25 +254,25 @@ class FunctionTool(SerializationMixin, Displayable):
         ):
             limit = getattr(self, name)
             if limit is not None and count >= limit:
-                message = f"Tool {self.name!r} {event.format(count)}, and {name}={limit} allows no more. {mend}"
+                message = f"Tool {self.name!r} {event.format(count)}, but {name}={limit}. {mend}"
                 raise ToolException(message)
 
     def _count_exception(self, error: Exception) -> None:
-        if not isinstance(error, UserInputRequiredException):  # a question is no failure
+        if not isinstance(error, UserInputRequiredException):  # a question is not a failure
             with self._counters.lock:
                 self._counters.exceptions += 1
 
     def validate_arguments(self, arguments: Any) -> dict[str, Any]:
-        """Return arguments as the function gets them, checked against the schema and converted.
+        """Check arguments against the schema, and convert them for the function.
 
-        `invoke()` does not check them again unless they were changed meanwhile.
+        `invoke()` does not check them again unless they have been changed.
 
         Args:
-            arguments: By name, or an instance of a pydantic model.
+            arguments: Arguments by name, or an instance of a pydantic model.
 
         Raises:
-            ToolArgumentsError: They do not fit; the cause is the validation error, where there is one.
-            TypeError: They are no mapping.
+            ToolArgumentsError: The arguments do not fit; the cause is the validation error, if there is one.
+            TypeError: The arguments are not a mapping.
         """
         valid = self._valid(arguments)
         return valid if valid is arguments else ValidArguments.of(self._schema.get(), valid)
@@ -281,7 +281,7 @@ class FunctionTool(SerializationMixin, Displayable):
         schema = self._schema.get()
         if type(arguments) is ValidArguments and arguments.are_valid_for(schema):
             return arguments
-        if not isinstance(arguments, (dict, Mapping)):  # checks for dict are much faster
+        if not isinstance(arguments, (dict, Mapping)):  # the check for dict is much faster
             arguments = _as_mapping(self.name, arguments)
         return schema.validate(self.name, arguments)
 
@@ -295,32 +295,32 @@ class FunctionTool(SerializationMixin, Displayable):
         in_thread: bool = True,
         **kwargs: Any,
     ) -> Any:
-        """Check the arguments, call the function and turn its result into contents.
+        """Check the arguments, call the function, and convert its result to contents.
 
-        Generators are run to their end; their items are a list. With tracing on, the call has a span.
+        Generators are exhausted into a list. If tracing is enabled, the call has a span.
 
         Args:
-            arguments: By name, or an instance of a pydantic model. By default `kwargs`, else those of the context.
-            context: For a function with a parameter for it; by default a new one.
-            tool_call_id: The id of the call, for its span and for the metadata of a new context.
-            skip_parsing: Return the function's result as it is.
-            in_thread: Run a sync function in a worker thread, with a copy of the context variables, so that it does not
-                block the event loop.
-            **kwargs: The arguments by name, instead of `arguments`.
+            arguments: Arguments by name, or an instance of a pydantic model. By default `kwargs`, else the context's.
+            context: Context for a function with a context parameter; by default a new one.
+            tool_call_id: Id of the call, for its span and the metadata of a new context.
+            skip_parsing: Whether to return the function's result unchanged.
+            in_thread: Whether to run a sync function in a worker thread, with a copy of the context variables. It then
+                does not block the event loop.
+            **kwargs: Arguments by name, instead of `arguments`.
 
         Returns:
             A list of `Content`, or the function's result.
 
         Raises:
-            ToolException: The tool is only declared, or used up.
+            ToolException: The tool is only declared, or a limit of calls is reached.
             TypeError: The arguments do not fit.
             Exception: Any error of the function.
         """
         func = self._callable()
         if self._owner is not None:
             message = (
-                f"Tool {self.name!r} is a method without its object: its first parameter is {self._owner!r}. "
-                "Take it from an instance of the class, not from the class."
+                f"Tool {self.name!r} is an unbound method: its first parameter is {self._owner!r}. "
+                "Get it from an instance of the class, not from the class."
             )
             raise TypeError(message)
         if kwargs:
@@ -346,7 +346,7 @@ class FunctionTool(SerializationMixin, Displayable):
         *,
         in_thread: bool,
     ) -> Any:
-        """Count a call of the function, make it, and return its result as contents."""
+        """Count and make a call of the function, and return its result as contents."""
         self._count_call(metadata)
         try:
             if in_thread and _is_sync(self.func):
@@ -365,8 +365,8 @@ class FunctionTool(SerializationMixin, Displayable):
     def _callable(self) -> Callable[..., Any]:
         if self.func is None:
             message = (
-                f"Tool {self.name!r} is only declared and cannot be called here. The application answers its calls, "
-                "with a message of role 'tool'; or make the tool of a function: FunctionTool(func)."
+                f"Tool {self.name!r} is only declared and cannot be called here. Answer its calls with a message of "
+                "role 'tool', or make the tool from a function: FunctionTool(func)."
             )
             raise ToolException(message)
         return self.func
@@ -378,14 +378,14 @@ class FunctionTool(SerializationMixin, Displayable):
             message = (
                 f"Tool {self.name!r} has no argument {', '.join(map(repr, unknown))}. Expected some of: "
                 f"{', '.join(sorted(known)) or 'none'}. "
-                "What the model should not see goes into the kwargs of a FunctionInvocationContext."
+                "To hide values from the model, pass them in the kwargs of a FunctionInvocationContext."
             )
             raise TypeError(message)
 
     def _call_arguments(
         self, valid: dict[str, Any], context: FunctionInvocationContext | None, tool_call_id: str | None
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Return positional and named arguments, the context among them if the function takes it."""
+        """Return positional and named arguments, including the context if the function accepts it."""
         signature = self._signature
         if signature is None or (signature.context is None and not signature.positional_only):
             return [], valid
@@ -399,7 +399,7 @@ class FunctionTool(SerializationMixin, Displayable):
 
     @staticmethod
     def parse_result(result: object) -> list[Content]:
-        """Return a function's result as contents; `None` is empty text, what is neither text nor content is JSON."""
+        """Convert a function's result to contents: `None` to empty text, other values than text or contents to JSON."""
         return parse_result(result)
 
     def _parse(self, parser: Any, result: Any) -> list[Content]:
@@ -407,24 +407,24 @@ class FunctionTool(SerializationMixin, Displayable):
             parsed = parser(result)
         except Exception as error:
             logger.warning("The result parser of tool %r raised %s.", self.name, type(error).__name__)
-            logger.debug("The result parser of tool %r failed.", self.name, exc_info=error)  # may hold the result
+            logger.debug("The result parser of tool %r failed.", self.name, exc_info=error)  # may contain the result
             return [Content.from_text(str(result))]
         return parse_result(parsed)
 
     def __get__(self, instance: Any, owner: Any = None) -> Self:
-        """Bind the tool of a method to the object, or for a class method to the class, that it was taken from."""
+        """Bind the tool of a method to its object, or the tool of a class method to its class."""
         if self._owner is None or (instance is None and not self._of_class):
             return self
         return cast("Self", self._bound.tool_of(owner if self._of_class else instance, self))
 
     def bound_to(self, method: Callable[..., Any], counters: Counters | None) -> Self:
-        """Return this tool with a method in place of the function; without counters it shares those of this tool."""
+        """Return this tool with a method as its function; without `counters` it shares this tool's counters."""
         duplicate = self.__copy__()
         own = {} if counters is None else {"_counters": counters}
         duplicate.__dict__.update(func=method, _owner=None, **own)
         return duplicate
 
-    # -------------------------------------------------------------------------------------------- copies, and as data
+    # -------------------------------------------------------------------------------------- copying and serialization
 
     def __copy__(self) -> Self:
         """Return a tool that shares function, schema and counters with this one."""
@@ -433,7 +433,7 @@ class FunctionTool(SerializationMixin, Displayable):
         return duplicate
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a tool of the same function, with properties and counters of its own."""
+        """Return a tool with the same function, and with separate properties and counters."""
         duplicate = memo[id(self)] = self.__copy__()
         duplicate.__dict__.update(
             additional_properties=copy.deepcopy(self.additional_properties, memo),
@@ -442,7 +442,7 @@ class FunctionTool(SerializationMixin, Displayable):
         return duplicate
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
-        """Return what describes the tool, without its function."""
+        """Return the description of the tool without its function."""
         found = super().to_dict(exclude=exclude, exclude_none=exclude_none)
         more = {
             "invocation_count": self.invocation_count,
@@ -456,11 +456,11 @@ class FunctionTool(SerializationMixin, Displayable):
         super()._inject(arguments, dependencies)
         func, stored = arguments.get("func"), arguments.get("input_model")
         if func is not None and isinstance(stored, Mapping) and _has_schema(func, arguments["name"], stored):
-            arguments["input_model"] = None  # the signature also converts, which a plain schema does not
+            arguments["input_model"] = None  # the signature also converts arguments, unlike a plain schema
 
 
 def _has_schema(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) -> bool:
-    """Whether the schema of a function's signature is this very one."""
+    """Return whether a function's signature has exactly this schema."""
     try:
         return schema_of(func, name, None).get().json() == schema
     except TypeError:
@@ -468,7 +468,7 @@ def _has_schema(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) 
 
 
 async def _whole(result: Any) -> Any:
-    """Return the result of a function of any kind: awaited, and as a list if it came piece by piece."""
+    """Return the result of any kind of function: awaited, and as a list for generators."""
     if inspect.isawaitable(result):
         result = await result
     if inspect.isgenerator(result):
@@ -479,8 +479,8 @@ async def _whole(result: Any) -> Any:
 
 
 def _is_sync(func: Any) -> bool:
-    """Whether a function is neither a coroutine function nor an asynchronous generator function."""
-    code = getattr(func, "__code__", None)  # much faster than what `inspect` does
+    """Return whether a function is neither a coroutine function nor an async generator function."""
+    code = getattr(func, "__code__", None)  # much faster than `inspect`
     if code is not None:
         return not code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR)
     return not any(
@@ -499,7 +499,7 @@ def _as_mapping(tool_name: str, arguments: Any) -> Mapping[str, Any]:
     if hasattr(type(arguments), "model_fields") and hasattr(arguments, "model_dump"):
         return dict(arguments)
     message = (
-        f"The arguments for tool {tool_name!r} are of type {type(arguments).__name__}. "
+        f"The arguments for tool {tool_name!r} have type {type(arguments).__name__}. "
         "Expected a mapping of names to values, or an instance of a pydantic model."
     )
     raise TypeError(message)

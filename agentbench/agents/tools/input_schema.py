@@ -1,4 +1,4 @@
-"""What a tool may be called with: its schema, made when it is first needed, and arguments checked against it."""
+"""The schema of a tool's arguments, made on first use, and the check of arguments against it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from agentbench.agents.tools.signature_model import derive_model, is_model_class
 from agentbench.exceptions import ToolArgumentsError
 
 InputModel: TypeAlias = type[Any] | Mapping[str, Any] | None
-"""A pydantic model class, a JSON schema, or `None` for what the signature says."""
+"""A pydantic model class, a JSON schema, or `None` to use the signature."""
 
 Problem: TypeAlias = tuple[str, str]
-"""An argument with what was expected of it, and the value that it has; the value may be private."""
+"""A problem of an argument, and the actual value, which may be private."""
 
 _LONGEST = 80
 _CONTAINERS = frozenset({dict, list, set})
 
 _of_functions: weakref.WeakKeyDictionary[Callable[..., Any], LazySchema] = weakref.WeakKeyDictionary()
-"""A cache of the schemas of functions; weak, for the functions of notebook cells that are run again."""
+"""A weak cache of function schemas; weak because notebook cells that run again define new functions."""
 
 
 def schema_of(func: Callable[..., Any] | None, tool_name: str, input_model: InputModel) -> LazySchema:
-    """Return the schema of a tool. Tools of one name and function share theirs, which is costly to make."""
+    """Return the schema of a tool. Tools with the same name and function share it, because it is costly to make."""
     if func is None:
         return LazySchema(tool_name, input_model, None)
     if input_model is not None or not isinstance(func, FunctionType):
@@ -42,15 +42,15 @@ def schema_of(func: Callable[..., Any] | None, tool_name: str, input_model: Inpu
 
 
 class LazySchema:
-    """The schema of a tool, shared by its copies; making it loads pydantic."""
+    """The schema of a tool, shared by its copies. Making it loads pydantic."""
 
     __slots__ = ("_schema", "input_model", "signature", "tool_name")
 
     def __init__(self, tool_name: str, input_model: InputModel, signature: ToolSignature | None) -> None:
         if input_model is not None and not isinstance(input_model, Mapping) and not is_model_class(input_model):
             message = (
-                f"input_model={input_model!r} of tool {tool_name!r} describes no arguments. "
-                "Expected a pydantic model class, a JSON schema as a dict, or None to go by the function's signature."
+                f"input_model={input_model!r} of tool {tool_name!r} does not describe arguments. "
+                "Expected a pydantic model class, a JSON schema as a dict, or None to use the function's signature."
             )
             raise TypeError(message)
         self.tool_name, self.signature = tool_name, signature
@@ -68,7 +68,7 @@ class LazySchema:
         if isinstance(self.input_model, Mapping):
             return JsonSchema(self.input_model, signature)
         if self.input_model is not None:
-            # The defaults of the model count, not those of the function.
+            # The defaults of the model apply, not those of the function.
             keep_none = signature.without_default if signature else frozenset[str]()
             return ModelSchema(self.input_model, self.input_model.model_json_schema(), keep_none=keep_none)
         if signature is None:
@@ -83,12 +83,12 @@ class LazySchema:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A made schema holds parts that cannot be pickled; it is made again.
+        # The schema contains parts that cannot be pickled, so it is made again.
         return LazySchema, (self.tool_name, self.input_model, self.signature)
 
 
 class ModelSchema:
-    """The schema of a pydantic model: arguments are converted where that is possible."""
+    """The schema of a pydantic model, which converts arguments if possible."""
 
     __slots__ = (
         "_json",
@@ -119,11 +119,11 @@ class ModelSchema:
         self.names: frozenset[str] = frozenset(schema.get("properties", ()))
 
     def json(self) -> dict[str, Any]:
-        """Return the JSON schema; a copy."""
+        """Return a copy of the JSON schema."""
         return isolate(self._json)
 
     def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for the function."""
+        """Validate and convert the arguments for the function."""
         try:
             instance = self._validate(arguments)
         except ValueError as error:
@@ -132,7 +132,7 @@ class ModelSchema:
                 raise _misfit(tool_name, _problems_of_model(error)) from error
         if self._takes_all:
             valid = dict(instance.__dict__)
-        else:  # the function has defaults of its own
+        else:  # the function has its own defaults
             unset = self._leave_out_unset - instance.__pydantic_fields_set__
             valid = {
                 name: value
@@ -146,7 +146,7 @@ class ModelSchema:
         return valid
 
     def _validate_without_nulls(self, arguments: Mapping[str, Any]) -> Any:
-        """Validate without the nulls that models write for what they leave out; `None` if that fails, too."""
+        """Validate without the nulls that models send for missing values; `None` if that also fails."""
         rest = {
             name: value for name, value in arguments.items() if value is not None or name not in self._leave_out_unset
         }
@@ -167,7 +167,7 @@ _JSON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 class JsonSchema:
-    """A JSON schema that the author of a tool wrote: checked at the top level only, nothing is converted."""
+    """A JSON schema written by the author of a tool. Only the top level is checked, and nothing is converted."""
 
     __slots__ = ("_accepted", "_is_closed", "_json", "_properties", "_required", "names")
 
@@ -185,11 +185,11 @@ class JsonSchema:
         self.names: frozenset[str] = frozenset(self._properties)
 
     def json(self) -> dict[str, Any]:
-        """Return the JSON schema; a copy."""
+        """Return a copy of the JSON schema."""
         return isolate(self._json)
 
     def validate(self, tool_name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments for the function."""
+        """Check the arguments for the function."""
         problems: list[Problem] = [
             (f"{name}: required, but missing", "") for name in self._required if name not in arguments
         ]
@@ -197,7 +197,9 @@ class JsonSchema:
             if name in self._properties:
                 problems += _problems_of_value(name, value, self._properties[name])
             elif self._is_closed:
-                problems.append((f"{name}: no such argument; there are {', '.join(self._properties) or 'none'}", ""))
+                problems.append(
+                    (f"{name}: unknown argument; expected one of {', '.join(self._properties) or 'none'}", "")
+                )
         if problems:
             raise _misfit(tool_name, problems)
         if self._accepted is None:
@@ -231,7 +233,7 @@ def _is_of_type(value: object, type_: str) -> bool:
 
 
 def _problems_of_model(error: Any) -> list[Problem]:
-    """Return the problems that pydantic found."""
+    """Convert pydantic's errors to problems."""
     problems = []
     for found in error.errors(include_url=False, include_context=False):
         where = ".".join(map(str, found["loc"]))
@@ -261,7 +263,7 @@ class ValidArguments(dict[str, Any]):
 
     @classmethod
     def of(cls, schema: object, valid: dict[str, Any]) -> ValidArguments:
-        """Return the arguments that a schema has just validated; their dictionary serves as the snapshot."""
+        """Wrap arguments that a schema has just validated; their dictionary becomes the snapshot."""
         arguments = cls(valid)
         arguments._schema, arguments._validated = schema, valid
         for name, value in arguments.items():
@@ -270,15 +272,15 @@ class ValidArguments(dict[str, Any]):
         return arguments
 
     def are_valid_for(self, schema: object) -> bool:
-        """Whether this very schema validated them, and they are unchanged."""
+        """Return whether exactly this schema validated them and they are unchanged."""
         return self._schema is schema and self == self._validated
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
-        return dict, (dict(self),)  # a copy is not validated
+        return dict, (dict(self),)  # a copy counts as not validated
 
 
 def _copy_containers(value: Any) -> Any:
-    """Return plain containers as copies, to any depth, with the very same values in them."""
+    """Copy plain containers recursively, with the same values in them."""
     if type(value) is dict:
         return {name: _copy_containers(item) for name, item in value.items()}
     if type(value) is list:

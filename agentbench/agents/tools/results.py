@@ -1,4 +1,4 @@
-"""The result of a function as contents for a model."""
+"""Convert the result of a function to contents for a model."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class SkipParsing:
         return "SKIP_PARSING"
 
     def __reduce__(self) -> str:
-        return "SKIP_PARSING"  # copies and pickles are the one object
+        return "SKIP_PARSING"  # copying and unpickling return the singleton
 
 
 SKIP_PARSING: Final = SkipParsing()
-"""The `result_parser` of a tool that leaves the function's result as it is."""
+"""The `result_parser` of a tool that keeps the function's result unchanged."""
 
 
 def parse_result(result: object) -> list[Content]:
-    """Return a function's result as contents: text and contents as they are, everything else as JSON or its `text`."""
+    """Convert a function's result to contents: text and contents unchanged, other values as JSON or their `text`."""
     if isinstance(result, Content):
         return [result]
     if isinstance(result, list) and any(isinstance(item, Content) for item in result):
@@ -40,11 +40,11 @@ def _as_text(value: object) -> str:
     if value is None:
         return ""
     if type(value) is int:
-        return str(value)  # the usual number, without the cost of an encoder
+        return str(value)  # plain numbers, without the cost of an encoder
     if is_secret(value):
         return MASK
     if isinstance(value, str):
-        return mend_text(str.__str__(value))  # of an enum, its value
+        return mend_text(str.__str__(value))  # for an enum, its value
     own_text = None if hasattr(value, "model_dump") else _own_text(value)
     return mend_text(write_plain(to_plain(value, other=_text)) if own_text is None else own_text)
 

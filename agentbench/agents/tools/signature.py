@@ -1,4 +1,4 @@
-"""The signature of a tool's function: the parameters for the model, the context parameter, how it is called."""
+"""Read the signature of a tool's function: parameters for the model, context parameter, calling convention."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 
 NO_VALUE: Any = inspect.Parameter.empty
-"""Marks an annotation or a default that is not there."""
+"""Marks a missing annotation or default."""
 
 _FALLBACKS = {FunctionInvocationContext.__name__: FunctionInvocationContext}
 _CONTEXT_TEXT = re.compile(rf"\b{FunctionInvocationContext.__name__}\b")
@@ -23,7 +23,7 @@ _OWNERS = ("self", "cls")
 
 
 class ToolParameter(NamedTuple):
-    """One parameter that the model fills; an annotation stays text while a name in it is not known."""
+    """A parameter that the model fills. Its annotation stays text until all names in it can be resolved."""
 
     name: str
     annotation: TypeLike
@@ -31,14 +31,14 @@ class ToolParameter(NamedTuple):
 
 
 class ToolSignature(NamedTuple):
-    """The parameters of a tool's function: those that the model fills, and the name of that for the context, if any."""
+    """The parameters of a tool's function: those that the model fills, and the name of the context parameter."""
 
     parameters: tuple[ToolParameter, ...]
     context: str | None
-    owner: str | None  # `self` or `cls` of a method that is not bound yet
+    owner: str | None  # `self` or `cls` of an unbound method
     positional_only: tuple[str, ...]
     takes_any_keyword: bool
-    pending: Callee | None  # only while a name in an annotation is not known, so that no function is kept alive
+    pending: Callee | None  # only while an annotation is unresolved, so that no function is kept alive
 
     @property
     def without_default(self) -> frozenset[str]:
@@ -57,15 +57,13 @@ class ToolSignature(NamedTuple):
         return values
 
     def type_of(self, parameter: ToolParameter) -> TypeLike:
-        """Return the type of a parameter; names that were not known before are resolved now."""
+        """Return the type of a parameter; names that could not be resolved before are resolved now."""
         if self.pending is None or not holds_text(parameter.annotation):
             return parameter.annotation
         try:
             return scope_of(self.pending, known={}, fallbacks=_FALLBACKS).resolve(parameter.annotation)
         except (UnknownNameError, ValueError) as error:
-            reason = (
-                f"the name {error.name!r} in it is not known" if isinstance(error, UnknownNameError) else str(error)
-            )
+            reason = f"the name {error.name!r} in it is unknown" if isinstance(error, UnknownNameError) else str(error)
             message = (
                 f"Parameter {parameter.name!r} of {self.pending.name!r} is annotated with {parameter.annotation!r}, "
                 f"but {reason}. Define or import it where the function is defined, before the tool is first used."
@@ -74,11 +72,11 @@ class ToolSignature(NamedTuple):
 
 
 def read_signature(func: Callable[..., Any], *, ctx_is_context: bool = False) -> ToolSignature:
-    """Read the parameters of a function; with `ctx_is_context` also an unannotated `ctx` is the context parameter."""
+    """Read the parameters of a function; with `ctx_is_context`, an unannotated `ctx` is the context parameter."""
     if isinstance(func, type):
         message = (
-            f"{func.__name__} is a class, which cannot be a tool. Expected a function. Write one that makes the "
-            "object and returns what the model should read."
+            f"{func.__name__} is a class, which cannot be a tool. Write a function that creates the "
+            "object and returns a result for the model."
         )
         raise TypeError(message)
     callee = take_apart(func)
@@ -120,7 +118,7 @@ def _owner_of(func: Callable[..., Any], written: list[inspect.Parameter]) -> str
 
 
 def _resolve(callee: Callee) -> Mapping[str, TypeLike]:
-    """Return the annotations as types; those with names that are not known yet stay text."""
+    """Resolve annotations to types; those with unknown names stay text."""
     if not any(map(holds_text, callee.annotations.values())):
         return callee.annotations
     scope = scope_of(callee, known={}, fallbacks=_FALLBACKS)
@@ -136,7 +134,7 @@ def _resolve(callee: Callee) -> Mapping[str, TypeLike]:
 def _is_context(annotation: TypeLike) -> bool:
     if annotation is NO_VALUE:
         return False
-    if isinstance(annotation, str):  # a name in it is not known, such as that of the module that it was imported from
+    if isinstance(annotation, str):  # it contains an unknown name, such as that of its module
         return _CONTEXT_TEXT.search(annotation) is not None
     members = [unwrap(member) for member in flatten_union(annotation)]
     return any(isinstance(member, type) and issubclass(member, FunctionInvocationContext) for member in members)
@@ -150,15 +148,15 @@ def name_of(func: Callable[..., Any]) -> str:
 
 
 def check_name(name: object) -> str:
-    """Return the name of a tool, if services take it."""
+    """Check that services accept a tool name, and return it."""
     if not isinstance(name, str):
         message = f"The name of a tool is {describe(name)}. Expected text."
         raise TypeError(message)
     if not _NAME.fullmatch(name):
         proposal = re.sub(r"[^0-9A-Za-z_.:-]+", "_", name).strip("_") or "tool"
         message = (
-            f"The name {name!r} of a tool has characters that no model's service takes. Expected letters from A to Z, "
-            f"digits, and any of _ - . : only, such as {proposal!r}."
+            f"The tool name {name!r} has characters that services do not accept. Expected only letters from A to Z, "
+            f"digits, and _ - . : such as {proposal!r}."
         )
         raise ValueError(message)
     return name

@@ -1,4 +1,4 @@
-"""The pydantic model of a function's parameters. Loads pydantic when the first schema or arguments are needed."""
+"""The pydantic model of a function's parameters. Pydantic is loaded on first use."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _TYPES_OF_DEFAULTS = (bool, int, float, str, list, dict, tuple, set)
 
 
 class DerivedModel(NamedTuple):
-    """A model made from a signature."""
+    """A pydantic model made from a signature."""
 
     model: Any
     schema: dict[str, Any]
-    parameter_of: Mapping[str, str]  # by field name, where the two differ
-    own_defaults: frozenset[str]  # of the fields that the function fills in itself
+    parameter_of: Mapping[str, str]  # by field name, if the two differ
+    own_defaults: frozenset[str]  # fields whose defaults the function itself sets
 
 
 def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:
-    """Make a pydantic model of the parameters that the model fills."""
+    """Make a pydantic model from the parameters that the model fills."""
     from pydantic import ConfigDict, create_model
     from pydantic.fields import FieldInfo
 
@@ -53,7 +53,7 @@ def _quiet_generator() -> Any:
     from pydantic.json_schema import GenerateJsonSchema
 
     class QuietGenerator(GenerateJsonSchema):
-        """Leaves out, without a warning, what JSON cannot say: a default, or one of several types."""
+        """Omits, without a warning, defaults and alternatives that JSON cannot represent."""
 
         ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as in its base
 
@@ -61,12 +61,12 @@ def _quiet_generator() -> Any:
 
 
 def is_model_class(value: object) -> bool:
-    """Whether this is a pydantic model class; checked without loading pydantic."""
+    """Return whether a value is a pydantic model class, without loading pydantic."""
     return isinstance(value, type) and hasattr(value, "model_json_schema") and hasattr(value, "model_validate")
 
 
 def _field_name(name: str, index: int) -> str:
-    """Return a name that a pydantic model allows as a field: not `schema`, `copy` or `_private`."""
+    """Return a valid field name for a pydantic model: not `schema`, `copy` or `_private`."""
     from pydantic import BaseModel
 
     return f"parameter_{index}" if name.startswith("_") or hasattr(BaseModel, name) else name
@@ -88,11 +88,11 @@ def _field(parameter: ToolParameter, annotation: TypeLike, *, renamed: bool) -> 
         return type_, ...
     if isinstance(default, FieldInfo) or _is_json(default):
         return type_, default
-    return type_, Field(default_factory=lambda: default)  # required no more, and not in the schema
+    return type_, Field(default_factory=lambda: default)  # no longer required, and not in the schema
 
 
 def _with_description(annotation: TypeLike) -> TypeLike:
-    """Return the annotation with a text in its `Annotated` as the description of the parameter."""
+    """Use a text in an `Annotated` annotation as the description of the parameter."""
     from pydantic import Field
 
     extras = annotation.__metadata__ if origin_of(annotation) is Annotated else ()
@@ -122,11 +122,11 @@ def _is_json(value: object) -> bool:
 
 
 def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoReturn:
-    """Say which parameter it is that has no schema."""
+    """Raise an error that names the parameter without a schema."""
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticSchemaGenerationError
 
-    # Pydantic's advice for classes that it does not know is about its models, not about functions.
+    # Pydantic's advice for unknown classes is about models, not about functions.
     why = "" if isinstance(error, PydanticSchemaGenerationError) else f" ({str(error).splitlines()[0]})"
     for parameter in signature.parameters:
         annotation = signature.type_of(parameter)
@@ -137,7 +137,7 @@ def _explain(tool_name: str, signature: ToolSignature, error: Exception) -> NoRe
         except Exception:  # noqa: BLE001 - as above
             message = (
                 f"Parameter {parameter.name!r} of tool {tool_name!r} has the type {type_name(annotation)}, which has "
-                f"no JSON schema{why}, so that no model can fill it. Expected plain types, dataclasses or pydantic "
+                f"no JSON schema{why}, so a model cannot fill it. Expected plain types, dataclasses or pydantic "
                 "models. Bind the value with functools.partial, pass it in the run's function_invocation_kwargs and "
                 "read it from a FunctionInvocationContext parameter, or describe the arguments with input_model=."
             )

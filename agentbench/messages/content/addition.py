@@ -1,4 +1,4 @@
-"""Joining pieces of content that belong together, as they come in a stream."""
+"""Join the pieces of streamed content that belong together."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from agentbench.messages.usage import add_usage_details
 
 C = TypeVar("C", bound=ContentRecord)
 
-#: The kinds of which two contents make one.
+#: The types of content that can be joined.
 _JOINABLE = ("text", "text_reasoning", "function_call", "usage")
 
 
 def mend_text(text: str) -> str:
-    """Return a text that UTF-8 can hold: halves of a surrogate pair are joined, and a half alone is replaced."""
+    """Return text that UTF-8 can encode: halves of a surrogate pair are joined, and a lone half is replaced."""
     if text.isascii():
         return text
     try:
@@ -29,7 +29,7 @@ def mend_text(text: str) -> str:
 
 
 def mend_content(content: C) -> C:
-    """Return a content with a text, or arguments, that UTF-8 can hold: the content itself, or a copy."""
+    """Return the content, or a copy, with text and arguments that UTF-8 can encode."""
     name = "arguments" if content.type == "function_call" else "text"
     text = getattr(content, name)
     if not isinstance(text, str) or (mended := mend_text(text)) is text:
@@ -40,7 +40,7 @@ def mend_content(content: C) -> C:
 
 
 def mend_messages(messages: list[Any]) -> list[Any]:
-    """Return messages, copied where they change, with halves of surrogate pairs joined, and a half alone replaced."""
+    """Return messages with text that UTF-8 can encode; a message that changes is copied."""
     for at, message in enumerate(messages):
         for content in message.contents:
             if mend_content(content) is not content:
@@ -51,19 +51,19 @@ def mend_messages(messages: list[Any]) -> list[Any]:
 
 
 def add_contents(left: C, right: C) -> C:
-    """Return two contents of one kind as one: texts, reasoning, calls or usages."""
+    """Join two contents of the same type: text, reasoning, calls or usage."""
     kind = left.type
     if kind != right.type:
         message = f"Content of type {kind!r} and content of type {right.type!r} cannot be added."
         raise AdditionItemMismatch(message)
     if kind not in _JOINABLE:
-        message = f"Contents of type {kind!r} cannot be added. Only {', '.join(_JOINABLE)} can."
+        message = f"Contents of type {kind!r} cannot be added. These types can: {', '.join(_JOINABLE)}."
         raise ContentError(message)
     if kind == "text":
         return join_texts([left, right])
     if kind == "text_reasoning":
         if left.id and right.id and left.id != right.id:
-            message = f"Reasoning {left.id!r} and reasoning {right.id!r} are two thoughts, and cannot be joined."
+            message = f"Reasoning {left.id!r} and reasoning {right.id!r} have different ids and cannot be joined."
             raise AdditionItemMismatch(message)
         return join_reasoning([left, right])
     if kind == "usage":
@@ -71,7 +71,7 @@ def add_contents(left: C, right: C) -> C:
         both.usage_details = add_usage_details(left.usage_details, right.usage_details)
         return both
     if right.call_id and right.call_id != left.call_id:
-        message = f"Call {left.call_id!r} and call {right.call_id!r} are two calls, and cannot be joined."
+        message = f"Call {left.call_id!r} and call {right.call_id!r} have different ids and cannot be joined."
         raise AdditionItemMismatch(message)
     return join_call([left, right], _join_arguments(left.arguments, right.arguments))
 
@@ -88,11 +88,11 @@ def _join_arguments(left: str | Mapping[str, Any] | None, right: str | Mapping[s
 
 
 def join_common(pieces: Sequence[C]) -> C:
-    """Return a new content of the kind of the pieces, with what any content may have: annotations, properties, raw."""
+    """Return a new content of the pieces' type with the common fields: annotations, properties, raw object."""
     annotations = [piece.annotations for piece in pieces if piece.annotations is not None]
     properties: dict[str, Any] = {}
     for more in filter(None, map(attrgetter("additional_properties"), reversed(pieces))):
-        properties.update(more)  # the first piece has the last word
+        properties.update(more)  # values of the first piece win
     raw = [piece.raw_representation for piece in pieces if piece.raw_representation is not None]
     flat = [item for each in raw for item in (each if isinstance(each, list) else [each])]
     return type(pieces[0])(
@@ -104,7 +104,7 @@ def join_common(pieces: Sequence[C]) -> C:
 
 
 def join_call(pieces: Sequence[C], arguments: Any) -> C:
-    """Return the pieces of one call as one, with its arguments."""
+    """Join the pieces of one call and set its arguments."""
     call = join_common(pieces)
     call.arguments = arguments
     for name in ("call_id", "name", "exception", "user_input_request", "id"):
@@ -114,14 +114,14 @@ def join_call(pieces: Sequence[C], arguments: Any) -> C:
 
 
 def join_texts(pieces: Sequence[C]) -> C:
-    """Return several texts as one, with nothing between them."""
+    """Join several texts without a separator."""
     text = join_common(pieces)
     text.text = "".join([piece.text or "" for piece in pieces])
     return text
 
 
 def join_reasoning(pieces: Sequence[C]) -> C:
-    """Return several pieces of one thought as one; the last protected data are those of the whole."""
+    """Join several pieces of one reasoning; the last protected data win."""
     thought = join_common(pieces)
     thought.id = next((piece.id for piece in pieces if piece.id), None)
     texts = [piece.text for piece in pieces if piece.text is not None]

@@ -1,4 +1,4 @@
-"""Contents of messages under the names of another dialect: blocks."""
+"""Content of messages under alternative names: blocks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Literal
 from agentbench.messages.content.content import Content
 
 
-def TextBlock(text: str) -> Content:  # noqa: N802 - makes what reads like an instance
-    """Return text as a content of a message.
+def TextBlock(text: str) -> Content:  # noqa: N802 - used like a class
+    """Make text content for a message.
 
     Args:
         text: The text.
@@ -22,12 +22,12 @@ def TextBlock(text: str) -> Content:  # noqa: N802 - makes what reads like an in
 
 
 def ToolCallBlock(id: str, name: str, args: Mapping[str, Any] | str | None = None) -> Content:  # noqa: A002, N802
-    """Return the call of a tool by a model as a content of a message.
+    """Make content for a model's call of a tool.
 
     Args:
-        id: Of the call, by which its result names it.
-        name: Of the tool.
-        args: By name, or as JSON.
+        id: Id of the call; the result of the call has the same id.
+        name: Name of the tool.
+        args: Arguments by name, or as JSON text.
 
     Example:
         >>> ToolCallBlock(id="call_1", name="get_weather", args={"city": "Oslo"}).name
@@ -39,13 +39,13 @@ def ToolCallBlock(id: str, name: str, args: Mapping[str, Any] | str | None = Non
 def ToolResultBlock(  # noqa: N802
     call_id: str, output: Any = None, is_error: bool = False, status: Literal["completed", "failed"] | None = None
 ) -> Content:
-    """Return the result of a tool as a content of a message.
+    """Make content for the result of a tool.
 
     Args:
         call_id: Id of the call.
         output: Text, contents, or any value.
         is_error: Whether the tool failed.
-        status: `"completed"` or `"failed"`, by default as `is_error` says.
+        status: `"completed"` or `"failed"`, derived from `is_error` by default.
 
     Example:
         >>> ToolResultBlock(call_id="call_1", output="Fog").result

@@ -1,4 +1,4 @@
-"""One piece of a message: text, data, a call of a tool, its result, a request to a person."""
+"""One piece of a message: text, data, a tool call, its result, or a request for user input."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from agentbench.messages.usage import UsageDetails
 from agentbench.serialization.plain import to_plain, write_plain
 
 EDITED_ARGUMENTS = "edited_arguments"
-"""Key in the additional properties of an approval and of the result of its call: what the call is made with, in place
-of the model's arguments."""
+"""Key in the additional properties of an approval and of the result of its call. The value holds the arguments that
+replace those of the model."""
 
 ELICITATION = "elicitation"
-"""Key in the additional properties of an approval request: the question of a server, to be read with `question_in`."""
+"""Key in the additional properties of an approval request: a question of an MCP server. Read it with `question_in`."""
 
 if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
@@ -29,21 +29,21 @@ _new = object.__new__
 
 @drawn_by("agentbench.notebook.cards.conversation.views:content_bundle")
 class Content(ContentRecord):
-    """One piece of a message, of any kind; the fields that its kind does not have are `None`.
+    """One piece of a message, of any type. Fields that its type does not have are `None`.
 
-    Two contents are equal when their dictionaries are; they have no hash, since they can be changed until they are
-    saved.
+    Two contents are equal if their dictionaries are equal. They have no hash, because they can be changed until they
+    are saved.
 
     Args:
-        type: The kind, such as `"text"`. There is a class method for each kind.
-        text: Text of the kinds that have one.
-        annotations: Sources that it cites.
-        additional_properties: Further values by name; copied into a new dictionary.
-        raw_representation: The object that the service sent. Never written, never compared.
-        **fields: The fields of the kind.
+        type: The type, such as `"text"`. Each type has a class method that makes it.
+        text: The text, for types that have one.
+        annotations: Sources that the content cites.
+        additional_properties: Additional values by name; copied into a new dictionary.
+        raw_representation: The object that the service sent. Not serialized and not compared.
+        **fields: The fields of the type.
 
     Raises:
-        TypeError: There is no field of one of the names, or `approved` is neither `True` nor `False`.
+        TypeError: A field name is unknown, or `approved` is neither `True` nor `False`.
 
     Example:
         from agentbench import Content
@@ -57,16 +57,16 @@ class Content(ContentRecord):
 
     @classmethod
     def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
-        """Text that a person or a model wrote."""
+        """Make content for text that a user or a model wrote."""
         source: object = text
         if type(source) is not str and not isinstance(source, str):
-            message = f"The text is of type {type(source).__name__}. Expected text; for a number, str(...) of it."
+            message = f"Expected text, but got {type(source).__name__}. Convert a number with str(...)."
             raise TypeError(message)
         return cls("text", text=text, **common) if common else cls._bare("text", text, NO_FIELDS)
 
     @classmethod
     def _bare(cls, kind: str, text: str | None, rare: SetFields) -> Self:
-        # A streamed answer makes one of these per token, so they go without the constructor.
+        # Skips the constructor, because a streamed answer creates one per token.
         content = _new(cls)
         content.type = kind
         content.text = text
@@ -84,17 +84,17 @@ class Content(ContentRecord):
         protected_data: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The reasoning of a model before its answer."""
+        """Make content for the reasoning of a model before its answer."""
         return cls("text_reasoning", id=id, text=text, protected_data=protected_data, **common)
 
     @classmethod
     def from_data(cls, data: bytes | bytearray | memoryview, media_type: str, **common: Unpack[CommonFields]) -> Self:
-        """Bytes, such as an image, stored as a `data:` URI."""
+        """Make content from bytes, such as an image; they are stored as a `data:` URI."""
         return cls("data", uri=data_uri(data, media_type), media_type=media_type, **common)
 
     @classmethod
     def from_uri(cls, uri: str, *, media_type: str | None = None, **common: Unpack[CommonFields]) -> Self:
-        """An address, or data within a `data:` URI in base64, whose media type is then read from it."""
+        """Make content from a URI. The media type of a base64 `data:` URI is read from the URI."""
         kind, found = read_uri(uri, media_type)
         return cls(kind, uri=uri, media_type=found, **common)
 
@@ -107,7 +107,7 @@ class Content(ContentRecord):
         error_details: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """A failure that a service reported instead of, or within, an answer."""
+        """Make content for an error that a service reported instead of an answer or within it."""
         return cls("error", message=message, error_code=error_code, error_details=error_details, **common)
 
     @classmethod
@@ -120,7 +120,7 @@ class Content(ContentRecord):
         exception: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """A model's call of a tool; the arguments are JSON text as the model wrote it, or a mapping."""
+        """Make content for a model's tool call; the arguments are the model's JSON text, or a mapping."""
         if common:
             return cls("function_call", call_id=call_id, name=name, arguments=arguments, exception=exception, **common)
         fields = SetFields(call_id=call_id, name=name)
@@ -134,9 +134,9 @@ class Content(ContentRecord):
     def from_function_result(
         cls, call_id: str, *, result: Any = None, exception: str | None = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """The result of a call: text in `result`, and all parts in `items`.
+        """Make content for the result of a call, with its text in `result` and all parts in `items`.
 
-        The argument is text, a list of contents, or any value, which is written as JSON, else by `str()`.
+        `result` is text, a list of contents, or any other value, which becomes JSON if possible, else `str()`.
         """
         items = [item for item in result if isinstance(item, Content)] if isinstance(result, list) else None
         if items is not None and len(items) == len(result):
@@ -153,45 +153,45 @@ class Content(ContentRecord):
 
     @classmethod
     def from_usage(cls, usage_details: UsageDetails, **common: Unpack[CommonFields]) -> Self:
-        """Numbers of tokens, as they come in a stream."""
+        """Make content for the token counts in a stream."""
         return cls("usage", usage_details=usage_details, **common)
 
     @classmethod
     def from_hosted_file(
         cls, file_id: str, *, media_type: str | None = None, name: str | None = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """A file that the service stores."""
+        """Make content for a file that the service stores."""
         return cls("hosted_file", file_id=file_id, media_type=media_type, name=name, **common)
 
     @classmethod
     def from_hosted_vector_store(cls, vector_store_id: str, **common: Unpack[CommonFields]) -> Self:
-        """A vector store of the service."""
+        """Make content for a vector store of the service."""
         return cls("hosted_vector_store", vector_store_id=vector_store_id, **common)
 
     @classmethod
     def from_code_interpreter_tool_call(
         cls, *, call_id: str | None = None, inputs: Sequence[Content] | None = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """Code that the service runs."""
+        """Make content for code that the service runs."""
         return cls("code_interpreter_tool_call", call_id=call_id, inputs=_as_list(inputs), **common)
 
     @classmethod
     def from_code_interpreter_tool_result(
         cls, *, call_id: str | None = None, outputs: Sequence[Content] | None = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """The output of code that the service ran."""
+        """Make content for the output of code that the service ran."""
         return cls("code_interpreter_tool_result", call_id=call_id, outputs=_as_list(outputs), **common)
 
     @classmethod
     def from_image_generation_tool_call(cls, *, image_id: str | None = None, **common: Unpack[CommonFields]) -> Self:
-        """An image that the service draws."""
+        """Make content for a request to the service to generate an image."""
         return cls("image_generation_tool_call", image_id=image_id, **common)
 
     @classmethod
     def from_image_generation_tool_result(
         cls, *, image_id: str | None = None, outputs: Any = None, **common: Unpack[CommonFields]
     ) -> Self:
-        """An image that the service drew."""
+        """Make content for an image that the service generated."""
         return cls("image_generation_tool_result", image_id=image_id, outputs=outputs, **common)
 
     @classmethod
@@ -204,7 +204,7 @@ class Content(ContentRecord):
         arguments: str | Mapping[str, Any] | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """A call of an MCP server's tool, made by the service."""
+        """Make content for the service's call of an MCP server's tool."""
         return cls(
             "mcp_server_tool_call",
             call_id=call_id,
@@ -216,7 +216,7 @@ class Content(ContentRecord):
 
     @classmethod
     def from_mcp_server_tool_result(cls, call_id: str, *, output: Any = None, **common: Unpack[CommonFields]) -> Self:
-        """The output of an MCP server's tool that the service called."""
+        """Make content for the output of an MCP server's tool that the service called."""
         return cls("mcp_server_tool_result", call_id=call_id, output=output, **common)
 
     @classmethod
@@ -229,7 +229,7 @@ class Content(ContentRecord):
         status: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """A search that the service makes."""
+        """Make content for a search by the service."""
         return cls(
             "search_tool_call", call_id=call_id, tool_name=tool_name, arguments=arguments, status=status, **common
         )
@@ -245,7 +245,7 @@ class Content(ContentRecord):
         status: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The findings of a search of the service."""
+        """Make content for the results of a search by the service."""
         return cls(
             "search_tool_result",
             call_id=call_id,
@@ -267,7 +267,7 @@ class Content(ContentRecord):
         status: str | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """Commands that a model wants to run in a shell."""
+        """Make content for commands that a model wants to run in a shell."""
         return cls(
             "shell_tool_call",
             call_id=call_id,
@@ -287,7 +287,7 @@ class Content(ContentRecord):
         max_output_length: int | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The output of commands, one `shell_command_output` each."""
+        """Make content for the output of commands, with one `shell_command_output` per command."""
         return cls(
             "shell_tool_result",
             call_id=call_id,
@@ -306,7 +306,7 @@ class Content(ContentRecord):
         timed_out: bool | None = None,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The output of one command."""
+        """Make content for the output of one command."""
         found: dict[str, Any] = {"stdout": stdout, "stderr": stderr, "exit_code": exit_code, "timed_out": timed_out}
         return cls("shell_command_output", **found, **common)
 
@@ -317,7 +317,7 @@ class Content(ContentRecord):
         function_call: Content,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The request to a person to approve a call."""
+        """Make content that requests a person's approval of a call."""
         kind = "function_approval_request"
         return cls(kind, id=id, function_call=function_call, user_input_request=True, **common)
 
@@ -329,7 +329,7 @@ class Content(ContentRecord):
         function_call: Content,
         **common: Unpack[CommonFields],
     ) -> Self:
-        """The answer of a person to the request to approve a call; `approved` is `True` or `False`."""
+        """Make content for a person's answer to an approval request; `approved` is `True` or `False`."""
         decision: object = approved
         if not isinstance(decision, bool):  # a constructor takes `None` too
             message = f"approved is {approved!r}. Expected True or False."
@@ -338,21 +338,21 @@ class Content(ContentRecord):
 
     @classmethod
     def from_oauth_consent_request(cls, consent_link: str, **common: Unpack[CommonFields]) -> Self:
-        """The request to a person to open a link and consent there."""
+        """Make content that requests a person to open a link and consent there."""
         return cls("oauth_consent_request", consent_link=consent_link, user_input_request=True, **common)
 
     def to_function_approval_response(self, approved: bool, *, arguments: Mapping[str, Any] | None = None) -> Self:
-        """Return the answer to this approval request.
+        """Make the answer to this approval request.
 
-        Put it into a message of the role `user` in the input of a run; anywhere else it approves nothing. It counts
-        once, until the model answers again; a later one reaches the model as a call of its own.
+        Put it into a message of the role `user` in the input of a run; anywhere else it approves nothing. It is valid
+        once, until the model answers again; a later one is sent to the model as a separate call.
 
         Args:
             approved: Whether the call may be made.
-            arguments: All arguments to make it with, in place of those that the model chose.
+            arguments: Complete arguments of the call, replacing those of the model.
 
         Raises:
-            ContentError: This content is no approval request, or an incomplete one.
+            ContentError: This content is not a complete approval request.
             TypeError: `approved` is not `True` or `False`.
         """
         if self.type != "function_approval_request" or self.id is None or self.function_call is None:
@@ -372,7 +372,7 @@ class Content(ContentRecord):
 
     @property
     def answer_hint(self) -> str:
-        """How this request is answered, for error messages; empty for contents that request nothing."""
+        """How to answer this request, for error messages; empty for content that is not a request."""
         if self.type == "function_approval_request":
             return "Answer with request.data.to_function_approval_response(True), or with False."
         if self.type == "function_call":
@@ -380,7 +380,7 @@ class Content(ContentRecord):
         return ""
 
     def is_answered_by(self, answer: Content) -> bool:
-        """Whether a content is an answer to this request; anything may be one to a content that requests nothing."""
+        """Return whether a content answers this request; for content that is not a request always `True`."""
         kinds = {"function_approval_request": "function_approval_response", "function_call": "function_result"}
         expected = kinds.get(self.type)
         return expected is None or (
@@ -388,16 +388,16 @@ class Content(ContentRecord):
         )
 
     def __add__(self, other: object) -> Self:
-        """Join with a content that continues this one, as in a stream; a `ContentError` if it does not."""
+        """Join this content with its next piece in a stream; raise `ContentError` if they do not match."""
         if not isinstance(other, Content):
             return NotImplemented
         return add_contents(self, cast("Self", other))
 
 
 def question_in(request: Content) -> Mapping[str, Any] | None:
-    """Return the question of a server to a person, if that is what an approval request holds.
+    """Return the question that an MCP server asks a person, if the approval request contains one.
 
-    No tool can have the name of its call: a request that looks like a question cannot approve a tool.
+    Its call has a name that no tool can have, so a request that looks like a question cannot approve a tool.
     """
     call = request.function_call
     return request.additional_properties.get(ELICITATION) if call is not None and " " in (call.name or "") else None

@@ -1,6 +1,6 @@
-"""The fields of a piece of content: how they are stored, written, read and compared.
+"""The fields of a piece of content: storing, serializing and comparing them.
 
-Texts, which are most of a stream, have slots of their own; all other fields share one namespace.
+Text, which is most of a stream, has its own slot; all other fields share one namespace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _log = logging.getLogger("agentbench")
 
 
 class ContentFields(TypedDict, total=False):
-    """What the constructor takes for each kind, besides text; the attributes of `ContentRecord` have the same names."""
+    """Arguments of the constructor besides text; the attributes of `ContentRecord` have the same names."""
 
     protected_data: str | None
     uri: str | None
@@ -67,7 +67,7 @@ class ContentFields(TypedDict, total=False):
 
 
 class CommonFields(TypedDict, total=False):
-    """What any piece of content may have."""
+    """Fields of every type of content."""
 
     annotations: Sequence[Annotation] | None
     additional_properties: Mapping[str, Any] | None
@@ -85,15 +85,15 @@ KINDS: Final = frozenset(
 )
 _MAY_HOLD_CONTENTS: Final = frozenset({"function_call", "inputs", "items", "outputs", "output", "result"})
 _OWN_FIELDS: Final = frozenset(ContentFields.__annotations__)
-#: The names of all fields, without what any content may have.
+#: The names of all fields except the common ones.
 FIELDS: Final = ("text", *ContentFields.__annotations__)
 _KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
-#: The attributes that hold everything.
+#: All attributes that store data.
 STORED: Final = ("_rare", "additional_properties", "annotations", "raw_representation", "text", "type")
 
 
 class SetFields(SimpleNamespace):
-    """The fields that are set, but for the text, never with a `None` among them; any other field reads as `None`."""
+    """The fields that are set, except the text. None of them is `None`; a field that is not set reads as `None`."""
 
 
 NO_FIELDS: Final = SetFields()
@@ -101,9 +101,9 @@ NO_FIELDS: Final = SetFields()
 
 
 class ContentRecord(Displayable):
-    """The fields of a piece of content; those that its kind does not have are `None`."""
+    """The fields of a piece of content. Fields that its type does not have are `None`."""
 
-    if not TYPE_CHECKING:  # type checkers would miss slots for the properties that are added below
+    if not TYPE_CHECKING:  # hidden from type checkers, which would expect slots for the properties added below
         __slots__ = STORED
     __hash__: ClassVar[None]  # type: ignore[assignment]
 
@@ -168,20 +168,20 @@ class ContentRecord(Displayable):
             problem = f"Content has no field {unknown}. Its fields are {', '.join(FIELDS)}."
             raise TypeError(problem)
         approved: object = fields.get("approved")
-        if not (approved is None or isinstance(approved, bool)):  # nor does the text "no" pass for a permission
+        if not (approved is None or isinstance(approved, bool)):  # the text "no" is truthy
             problem = f"approved is {approved!r}. Expected True or False."
             raise TypeError(problem)
         found = {name: value for name, value in fields.items() if value is not None}
         self._rare = SetFields(**found) if found else NO_FIELDS
 
-    # ---------------------------------------------------------------------------------------------- written and read
+    # ------------------------------------------------------------------------------------------------- serialization
 
     def set_fields(self) -> dict[str, Any]:
-        """Return the fields that are not `None`, without those that any content may have; values are not copied."""
+        """Return the fields that are not `None`, without the common ones; values are not copied."""
         return vars(self._rare).copy() if self.text is None else {"text": self.text, **vars(self._rare)}
 
     def to_dict(self, *, exclude_none: bool = True, exclude: Collection[str] | None = None) -> dict[str, Any]:
-        """Return the fields by name, as values that JSON has; an object that it lacks stays as it is."""
+        """Return the fields as a dictionary of JSON values; objects that JSON cannot represent stay as they are."""
         found: dict[str, Any] = {"type": self.type}
         if not exclude_none:
             found.update(dict.fromkeys(FIELDS))
@@ -198,18 +198,18 @@ class ContentRecord(Displayable):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make a content of a dictionary in the form of `to_dict`; unknown fields become additional properties."""
+        """Make a content from a dictionary made by `to_dict`; unknown fields become additional properties."""
         source: object = data
         values: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {}
         kind = values.pop("type", None)
         if not isinstance(kind, str) or not kind:
             found = ", ".join(map(repr, values)) or shortened(data)
             message = (
-                f"A content has no type, only {found}. Expected a dictionary with a type: {{'type': 'text', ...}}."
+                f"A content dictionary has no type, only {found}. Expected a dictionary like {{'type': 'text', ...}}."
             )
             raise ValueError(message)
         if kind not in KINDS:
-            _log.debug("A content has the unknown type %r; its fields stay as they are.", kind)
+            _log.debug("Unknown content type %r; its fields are kept unchanged.", kind)
         properties = dict(values.pop("additional_properties", None) or {})
         if kind == "data" and isinstance(values.get("data"), (bytes, bytearray)):
             _replace_bytes(values)
@@ -234,7 +234,7 @@ class ContentRecord(Displayable):
 
     @classmethod
     def _revived_output(cls, value: Any, kinds: Collection[str]) -> Any:
-        # The output of a service may have a type of its own without being a content.
+        # The output of a service may have a key "type" and still not be a content.
         if isinstance(value, (list, tuple)):
             return [cls._revived_output(item, kinds) for item in value]
         kind = value.get("type") if isinstance(value, Mapping) else None
@@ -242,7 +242,7 @@ class ContentRecord(Displayable):
         return cls.from_dict(value) if is_content else value
 
     def plain_annotations(self) -> list[dict[str, Any]] | None:
-        """Return the annotations as dictionaries, without their raw representations."""
+        """Return the annotations as dictionaries, without raw representations."""
         if self.annotations is None:
             return None
         written = [{k: v for k, v in each.items() if k != "raw_representation"} for each in self.annotations]
@@ -285,7 +285,7 @@ class ContentRecord(Displayable):
             elif name == "protected_data":
                 yield "protected_data='…'"
             elif name == "items" and self.type == "function_result" and all(item.type == "text" for item in value):
-                continue  # `result` has the same text
+                continue  # `result` contains the same text
             else:
                 shown = mask_text(str(value)) if name == "exception" else mask_secrets(value, key=name)
                 yield f"{name}={shortened(shown)}"
@@ -307,13 +307,13 @@ class ContentRecord(Displayable):
         duplicate._rare = NO_FIELDS  # noqa: SLF001 - of the same class
         if fields := vars(self._rare):
             duplicate._rare = SetFields(**copy.deepcopy(fields, memo))  # noqa: SLF001
-        if hasattr(self, "__dict__"):  # of a subclass
+        if hasattr(self, "__dict__"):  # a subclass without slots
             duplicate.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return duplicate
 
     def __getstate__(self) -> tuple[dict[str, Any] | None, dict[str, Any]]:
         stored = {name: getattr(self, name) for name in STORED}
-        # As in the pickled checkpoints of former versions.
+        # The same form as in pickled checkpoints of earlier versions.
         return getattr(self, "__dict__", None), {**stored, "_rare": vars(self._rare) or None}
 
     def __setstate__(self, state: tuple[dict[str, Any] | None, dict[str, Any]]) -> None:
@@ -324,7 +324,7 @@ class ContentRecord(Displayable):
             self.__dict__.update(attributes)
 
     def parse_arguments(self) -> dict[str, Any] | None:
-        """Return the arguments of a call by name; `{"raw": ...}` if they are no JSON object."""
+        """Return the arguments of a call by name; `{"raw": ...}` if they are not a JSON object."""
         arguments = self.arguments
         if arguments is None or isinstance(arguments, Mapping):
             return cast("dict[str, Any] | None", arguments)
@@ -332,12 +332,12 @@ class ContentRecord(Displayable):
             return {}
         try:
             found = json.loads(arguments)
-        except (ValueError, RecursionError):  # a model can nest them as deep as it likes
+        except (ValueError, RecursionError):  # a model can nest arguments without limit
             return {"raw": arguments}
         return found if isinstance(found, dict) else {"raw": found}
 
     def has_top_level_media_type(self, top_level_media_type: str) -> bool:
-        """Return whether the data are of a kind: `"image"`, `"audio"`, `"text"` or `"application"`."""
+        """Return whether the top-level media type is the one passed: `"image"`, `"audio"`, `"text"` and so on."""
         if self.media_type is None:
             message = "This content has no media type to compare. Pass one to the constructor: media_type='image/png'."
             raise ContentError(message)
@@ -362,7 +362,7 @@ for _name in _OWN_FIELDS:
 
 
 def convert_content(value: Any) -> Any:
-    """Return a content, or another object of the library, as its dictionary; any other value as it is."""
+    """Convert a content or another object of the library to its dictionary; return other values unchanged."""
     return value.to_dict() if isinstance(value, (ContentRecord, SerializationMixin)) else value
 
 
@@ -370,6 +370,6 @@ def _replace_bytes(values: dict[str, Any]) -> None:
     data = bytes(values.pop("data"))
     media_type = values.get("media_type") or detect_media_type_from_base64(data_bytes=data)
     if not media_type:
-        message = "Data have no media type, and do not begin like any known kind. Pass 'media_type': 'image/png'."
+        message = "The media type of the data is missing and cannot be detected. Pass 'media_type': 'image/png'."
         raise ContentError(message)
     values.update(media_type=media_type, uri=data_uri(data, media_type))

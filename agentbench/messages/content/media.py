@@ -1,4 +1,4 @@
-"""What a piece of content refers to: data in a URI, their media type, and the sources that a text cites."""
+"""Media of content: data in URIs, media types, and the sources that a text cites."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _RIFF_KINDS: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 class TextSpanRegion(TypedDict, total=False):
     """A part of a text.
 
-    Units: indices count characters; the end is not included.
+    Indices count characters; the end is exclusive.
     """
 
     type: Literal["text_span"]
@@ -42,7 +42,7 @@ class TextSpanRegion(TypedDict, total=False):
 
 
 class Annotation(TypedDict, total=False):
-    """A source that a text cites, and the places where it does."""
+    """A source that a text cites, and the places that cite it."""
 
     type: Literal["citation"]
     title: str
@@ -58,7 +58,7 @@ class Annotation(TypedDict, total=False):
 def detect_media_type_from_base64(
     *, data_bytes: bytes | None = None, data_str: str | None = None, data_uri: str | None = None
 ) -> str | None:
-    """Return the media type of data by its first bytes, or `None` if they are of no known kind.
+    """Detect the media type of data from its first bytes; return `None` if it is unknown.
 
     Args:
         data_bytes: The data.
@@ -66,7 +66,7 @@ def detect_media_type_from_base64(
         data_uri: The data as a `data:` URI with base64.
 
     Raises:
-        ValueError: Not exactly one of the three is passed, or the data are no base64.
+        ValueError: Not exactly one of the three is passed, or the data is not valid base64.
     """
     if sum(source is not None for source in (data_bytes, data_str, data_uri)) != 1:
         message = "Expected exactly one of data_bytes, data_str and data_uri."
@@ -77,7 +77,7 @@ def detect_media_type_from_base64(
         try:
             data_bytes = base64.b64decode("".join(data_str.split()), validate=True)
         except ValueError as error:
-            message = f"The data are no base64: {error}. Expected letters, digits, + and /, filled up to fours with =."
+            message = f"The data is not valid base64: {error}. Expected letters, digits, + and /, padded with =."
             raise ValueError(message) from error
     start = data_bytes or b""
     if start.startswith(b"RIFF"):
@@ -86,30 +86,32 @@ def detect_media_type_from_base64(
 
 
 def read_uri(uri: str, media_type: str | None) -> tuple[str, str | None]:
-    """Return the kind of a URI, `"data"` or `"uri"`, and its media type; a `ContentError` if it cannot be read."""
+    """Return `"data"` or `"uri"` and the media type of a URI; raise `ContentError` if it is invalid."""
     scheme, colon, rest = uri.partition(":")
     if not colon:
-        message = f"{uri!r} is no URI: it has no scheme. Expected something like https://... or data:...;base64,..."
+        message = (
+            f"{uri!r} is not a URI: the scheme is missing. Expected, for example, https://... or data:...;base64,..."
+        )
         raise ContentError(message)
     if scheme.lower() == "data":
         header, comma, _ = rest.partition(",")
         own, *parameters = header.split(";")
         if not comma:
-            message = f"A data URI has no comma between its header and its data. It begins with data:{header[:40]!r}."
+            message = f"The data URI has no comma between header and data. It begins with data:{header[:40]!r}."
             raise ContentError(message)
         # Parameters are `name=value`; a last part without a value names the encoding.
         encoding = parameters[-1] if parameters and "=" not in parameters[-1] else ""
         if encoding.lower() not in ("", "base64"):
-            message = f"A data URI is encoded as {encoding!r}. Expected base64, or no encoding."
+            message = f"The data URI has the encoding {encoding!r}. Expected base64 or no encoding."
             raise ContentError(message)
         return "data", media_type or own or None
     if not media_type:
-        _log.warning("A URI has no media type, and many services need one. Pass it: from_uri(..., media_type=...).")
+        _log.warning("The URI has no media type, which many services need. Pass one: from_uri(..., media_type=...).")
     return "uri", media_type
 
 
 def data_uri(data: bytes | bytearray | memoryview, media_type: str) -> str:
-    """Return data as a `data:` URI."""
+    """Encode data as a `data:` URI."""
     return f"data:{media_type};base64,{base64.b64encode(data).decode('ascii')}"
 
 

@@ -17,6 +17,7 @@ from agentbench import (
 )
 from tests.agents.agent_runs import BOTH, Notes, answer
 from tests.agents.fake_clients import Model
+from tests.errors import raises
 
 # ------------------------------------------------------------------------------------------------------ what comes back
 
@@ -80,7 +81,7 @@ async def test_the_value_is_read_in_the_form_of_agent_run_or_client(where: str) 
 async def test_a_run_does_not_fail_for_a_text_that_is_not_in_the_form() -> None:
     response = await Agent(Model("nope")).run("q", options={"response_format": {"type": "object"}})
 
-    with pytest.raises(ValueError, match="Expecting"):
+    with raises(ValueError, "Expecting"):
         _ = response.value
 
 
@@ -94,7 +95,7 @@ class Broken:
 
 @pytest.mark.parametrize("gives", [None, AgentResponse(text="x")])
 async def test_a_client_that_answers_with_no_response_is_named(gives: Any) -> None:
-    with pytest.raises(AgentInvalidResponseException, match="Broken"):
+    with raises(AgentInvalidResponseException, "Broken"):
         await Agent(Broken(gives)).run("q")
 
 
@@ -106,7 +107,7 @@ async def test_when_the_client_fails_providers_get_the_error_in_reverse_order(st
     log: list[str] = []
     agent = Agent(Model(ValueError("no")), context_providers=[Notes("p1", log), Notes("p2", log)])
 
-    with pytest.raises(ValueError, match="no"):
+    with raises(ValueError, "no"):
         await answer(agent, stream=stream)
     assert log == ["before p1", "before p2", "error p2: no", "error p1: no"]
 
@@ -117,7 +118,7 @@ async def test_a_provider_that_fails_before_the_run_does_not_get_its_own_error(s
     client = Model()
     agent = Agent(client, context_providers=[Notes("p1", log), Notes("p2", log, fails=True), Notes("p3", log)])
 
-    with pytest.raises(ValueError, match="before"):
+    with raises(ValueError, "before"):
         await answer(agent, stream=stream)
     assert log == ["before p1", "before p2", "error p1: before"]
     assert client.asked == []
@@ -133,7 +134,7 @@ async def test_a_failing_on_error_is_logged_and_the_runs_error_is_raised(
     log: list[str] = []
     agent = Agent(Model(ValueError("no")), context_providers=[Notes("p1", log), Bad("bad")])
 
-    with pytest.raises(ValueError, match="no"):
+    with raises(ValueError, "no"):
         await agent.run("q")
     assert log == ["before p1", "error p1: no"]
     [record] = [each for each in caplog.records if each.levelname == "ERROR"]

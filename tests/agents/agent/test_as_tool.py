@@ -18,6 +18,7 @@ from agentbench import (
     tool,
 )
 from tests.agents.fake_clients import Model, call
+from tests.errors import raises
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,7 @@ def test_the_tool_is_called_by_the_agents_name_in_letters_for_models(given: str,
 
 def test_an_explicit_name_is_taken_and_a_tool_without_any_is_refused() -> None:
     assert Agent(Model()).as_tool(name="x").name == "x"
-    with pytest.raises(ValueError, match="name"):
+    with raises(ValueError, "name"):
         Agent(Model()).as_tool()
 
 
@@ -82,7 +83,7 @@ async def test_a_callback_that_fails_closes_the_stream() -> None:
     def fail(update: AgentResponseUpdate) -> None:
         raise OSError("display is gone")
 
-    with pytest.raises(OSError, match="gone"):
+    with raises(OSError, "gone"):
         await Agent(client, name="a").as_tool(stream_callback=fail).invoke(arguments={"task": "x"})
     assert client.closed == 1
 

@@ -14,6 +14,7 @@ import agentbench
 from agentbench import Agent, MissingExtraError, tool
 from agentbench.agents.agent.server import _server_with
 from tests.agents.fake_clients import Model, call
+from tests.errors import raises
 
 mcp = pytest.importorskip("mcp")
 
@@ -57,10 +58,10 @@ async def test_a_call_of_the_tool_runs_the_agent() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "said"),
     [
-        ("other", {"task": "x"}, 'no tool "other"'),
+        ("other", {"task": "x"}, '"other"'),
         ("helper", {}, "task: required"),
         ("helper", {"task": 1}, "task: expected string"),
-        ("helper", {"task": "x", "more": 1}, "more: no such argument"),
+        ("helper", {"task": "x", "more": 1}, "more"),
     ],
 )
 async def test_the_answer_to_a_wrong_call_names_the_mistake(name: str, arguments: dict[str, Any], said: str) -> None:
@@ -119,14 +120,14 @@ async def test_a_server_says_what_it_is_and_keeps_to_its_lifespan() -> None:
 
 
 def test_an_agent_without_a_name_cannot_be_served() -> None:
-    with pytest.raises(ValueError, match="name"):
+    with raises(ValueError, "name"):
         Agent(Model()).as_mcp_server()
 
 
 def test_without_the_package_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.types", None)
 
-    with pytest.raises(MissingExtraError, match=r"agentbench\[mcp\]"):
+    with raises(MissingExtraError, "agentbench[mcp]"):
         Agent(Model(), name="helper").as_mcp_server()
 
 

@@ -194,7 +194,7 @@ async def test_a_workflow_works_as_a_helper():
 
 @pytest.mark.parametrize("agents", [[], [Helper("")], [Helper("a"), Helper("A ")], [BaseAgent()]])
 def test_agents_without_names_of_their_own_are_refused(agents: Any):
-    with pytest.raises((ValueError, TypeError), match="Expected"):
+    with pytest.raises((ValueError, TypeError)):
         BackgroundAgentsProvider(agents)
 
 

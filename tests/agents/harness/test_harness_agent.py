@@ -24,6 +24,7 @@ from agentbench import (
     tool,
 )
 from agentbench.testing import Call
+from tests.errors import raises
 
 SIZES: dict[str, Any] = {"max_context_window_tokens": 10_000, "max_output_tokens": 1_000, "disable_web_search": True}
 
@@ -142,5 +143,5 @@ def test_the_search_of_the_client_is_added_or_missed(caplog):
 
 @pytest.mark.parametrize(("window", "output"), [(0, 0), (-1, 0), (100, -1), (100, 100), (100, 101)])
 def test_numbers_that_leave_no_room(window, output):
-    with pytest.raises(ValueError, match=r"max_(context_window|output)_tokens"):
+    with raises(ValueError):
         create_harness_agent(ScriptedChatClient(["x"]), max_context_window_tokens=window, max_output_tokens=output)

@@ -29,6 +29,7 @@ from agentbench import (
 )
 from agentbench.testing import Call
 from tests.agents.harness.runs import call, shown, source_of
+from tests.errors import raises
 
 NOTHING = '{"memories": []}'
 
@@ -96,7 +97,7 @@ def test_the_file_is_readable_and_may_be_edited():
     )
     edited = MemoryTopicRecord.from_markdown("## Memories\n- By hand\n", fallback_topic="Tea")
     assert (edited.topic, edited.summary, edited.memories) == ("Tea", "", ["By hand"])
-    with pytest.raises(ValueError, match="Expected a name"):
+    with raises(ValueError):
         MemoryTopicRecord.from_markdown("no heading")
 
 
@@ -192,7 +193,7 @@ async def test_owners_and_providers_are_apart(store):
 def test_an_owner_must_be_a_name(store, owner, error):
     session = AgentSession()
     session.state["user"] = owner
-    with pytest.raises(error, match="owner"):
+    with raises(error, "owner"):
         store.list_topics(session, source_id="memory")
 
 
@@ -288,7 +289,7 @@ async def test_a_model_that_is_away_or_writes_prose_is_no_error(store, answer, c
 
 
 async def test_an_error_of_the_program_is_one(store):
-    with pytest.raises(Exception, match="mistake"):
+    with raises(Exception, "mistake"):
         await talk(MemoryContextProvider(store=store), session_of(), "ok", KeyError("mistake"))
 
 
@@ -370,7 +371,7 @@ async def test_a_consolidation_that_fails_changes_nothing(store):
      {"consolidation_min_sessions": 0}, {"consolidation_interval": timedelta(-1)}, {"extract_every": 0}],
 )  # fmt: skip
 def test_limits_that_make_no_sense(store, options):
-    with pytest.raises(ValueError, match=next(iter(options))):
+    with raises(ValueError, next(iter(options))):
         MemoryContextProvider(store=store, **options)
 
 
@@ -379,7 +380,7 @@ async def test_a_broken_state_names_its_file(store):
     store.write_state(session, {}, source_id="memory")
     path = store.get_transcripts_directory(session, source_id="memory").parent / "state.json"
     path.write_text("{")
-    with pytest.raises(ValueError, match=r"state\.json is no JSON"):
+    with raises(ValueError, "state.json", "JSON"):
         store.read_state(session, source_id="memory")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from agentbench import AgentModeProvider, AgentSession, get_agent_mode, set_agent_mode
 from tests.agents.harness.runs import call, shown
+from tests.errors import raises
 
 
 async def test_the_model_reads_and_sets_the_mode():
@@ -63,14 +64,14 @@ async def test_modes_of_your_own_and_other_ones_later():
     ],
 )
 def test_modes_that_make_no_sense_are_refused(arguments: dict[str, Any]):
-    with pytest.raises(ValueError, match="Expected"):
+    with raises(ValueError):
         AgentModeProvider(**arguments)
 
 
 def test_another_state_under_the_id_is_refused():
     session = AgentSession()
     session.state["agent_mode"] = "plan"
-    with pytest.raises(TypeError, match="dictionary of an AgentModeProvider"):
+    with raises(TypeError, "AgentModeProvider"):
         get_agent_mode(session)
-    with pytest.raises(ValueError, match="sleep"):
+    with raises(ValueError, "sleep"):
         set_agent_mode(AgentSession(), "sleep")

@@ -24,6 +24,7 @@ from agentbench import (
 )
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
 from tests.agents.fake_clients import Model, Stranger, call
+from tests.errors import raises
 
 
 class Stored(HistoryProvider):
@@ -200,7 +201,7 @@ async def test_around_calls_a_history_sees_the_answer_of_the_agent_to_each(strea
 async def test_two_places_for_one_history_are_refused(given: dict[str, Any]) -> None:
     agent = Agent(Model(), require_per_service_call_history_persistence=True)
 
-    with pytest.raises(AgentInvalidRequestException, match="'s'"):
+    with raises(AgentInvalidRequestException, "'s'"):
         await agent.run("q", **given)
     options = {**given.get("options", {}), "store": True}
     assert (await agent.run("q", **{**given, "options": options})).text == "answer 1"
@@ -462,7 +463,7 @@ async def test_a_provider_that_fails_at_the_end_costs_the_others_nothing(
 
     session, log = AgentSession(), list[str]()
     agent = Agent(Model(), context_providers=[Notes("p", log), Failing("a"), Failing("b")])
-    with pytest.raises(OSError, match="b"):
+    with raises(OSError, "b"):
         await answer(agent, stream=stream, session=session)
 
     assert log == ["before p", "after p: answer 1"]

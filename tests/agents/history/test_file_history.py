@@ -22,6 +22,7 @@ from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, write_all
 from tests.agents.fake_clients import Model
 from tests.agents.sessions.runs import texts, turn
+from tests.errors import raises
 
 ROOT = Path(__file__).parents[3]
 MODULE = "agentbench.agents.history.file_history"
@@ -106,7 +107,7 @@ async def test_a_link_that_leads_out_of_the_folder_is_refused(tmp_path: Path) ->
     (tmp_path / "secret").write_text("", "utf-8")
     (tmp_path / "h" / "s.jsonl").symlink_to(tmp_path / "secret")
     for attempt in (history.get_messages("s"), history.save_messages("s", [message("x")]), history.delete("s")):
-        with pytest.raises(HistoryFileError, match="session 's' leads out of"):
+        with raises(HistoryFileError, "'s'"):
             await attempt
     assert (tmp_path / "secret").read_text("utf-8") == ""
 
@@ -130,7 +131,7 @@ async def test_messages_of_all_kinds_come_back(tmp_path: Path) -> None:
 async def test_what_cannot_be_written_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     history = await saved(tmp_path, "x")
     broken = Message("user", ["y"], additional_properties={"lock": threading.Lock()})
-    with pytest.raises(TypeError, match=r"message\['additional_properties'\]\['lock'\] cannot be written"):
+    with raises(TypeError, "message['additional_properties']['lock']"):
         await history.save_messages("s", [message("new"), broken])
     assert texts(await history.get_messages("s")) == ["x"]
 
@@ -192,7 +193,7 @@ async def test_a_line_that_is_no_message_is_named(tmp_path: Path, bad: str) -> N
     with (tmp_path / "s.jsonl").open("ab") as file:
         file.write(bad.encode("utf-8", "surrogateescape") + b"\n")
     await history.save_messages("s", [message("c")])
-    with pytest.raises(HistoryFileError, match=r"^Line 3 of .*s\.jsonl is no message") as caught:
+    with raises(HistoryFileError, "3", "s.jsonl") as caught:
         await history.get_messages("s")
     assert (caught.value.path, caught.value.line) == (str(tmp_path / "s.jsonl"), 3)
 
@@ -241,7 +242,7 @@ async def test_a_line_broken_off_at_any_byte_is_left_out_and_the_next_one_begins
             assert texts(await history.get_messages("s")) == expected
             assert ("Line 2 of" in caplog.text) == (is_there and not is_whole)
             await history.save_messages("s", [message("c")])
-        assert ("were cut off" in caplog.text) == (is_there and not is_whole)
+        assert ("Removed" in caplog.text) == (is_there and not is_whole)
         assert path.read_bytes().endswith(b"\n")
         assert texts(await history.get_messages("s")) == [*expected, "c"]
         assert "bé" not in caplog.text
@@ -276,12 +277,12 @@ async def test_lines_may_be_written_and_read_in_another_way(tmp_path: Path) -> N
     [
         (lambda data: json.dumps(data, indent=1), ValueError, "more than one line"),
         (lambda data: b"{}\n", ValueError, "more than one line"),
-        (lambda data: data, TypeError, "dumps returned data of type dict. Expected a line of text or bytes"),
-        (lambda data: None, TypeError, "dumps returned data of type NoneType"),
+        (lambda data: data, TypeError, "dict"),
+        (lambda data: None, TypeError, "NoneType"),
     ],
 )
 async def test_what_is_not_one_line_is_refused(tmp_path: Path, dumps: Any, error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=words):
+    with raises(error, words):
         await saved(tmp_path, "x", dumps=dumps)
     assert os.listdir(tmp_path) == []
 
@@ -385,7 +386,7 @@ async def test_a_process_that_holds_the_lock_for_too_long_is_an_error(
     lock = FolderLock(os.path.join(tmp_path, ".history.lock"))
     assert lock.attempt()
     try:
-        with pytest.raises(TimeoutError, match="Another process has been writing to"):
+        with pytest.raises(TimeoutError):
             await history.save_messages("s", [message("y")])
     finally:
         lock.release()

@@ -20,6 +20,7 @@ from agentbench import (
 )
 from agentbench.agents.sessions.attribution import attributed
 from tests.agents.sessions.runs import texts, turn
+from tests.errors import raises
 
 
 class Notes(ContextProvider):
@@ -63,12 +64,12 @@ async def test_a_history_without_a_method_that_it_needs_is_refused() -> None:
         async def before_run(self, **hook: Any) -> None: ...
         async def after_run(self, **hook: Any) -> None: ...
 
-    with pytest.raises(TypeError, match=r"HistoryProvider has no get_messages\(\). Define it, or override before_run"):
+    with raises(TypeError, "HistoryProvider", "get_messages()", "before_run"):
         HistoryProvider("x")
-    with pytest.raises(TypeError, match=r"Loads has no save_messages\(\)"):
+    with raises(TypeError, "save_messages()"):
         Loads("x")
     assert await turn(AgentSession(), [Loads("x", store_inputs=False, store_outputs=False), Hooks("y")], "q")
-    with pytest.raises(NotImplementedError, match=r"Hooks has no get_messages\(\)"):
+    with raises(NotImplementedError, "get_messages()"):
         await Hooks("y").get_messages("s")
 
 

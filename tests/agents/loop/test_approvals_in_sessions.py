@@ -11,6 +11,7 @@ from agentbench import AgentSession, Content, FunctionTool, Message, tool
 from agentbench.agents.history.pending_calls import REFUSED, REJECTED, UNANSWERED
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import Script, call, says
+from tests.errors import raises
 
 pytestmark = pytest.mark.parametrize(
     ("mode", "per_call"), [("whole", False), ("streamed", True)], ids=["history of runs", "streamed, history of calls"]
@@ -129,7 +130,7 @@ async def test_one_approval_is_one_run_of_the_tool_also_when_the_model_fails(mod
 
     requests = (await talk.say("q")).user_input_requests
     answer = Message("user", [one.to_function_approval_response(True) for one in requests])
-    with pytest.raises(RuntimeError, match="down"):
+    with raises(RuntimeError, "down"):
         await talk.say(answer)
     talk.session = AgentSession.from_dict(json.loads(json.dumps(talk.session.to_dict())))
     await talk.say(answer)

@@ -13,6 +13,7 @@ from agentbench.agents.loop.configuration import normalize_function_invocation_c
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from tests.agents.loop.scripts import call
+from tests.errors import raises
 
 
 @tool
@@ -55,7 +56,7 @@ def test_the_first_call_that_is_not_simply_run_decides_for_all(names: list[str],
 
 
 def test_an_unknown_tool_can_be_an_error_unless_an_earlier_call_decided() -> None:
-    with pytest.raises(KeyError, match="nowhere"):
+    with raises(KeyError, "nowhere"):
         batch("plain", "nowhere", terminate_on_unknown=True)
 
     assert batch("danger", "nowhere", terminate_on_unknown=True) == ([], [ASK, ASK])

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
+from tests.errors import raises
 
 
 def test_nothing_passed_is_the_defaults() -> None:
@@ -43,7 +44,7 @@ def test_what_is_passed_overrides_the_defaults_and_is_not_changed() -> None:
     ],
 )
 def test_a_value_out_of_range_is_refused_by_its_name(wrong: dict[str, Any]) -> None:
-    with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+    with raises((TypeError, ValueError), next(iter(wrong))):
         normalize_function_invocation_configuration(wrong)
 
 

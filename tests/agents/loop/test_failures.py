@@ -13,6 +13,7 @@ from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import MiddlewareTermination, ToolResultError, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
+from tests.errors import raises
 
 
 @tool
@@ -93,7 +94,7 @@ async def test_a_report_that_is_meant_for_the_model_reaches_it_with_all_its_part
 async def test_an_unknown_tool_is_an_error_of_the_request_if_so_configured() -> None:
     client = Script(says(call("1", "gone")), function_invocation_configuration={"terminate_on_unknown_calls": True})
 
-    with pytest.raises(KeyError, match="gone"):
+    with raises(KeyError, "gone"):
         await ask(client, options={"tools": [add]})
 
 

@@ -18,6 +18,7 @@ from agentbench import (
 )
 from agentbench.testing import Call
 from tests.agents.mcp.servers import demo_process, named, start, text, until
+from tests.errors import raises
 from tests.servers.process import ServerProcess, free_port
 
 pytest.importorskip("mcp")
@@ -123,7 +124,7 @@ async def test_a_server_that_was_started_anew_is_found_again():
             add = named(server.functions, "add")
             assert text(await add.invoke(arguments={"a": 1})) == "2"
             process.stop()
-            with pytest.raises(ToolExecutionException, match="'web'"):
+            with raises(ToolExecutionException, "web"):
                 await asyncio.wait_for(server.call_tool("nothing"), 20)
             start(process, "http")
             assert text(await asyncio.wait_for(add.invoke(arguments={"a": 2}), 20)) == "3"
@@ -140,7 +141,7 @@ async def test_a_server_that_dies_in_a_call():
 async def test_a_websocket_that_closes_in_a_call_is_opened_again():
     with demo_process("websocket") as process:
         async with MCPWebsocketTool("socket", f"ws://127.0.0.1:{process.port}") as server:
-            with pytest.raises(ToolExecutionException, match="'die'"):
+            with raises(ToolExecutionException, "die"):
                 await asyncio.wait_for(server.call_tool("die"), 20)
             process.stop()
             start(process, "websocket")
@@ -164,7 +165,7 @@ async def test_nobody_at_the_port(kind):
 
 async def test_what_the_websocket_does_not_know(websocket):
     server = MCPWebsocketTool("socket", f"ws://127.0.0.1:{websocket.port}", colour="red")
-    with pytest.raises(ToolExecutionException, match="colour"):
+    with raises(ToolExecutionException, "colour"):
         await server.connect()
 
 

@@ -17,6 +17,7 @@ from agentbench.agents.mcp.limits import MCPLimits, measure
 from agentbench.agents.mcp.skills_source import MCPSkillsSource
 from agentbench.exceptions import MCPLimitError, ToolResultError
 from tests.agents.mcp.servers import raw, text, until
+from tests.errors import raises
 
 pytest.importorskip("mcp")
 
@@ -243,7 +244,7 @@ async def test_requests_to_the_model_are_limited_in_size_and_number():
      ({"max_tools": "5"}, TypeError), ({"connect_s": -1}, ValueError), ({"connect_s": float("nan")}, ValueError)],
 )  # fmt: skip
 def test_what_is_not_a_limit_is_refused(limits, error):
-    with pytest.raises(error, match=next(iter(limits))):
+    with raises(error, next(iter(limits))):
         MCPStdioTool("x", sys.executable, limits=limits)
 
 

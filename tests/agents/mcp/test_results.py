@@ -12,6 +12,7 @@ from agentbench.agents.clients.openai.responses.requests import response_input
 from agentbench.exceptions import ToolResultError
 from agentbench.testing import Call
 from tests.agents.mcp.servers import raw, text, until
+from tests.errors import raises
 
 pytest.importorskip("mcp")
 
@@ -135,7 +136,7 @@ async def test_a_tool_and_a_prompt_of_one_name_can_both_be_called(prefix, names)
 async def test_two_servers_that_share_names_work_with_the_prefix_that_the_error_recommends():
     pair = [raw(BOTH, capabilities={"tools": {}, "prompts": {}}, tool_name_prefix=prefix) for prefix in (None, None)]
     async with pair[0], pair[1]:
-        with pytest.raises(ValueError, match="tool_name_prefix"):
+        with raises(ValueError, "tool_name_prefix"):
             await Agent(ScriptedChatClient(["ok"]), tools=pair).run("?")
     pair = [raw(BOTH, capabilities={"tools": {}, "prompts": {}}, tool_name_prefix=prefix) for prefix in (None, "b")]
     async with pair[0], pair[1]:

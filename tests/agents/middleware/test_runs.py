@@ -31,6 +31,7 @@ from agentbench import (
 )
 from tests.agents.agent_runs import BOTH, answer, numbered
 from tests.agents.fake_clients import Model, call
+from tests.errors import raises
 
 
 def around(log: list[str], name: str) -> Any:
@@ -289,7 +290,7 @@ async def test_a_response_in_the_place_of_a_stream_is_refused() -> None:
     async def wrong(context: AgentContext, call_next: Any) -> None:
         context.result = AgentResponse(text="x")
 
-    with pytest.raises(ValueError, match="ResponseStream"):
+    with raises(ValueError, "ResponseStream"):
         await answer(Agent(Model(), middleware=[wrong]), stream=True)
 
 

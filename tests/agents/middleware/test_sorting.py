@@ -120,7 +120,7 @@ def test_each_decorator_marks_its_kind() -> None:
 def test_a_name_that_only_a_type_checker_knows_needs_the_decorator_when_it_is_no_context_name() -> None:
     async def renamed(context: Chat, call_next: CallNext) -> None: ...
 
-    with pytest.raises(MiddlewareException, match="has no kind"):
+    with pytest.raises(MiddlewareException):
         sort_middleware(renamed)
     assert sort_middleware(chat_middleware(renamed)).chat == (renamed,)
 
@@ -167,7 +167,7 @@ def test_a_decorator_that_contradicts_the_annotation_is_refused() -> None:
 
 
 def test_two_decorators_that_contradict_each_other_are_refused_at_once() -> None:
-    with pytest.raises(MiddlewareException, match="is agent middleware already"):
+    with pytest.raises(MiddlewareException):
 
         @chat_middleware
         @agent_middleware

@@ -4,6 +4,7 @@ import pytest
 
 from agentbench import validate_chat_options
 from agentbench.agents.tools.function_tool import FunctionTool
+from tests.errors import raises
 
 
 @pytest.mark.parametrize(
@@ -16,16 +17,16 @@ async def test_a_number_has_to_be_in_its_range(name: str, low: int, high: int) -
         assert checked == {name: fine}
         assert isinstance(checked[name], float)
     for wrong, error in ((low - 0.1, ValueError), (high + 0.1, ValueError), (True, TypeError)):
-        with pytest.raises(error, match=rf"option {name} is .*\. Expected a number from"):
+        with raises(error, "option ", name, " is "):
             await validate_chat_options({name: wrong})
     for name in ("temperature", "top_p", "presence_penalty"):
-        with pytest.raises(ValueError, match=name):
+        with raises(ValueError, name):
             await validate_chat_options({name: float("nan")})
 
 
 @pytest.mark.parametrize(("wrong", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)])
 async def test_the_number_of_tokens_is_whole_and_above_zero(wrong: object, error: type[Exception]) -> None:
-    with pytest.raises(error, match=r"max_tokens is .*\. Expected a whole number above 0"):
+    with raises(error, "max_tokens", "0"):
         await validate_chat_options({"max_tokens": wrong})
 
 

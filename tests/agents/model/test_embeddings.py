@@ -14,6 +14,7 @@ from agentbench.agents.model.embeddings import (
 )
 from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer
 from agentbench.exceptions import ChatClientException
+from tests.errors import raises
 
 Vectors = GeneratedEmbeddings[list[float], EmbeddingGenerationOptions]
 
@@ -55,7 +56,7 @@ async def test_a_client_that_needs_the_network_refuses_offline(monkeypatch: pyte
     monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")
     client = Lengths()
 
-    with pytest.raises(ChatClientException, match="AGENTBENCH_OFFLINE"):
+    with raises(ChatClientException, "AGENTBENCH_OFFLINE"):
         await client.get_embeddings(["a"])
 
     assert client.calls == 0

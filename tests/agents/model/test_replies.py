@@ -12,6 +12,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
+from tests.errors import raises
 
 
 def build_response_stream(updates: Any) -> ResponseStream[Any, Any]:
@@ -29,16 +30,16 @@ async def promised(value: Any) -> Any:
 
 @pytest.mark.parametrize("reply", [lambda: None, lambda: promised(7)])
 async def test_anything_else_is_refused_by_its_type(reply: Any) -> None:
-    with pytest.raises(ChatClientInvalidResponseException, match=r"NoneType|str|int"):
+    with pytest.raises(ChatClientInvalidResponseException):
         await response_of(reply(), build_response_stream)
-    with pytest.raises(ChatClientInvalidResponseException, match="Expected a ChatResponse"):
+    with raises(ChatClientInvalidResponseException, "ChatResponse"):
         await stream_of(reply(), build_response_stream)
 
 
 async def test_a_stream_that_makes_something_else_in_the_end_is_refused() -> None:
     stream: Any = ResponseStream(updates())
 
-    with pytest.raises(ChatClientInvalidResponseException, match="list"):
+    with raises(ChatClientInvalidResponseException, "list"):
         await response_of(stream, build_response_stream)
 
 

@@ -17,6 +17,7 @@ from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, ask, call, says
+from tests.errors import raises
 
 both_ways = pytest.mark.parametrize("mode", MODES)
 
@@ -156,7 +157,7 @@ async def test_a_streamed_request_refuses_a_result_that_is_no_stream(mode: str) 
     if mode == "whole":
         assert (await ask(Script(middleware=answers), mode=mode)).text == "whole"
     else:
-        with pytest.raises(ValueError, match="ResponseStream"):
+        with raises(ValueError, "ResponseStream"):
             await ask(Script(middleware=answers), mode=mode)
 
 
@@ -276,7 +277,7 @@ async def test_a_client_that_needs_the_network_refuses_offline_before_it_asks(
     monkeypatch.setenv("AGENTBENCH_OFFLINE", "on")
     client = Remote(says("hi"))
 
-    with pytest.raises(ChatClientException, match="AGENTBENCH_OFFLINE"):
+    with raises(ChatClientException, "AGENTBENCH_OFFLINE"):
         await ask(client, mode=mode)
 
     assert client.seen == []

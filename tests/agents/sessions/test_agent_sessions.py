@@ -34,6 +34,7 @@ from agentbench import (
     tool,
 )
 from agentbench.agents.history.per_call_history import PerCallHistory
+from tests.errors import raises
 
 
 def told(messages: Sequence[Message]) -> list[str]:
@@ -266,7 +267,7 @@ async def test_a_crash_loses_one_call(stream: bool) -> None:
 async def test_an_id_that_the_service_gives_all_the_same_is_an_error(stream: bool) -> None:
     client = ScriptedChatClient([ChatResponse(messages=[Message("assistant", ["a"])], conversation_id="svc")])
     session = AgentSession()
-    with pytest.raises(ChatClientInvalidResponseException, match="under the id 'svc'"):
+    with raises(ChatClientInvalidResponseException, "svc"):
         await run(by_call(client, InMemoryHistoryProvider()), "q", session, stream=stream)
     assert session.service_session_id is None
 

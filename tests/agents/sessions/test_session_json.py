@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl, RootModel, SecretStr
 from agentbench import AgentResponse, AgentSession, ChatResponse, Content, Message, SecretString, register_state_type
 from agentbench.agents.sessions import session_json
 from agentbench.serialization import class_names, registry, state_types
+from tests.errors import raises
 from tests.ids import steady
 
 
@@ -152,7 +153,7 @@ def test_keys_become_text() -> None:
 
 
 def test_two_keys_of_one_text_are_refused_rather_than_one_lost() -> None:
-    with pytest.raises(TypeError, match=r"session\.state\['k'\]\['a'\]\['1'\] cannot .* written as '1' too"):
+    with raises(TypeError, "session.state['k']['a']['1']", "1"):
         written({"a": {1: "x", "1": "y"}})
 
 
@@ -479,17 +480,17 @@ class Locked:
 @pytest.mark.parametrize(
     ("value", "where", "why"),
     [
-        ({"a": [1, object()]}, r"\['k'\]\['a'\]\[1\]", "builtins.object, which has no stored form"),
-        (threading.Lock(), r"\['k'\]", "which has no stored form"),
-        (lambda: 1, r"\['k'\]", "register_state_type"),
-        ([{"x": {3: threading.Lock()}}], r"\['k'\]\[0\]\['x'\]\[3\]", "stored form"),
-        ([SecretString("s3cr3t")], r"\['k'\]\[0\]", r"a secret \(SecretString\)"),
-        (type("Text", (str,), {})("x"), r"\['k'\]", "stored form"),
-        (Locked(threading.Lock()), r"\['k'\]", "Its part lock is of type _thread.lock"),
+        ({"a": [1, object()]}, "session.state['k']['a'][1]", "builtins.object"),
+        (threading.Lock(), "session.state['k']", "_thread.lock"),
+        (lambda: 1, "session.state['k']", "register_state_type"),
+        ([{"x": {3: threading.Lock()}}], "session.state['k'][0]['x'][3]", "_thread.lock"),
+        ([SecretString("s3cr3t")], "session.state['k'][0]", "SecretString"),
+        (type("Text", (str,), {})("x"), "session.state['k']", "Text"),
+        (Locked(threading.Lock()), "session.state['k']", "_thread.lock"),
     ],
 )
 def test_what_cannot_be_written_is_named_with_its_place(value: Any, where: str, why: str) -> None:
-    with pytest.raises(TypeError, match=rf"^session\.state{where} cannot be written\. .*{why}") as caught:
+    with raises(TypeError, where, why) as caught:
         written(value)
     assert "s3cr3t" not in str(caught.value)
 
@@ -498,7 +499,7 @@ def test_a_secret_in_a_model_is_refused_rather_than_masked_for_ever() -> None:
     class Login(BaseModel):
         password: SecretStr
 
-    with pytest.raises(TypeError, match=r"\['k'\]\['password'\] cannot be written\. It is a secret") as caught:
+    with raises(TypeError, "'k'", "password") as caught:
         written(Login(password=SecretStr("s3cr3t")))
     assert "s3cr3t" not in str(caught.value)
 
@@ -508,28 +509,26 @@ def test_a_model_that_holds_what_pydantic_cannot_write_is_refused() -> None:
         model_config = ConfigDict(arbitrary_types_allowed=True)
         thing: object
 
-    with pytest.raises(TypeError, match=r"\['k'\]\['thing'\] cannot be written"):
+    with raises(TypeError, "'k'", "thing"):
         written(Holder(thing=threading.Lock()))
 
 
 def test_a_state_that_contains_itself_is_refused() -> None:
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(TypeError, match=r"session\.state\['k'\] contains itself, or is nested too deeply"):
+    with raises(TypeError, "session.state['k']"):
         written(loop)
 
 
 def test_what_a_class_of_ours_does_not_accept_any_more_is_named_with_its_place() -> None:
     data = {**written(Meta()), "turn_count": "s3cr3t"}
-    with pytest.raises(
-        ValueError, match=r"session\.state\['k'\]\['a'\] cannot be read as .*Meta: ValidationError"
-    ) as caught:
+    with raises(ValueError, "session.state['k']['a']", "ValidationError") as caught:
         read({"a": data})
     assert "s3cr3t" not in str(caught.value)
 
 
 def test_a_tagged_value_that_is_damaged_is_named_with_its_place() -> None:
-    with pytest.raises(ValueError, match=r"session\.state\['k'\]\[0\] cannot be read: .*'date'"):
+    with raises(ValueError, "session.state['k'][0]", "date"):
         read([{"__t__": "date", "v": "yesterday"}])
 
 
@@ -543,7 +542,7 @@ def test_a_form_that_raises_is_named() -> None:
         def to_dict(self) -> dict[str, Any]:
             raise ZeroDivisionError
 
-    with pytest.raises(TypeError, match=r"\['k'\].*to_dict\(\) of .*Broken raised ZeroDivisionError"):
+    with raises(TypeError, "'k'", "to_dict()", "ZeroDivisionError"):
         written(Broken([]))
 
 
@@ -554,7 +553,7 @@ def test_a_session_with_a_secret_is_not_pickled_either() -> None:
 
     session.state["p"]["list"].append(SecretString("hidden"))
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        with pytest.raises(TypeError, match=r"session.state\['p'\]\['list'\]\[2\] cannot be written. It is a secret"):
+        with raises(TypeError, "session.state['p']['list'][2]"):
             pickle.dumps(session, protocol)
     for duplicate in (copy.copy(session), copy.deepcopy(session)):
         assert duplicate.state["p"]["list"] == [1, "text", "hidden"]

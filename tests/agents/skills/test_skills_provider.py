@@ -25,6 +25,7 @@ from agentbench import (
 )
 from tests.agents.skills.test_code_skills import Counting
 from tests.agents.skills.test_skill_files import write
+from tests.errors import raises
 
 
 def menus() -> InlineSkill:
@@ -98,7 +99,7 @@ async def test_tools_are_there_only_for_what_there_is():
 async def test_skills_are_loaded_once_or_each_time_and_again_after_a_failure():
     source = Counting(menus(), failures=1)
     provider = SkillsProvider(source)
-    with pytest.raises(OSError, match="not now"):
+    with raises(OSError, "not now"):
         await offered(provider)
     await offered(provider)
     await offered(provider)
@@ -112,7 +113,7 @@ async def test_skills_are_loaded_once_or_each_time_and_again_after_a_failure():
 
 @pytest.mark.parametrize("template", ["no skills", "{skills} {other}", "{skills} {", "{skills} }", "{} {skills}"])
 def test_bad_templates(template: str):
-    with pytest.raises(ValueError, match="instruction template"):
+    with raises(ValueError):
         SkillsProvider(menus(), instruction_template=template)
 
 
@@ -121,15 +122,15 @@ async def test_templates_of_your_own():
         SkillsProvider(menus(), instruction_template="{{x}}{skills}{resource_instructions}{runner_instructions}")
     )
     assert instructions.startswith("{x}  <skill>")
-    with pytest.raises(ValueError, match="resource_instructions"):
+    with raises(ValueError, "resource_instructions"):
         await offered(SkillsProvider(menus(), instruction_template="{skills}{runner_instructions}"))
 
 
 def test_a_path_or_something_else_is_no_source(tmp_path: Path):
     for path in ("skills", tmp_path):
-        with pytest.raises(TypeError, match="from_paths"):
+        with raises(TypeError, "from_paths"):
             SkillsProvider(path)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="no skill"):
+    with pytest.raises(TypeError):
         SkillsProvider([3])  # type: ignore[list-item]
     assert SkillsProvider(menus()).source_id == SkillsProvider.DEFAULT_SOURCE_ID == "agent_skills"
 

@@ -47,6 +47,7 @@ from tests.agents.telemetry.models import (
     called,
     said,
 )
+from tests.errors import raises
 
 Run = Callable[..., Awaitable[Any]]
 
@@ -251,7 +252,7 @@ async def test_tools_that_run_side_by_side_are_siblings(spans: Spans, run: Run) 
 
 @BOTH
 async def test_a_failing_client_fails_both_spans(spans: Spans, run: Run) -> None:
-    with pytest.raises(ChatClientException, match=ANSWERED):
+    with raises(ChatClientException, ANSWERED):
         await run(agent_with(ChatClientException(ANSWERED)), SAID)
     for start in ("invoke_agent", "chat"):
         span = spans.one(start)

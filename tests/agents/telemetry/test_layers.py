@@ -24,6 +24,7 @@ from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 from agentbench.observability import OBSERVABILITY_SETTINGS
 from tests.agents.telemetry.conftest import Points, Spans
 from tests.agents.telemetry.models import Model, called, said, updates_of
+from tests.errors import raises
 
 NAMES = ("AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer")
 
@@ -164,7 +165,7 @@ async def test_an_agent_of_any_make_gets_a_span(spans: Spans, sensitive: None, w
 
 
 async def test_an_agent_of_any_make_that_fails_fails_its_span(spans: Spans) -> None:
-    with pytest.raises(ValueError, match="fail"):
+    with raises(ValueError, "fail"):
         await TracedAgent().run("fail")
     assert spans.one("invoke_agent").status.status_code is StatusCode.ERROR
 
@@ -223,7 +224,7 @@ async def test_an_embedding_call_gets_a_span_and_is_counted(spans: Spans, points
 
 async def test_a_failing_embedding_call_fails_its_span_and_no_values_make_none(spans: Spans) -> None:
     client = TracedVectors()
-    with pytest.raises(ValueError, match="fail"):
+    with raises(ValueError, "fail"):
         await client.get_embeddings(["fail"])
     assert spans.one("embeddings unknown").attributes["error.type"] == "ValueError"
     assert list(await client.get_embeddings([])) == []

@@ -13,6 +13,7 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ToolException
+from tests.errors import raises
 
 
 def module_level(city: str) -> str:
@@ -117,7 +118,7 @@ async def test_instances_that_cannot_be_referred_to_weakly_share_the_counters() 
 
 
 async def test_an_unbound_method_cannot_be_invoked() -> None:
-    with pytest.raises(TypeError, match="Tool 'find' is a method without its object: its first parameter is 'self'"):
+    with raises(TypeError, "find", "self"):
         await Library.find.invoke(title="Emma")
     assert Library.find(Library("Oslo"), "Emma") == "Emma in Oslo"
 

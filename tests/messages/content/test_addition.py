@@ -9,6 +9,7 @@ from hypothesis import given
 
 from agentbench.exceptions import AdditionItemMismatch, ContentError
 from agentbench.messages.content.content import Content
+from tests.errors import raises
 from tests.messages.samples import arguments, common, texts
 
 
@@ -92,9 +93,7 @@ def test_what_does_not_belong_together_is_a_mismatch(left: Content, right: Conte
     "content", [Content.from_error(), Content.from_hosted_file("f"), Content.from_data(b"", "a/b")]
 )
 def test_other_kinds_have_no_sum(content: Content) -> None:
-    with pytest.raises(
-        ContentError, match=r"cannot be added\. Only text, text_reasoning, function_call, usage can"
-    ) as error:
+    with raises(ContentError, "text_reasoning", "function_call") as error:
         content + content
     assert type(error.value) is ContentError
 

@@ -9,6 +9,7 @@ import pytest
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
 from agentbench.messages.content.fields import FIELDS
+from tests.errors import raises
 
 CALL = Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
 TEXT = Content.from_text("hi")
@@ -151,7 +152,7 @@ def test_factories_take_what_any_content_may_have() -> None:
 
 def test_any_kind_can_be_made_by_the_constructor_and_an_unknown_field_is_refused() -> None:
     assert Content("text", text="a") == Content.from_text("a")
-    with pytest.raises(TypeError, match=r"no field 'txt'\. Its fields are text, .*consent_link"):
+    with raises(TypeError, "txt", "consent_link"):
         Content("text", txt="a")  # type: ignore[call-arg]
 
 
@@ -224,16 +225,16 @@ def test_a_result_has_always_a_text_and_items(given: Any, text: str, items: list
 @pytest.mark.parametrize(
     ("uri", "problem"),
     [
-        ("", "no scheme"),
-        ("abc", "no scheme"),
-        ("data:image/png;base64", "no comma"),
-        ("data:image/png;hex,AA", "encoded as 'hex'"),
+        ("", "scheme"),
+        ("abc", "scheme"),
+        ("data:image/png;base64", "comma"),
+        ("data:image/png;hex,AA", "hex"),
     ],
 )
 def test_what_is_no_uri_is_refused(uri: str, problem: str) -> None:
-    with pytest.raises(ContentError, match=problem):
+    with raises(ContentError, problem):
         Content.from_uri(uri)
-    with pytest.raises(ContentError, match=problem):
+    with raises(ContentError, problem):
         Content.from_uri(uri, media_type="image/png")
 
 
@@ -264,7 +265,7 @@ def test_an_address_without_a_media_type_is_warned_of(caplog: pytest.LogCaptureF
 
 @pytest.mark.parametrize("text", [5, None, b"a", ["a"]], ids=["number", "none", "bytes", "list"])
 def test_a_text_is_text(text: Any) -> None:
-    with pytest.raises(TypeError, match=f"The text is of type {type(text).__name__}. Expected text"):
+    with raises(TypeError, type(text).__name__):
         Content.from_text(text)
-    with pytest.raises(TypeError, match="Expected text"):
+    with pytest.raises(TypeError):
         Content.from_text(text, additional_properties={"a": 1})

@@ -1,1 +1,1 @@
-"""Traffic with a model, recorded in a file that people read, and played back from it."""
+"""Record traffic with a model in a readable file, and replay it."""

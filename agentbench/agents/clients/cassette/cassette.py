@@ -1,4 +1,4 @@
-"""The recorded calls of one cassette: found, added to, pruned. Safe between tasks, threads and processes."""
+"""The recorded calls of one cassette: find, add, prune. Safe for concurrent tasks, threads and processes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ logger = logging.getLogger("agentbench")
 
 
 class Request(NamedTuple):
-    """A request to the model as it is written, with a key that is equal for equal requests."""
+    """A request in its stored form, with a key that is equal for equal requests."""
 
     sent: Plain
     key: str
 
 
 class Cassette:
-    """A file of recorded calls, read as it grows; `anew`: it answers nothing, the first recording starts it anew."""
+    """A file of recorded calls, read incrementally. With `anew`, the first recording replaces the file."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Cassette:
     def _reset(self) -> None:
         self.lines = CassetteLines()
         self._status: tuple[int, ...] = ()
-        self._data = b""  # what was read, to see that the rest was only added to it
+        self._data = b""  # the data read so far, to detect whether the file only grew
         self._warned_at = -1
         self._by_key: dict[str, list[int]] = {}
         self._indexed = 0
@@ -75,22 +75,22 @@ class Cassette:
 
     @property
     def unused(self) -> list[RecordedCall]:
-        """The calls that were neither served nor recorded here."""
+        """The calls that this object neither served nor recorded."""
         return [call for index, call in enumerate(self.lines.calls) if index not in self._used]
 
     def message(self, message: Message) -> Plain:
-        """Return a message in the form in which it is written."""
+        """Convert a message to its stored form."""
         written: Plain = self._redaction.updates([plain_message(message)])[0]
         return written
 
     def request(self, messages: list[Plain], options: Mapping[str, object], *, model: str | None) -> Request:
-        """Return the request of written messages, which must not change afterwards."""
+        """Make a request from stored messages, which must not change afterwards."""
         tools, plain = plain_tools(options.get("tools")), plain_options(options, model=model)
         sent: Plain = {"messages": messages, **self._redaction.value({"tools": tools, "options": plain})}
         return Request(sent, self.matcher.key(sent))
 
     def serve(self, request: Request) -> RecordedCall | None:
-        """Return the call, of those read so far, that answers a request; each once, in recorded order."""
+        """Return the next call that answers a request, in recorded order and each once; `None` if there is none."""
         with self._lock:
             indices = self._by_key.get(request.key, []) if self._answers else []
             repeated = indices[-1] if self._repeat and indices else None
@@ -101,11 +101,11 @@ class Cassette:
             return self.lines.calls[index]
 
     def count(self, request: Request) -> int:
-        """Return how often a request was recorded."""
+        """Return the number of recordings of a request."""
         return len(self._by_key.get(request.key, []))
 
     def read(self) -> None:
-        """Read what was added to the file; a `ValueError` names a line that is not one of a cassette."""
+        """Read the new lines of the file; raise a `ValueError` for an invalid line."""
         if self._answers:
             with self._lock:
                 self._refresh()
@@ -119,7 +119,7 @@ class Cassette:
             self._reset()
 
     def _read(self, file: FileIO) -> None:
-        """Read the lines that were added since, or all of them if the file is another one now."""
+        """Read the new lines, or all lines if the file was replaced."""
         status = _status(os.fstat(file.fileno()))
         if status == self._status:
             return
@@ -131,24 +131,24 @@ class Cassette:
         self._status = status
 
     def _add_lines(self, data: bytes) -> None:
-        """Add the lines behind those that were read before, which `data` begins with."""
+        """Add the lines of `data` after those that have been read before."""
         end = len(self._data)
         try:
             for line in data[end:].splitlines(keepends=True):
                 is_complete = line.endswith(b"\n")
-                if not line.strip():  # an empty line; or the missing end of the line before
+                if not line.strip():  # an empty line, or the missing end of the previous line
                     self.lines.count += not end or data[end - 1 : end] == b"\n"
-                elif is_complete or parse_line(line):  # a last line without its end counts if it can be read
+                elif is_complete or parse_line(line):  # a last line without a newline counts if it can be parsed
                     self.lines.read(line)
                 end += len(line)
         except BadLineError as error:
             place = f"{self.path}, line {self.lines.count + 1}"
             if is_complete:
-                message = f"{place}: {error}. Mend the line, or delete the file and record again."
+                message = f"{place}: {error}. Fix the line, or delete the file and record again."
                 raise ValueError(message) from error
             if self._warned_at != end:  # its writer was killed
                 self._warned_at = end
-                logger.warning("%s is cut off; it is skipped, and the next recording overwrites it.", place)
+                logger.warning("%s is incomplete; it is skipped, and the next recording overwrites it.", place)
         finally:
             self._data = data[:end]
         for call in self.lines.calls[self._indexed :]:
@@ -156,7 +156,7 @@ class Cassette:
             self._indexed += 1
 
     def require_writable(self) -> None:
-        """Raise a `ChatClientException` if a call could not be recorded, before the model is called."""
+        """Raise a `ChatClientException` before the model is called if the call could not be recorded."""
         try:
             if os.path.exists(self._place):
                 open(self._place, "r+b", buffering=0).close()
@@ -169,15 +169,15 @@ class Cassette:
         except OSError as error:
             message = (
                 f"This call is not in {self.path}, and cannot be recorded there: {error}. The model was not called. "
-                "Make the file writable, or only replay it: mode='replay'."
+                "Make the file writable, or use mode='replay'."
             )
             raise ChatClientException(message) from error
 
     def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> RecordedCall:
-        """Write a call, `{"updates": [...]}` or `{"response": {...}}`: in whole, or not at all if it has secrets."""
+        """Write a call, `{"updates": [...]}` or `{"response": {...}}`, unless it contains secrets."""
         answer = self._masked(answer)
         contents = [content for update in answer.get("updates", ()) for content in update.get("contents", ())]
-        for name in ("text", "arguments"):  # a secret may lie across updates
+        for name in ("text", "arguments"):  # a secret may be split across updates
             self.refuse_secrets("".join(str(content[name]) for content in contents if content.get(name)), secrets)
 
         def new_lines(lines: CassetteLines) -> list[str]:
@@ -211,18 +211,18 @@ class Cassette:
         return {"response": {**response, "messages": self._redaction.updates(messages)} if messages else response}
 
     def refuse_secrets(self, text: str, secrets: Collection[str]) -> None:
-        """Raise a `ChatClientException` that does not show it if a text contains a secret."""
+        """Raise a `ChatClientException` if a text contains a secret, without showing the secret."""
         if contains_secret(text, secrets):
             message = (
-                f"Recording this call would write a secret that the client holds, such as its key, into {self.path}; "
-                "nothing was written. Take it out of the messages, or replace it while recording: redact=[the secret]."
+                f"Recording this call would write a secret of the client, such as its API key, to {self.path}, so "
+                "nothing was written. Remove it from the messages, or pass it as redact=[...] to replace it."
             )
             raise ChatClientException(message)
 
     def prune(self) -> int:
-        """Rewrite the file with the calls that were served or recorded here, and return how many are gone."""
+        """Keep only the calls that were served or recorded here, and return the number of removed calls."""
         with self._lock:
-            if self._anew:  # the file is still that of an earlier recording
+            if self._anew:  # the file still contains an earlier recording
                 return 0
             self._refresh()
             header, gone = self.lines.header, len(self.unused)
@@ -236,7 +236,7 @@ class Cassette:
         separator = b"\n" if size and not self._data.endswith(b"\n") else b""
         added = separator + "".join(f"{line}\n" for line in lines).encode()
         try:
-            file.truncate(size)  # what a killed writer left behind
+            file.truncate(size)  # removes the remains of a killed writer
             unwritten = added
             while unwritten:
                 unwritten = unwritten[file.write(unwritten) :]
@@ -248,11 +248,11 @@ class Cassette:
         self._status = _status(os.fstat(file.fileno()))
 
     def _replace(self, lines: list[str]) -> None:
-        """Put a new file in the place of this one, in one step, and read it."""
+        """Replace the file atomically, and read it."""
         os.makedirs(os.path.dirname(self._place), exist_ok=True)
-        target = os.path.realpath(self._place)  # a link stays
+        target = os.path.realpath(self._place)  # keeps a symbolic link
         temporary = f"{target}.{os.getpid()}.tmp"
-        # A file that is open cannot be replaced on Windows.
+        # Windows cannot replace an open file.
         with nullcontext() if sys.platform == "win32" else self._opened_locked():
             try:
                 with open(temporary, "w", encoding="utf-8", newline="\n") as file:
@@ -269,11 +269,11 @@ class Cassette:
 
     @contextmanager
     def _opened_locked(self) -> Iterator[FileIO]:
-        """The file, open for appending and locked; made if it is missing."""
+        """Open the file for appending and lock it; create it if it is missing."""
         os.makedirs(os.path.dirname(self._place), exist_ok=True)
         while True:
             with open(self._place, "a+b", buffering=0) as file, _locked(file.fileno()):
-                # While this waited for the lock, another file may have taken the place.
+                # The file may have been replaced while this waited for the lock.
                 if os.path.exists(self._place) and os.path.samestat(os.fstat(file.fileno()), os.stat(self._place)):
                     yield file
                     return
@@ -286,7 +286,7 @@ def _status(status: os.stat_result) -> tuple[int, ...]:
 if sys.platform == "win32":
     import msvcrt
 
-    _FAR_AWAY = 0x7FFF_FFF0  # others cannot read locked bytes there, so one is locked that no cassette has
+    _FAR_AWAY = 0x7FFF_FFF0  # on Windows others cannot read locked bytes, so this locks a byte beyond every cassette
 
     @contextmanager
     def _locked(descriptor: int) -> Iterator[None]:
@@ -303,6 +303,6 @@ else:
 
     @contextmanager
     def _locked(descriptor: int) -> Iterator[None]:
-        with suppress(OSError):  # a file system without locks: one writer at a time is then up to its users
+        with suppress(OSError):  # on a file system without locks, users must ensure that there is one writer
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield  # closing the file releases the lock

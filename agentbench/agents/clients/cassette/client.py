@@ -1,4 +1,4 @@
-"""A client that records a real client's answers in a file, and plays them back from it."""
+"""A client that records a real client's answers in a file and replays them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_LISTED = 10
 
 
 class CassetteCall(NamedTuple):
-    """A `ModelCall` with the number of its recorded call, if there is one; `served`: the file answered."""
+    """A `ModelCall` with the number of its recorded call, if any; `served` means that the file answered."""
 
     messages: list[Message]
     options: dict[str, Any]
@@ -55,47 +55,47 @@ class CassetteCall(NamedTuple):
 
 @drawn_by("agentbench.notebook.cards.cassette:cassette")
 class CassetteChatClient(BaseChatClient[Any], Displayable):
-    """Records each answer of a model in a file, once; from then on the file answers, without network and key.
+    """Records each answer of a model in a file once; afterwards the file answers, without network and API key.
 
-    The tool loop, middleware and compaction run here, also when the file answers, so tools really are called.
+    The tool loop, middleware and compaction also run when the file answers, so tools are really called.
 
-    A call is found by its messages, tools and options, in any order, however late it comes. Ids of messages and
-    calls, times and usage do not count. Equal requests are answered in recorded order.
+    A call is found by its messages, tools and options, in any order and at any time. Message ids, call ids, times and
+    usage are not compared. Equal requests are answered in recorded order.
 
-    Keys, headers, addresses, `user`, `metadata` and arguments that are passed through to the client are never written,
-    and a line that would hold a secret of the client is refused. Calls that fail are not recorded.
+    API keys, headers, URLs, `user`, `metadata` and arguments that are passed through to the client are not written,
+    and a line that would contain a secret of the client is rejected. Failed calls are not recorded.
 
     Args:
-        path: The file: JSON Lines, meant to be read, reviewed and stored with the code.
-        client: The real client, or a function without arguments that makes it, called when something has to be
-            recorded: so neither key nor SDK is needed as long as the file answers.
-        mode: `auto`: recorded if it is not in the file yet. `replay`: the file is only read. `record`: the file is
-            started anew by the first call that is recorded.
-        match: Rewrites the request, a plain dictionary of `messages`, `tools` and `options`, before it is compared, on
-            both sides: drops a date, for instance. Must return it.
-        redact: Text and patterns that are replaced by `[redacted]` before anything is compared or written.
-        on_repeat: After the last of equal requests, `last` serves it again (a cell may be run twice), and `raise` takes
-            the request for one that was not recorded.
-        delay: Between the updates of a recorded stream, in seconds.
-        model: By default that of the client; as long as there is none, that of the file's first line. So where a
-            function makes the client, another model in it counts once it is passed here too, or recorded anew.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction. By default those of the
-            client, if a client is passed.
+        path: The file, in JSON Lines format. Review it and store it with the code.
+        client: The real client, or a function without arguments that makes it. It is called when a call must be
+            recorded, so neither API key nor SDK is needed as long as the file answers.
+        mode: `auto` records calls that are not in the file yet, `replay` only reads it, and with `record` the first
+            recorded call replaces the file.
+        match: Rewrites the request, a dictionary of `messages`, `tools` and `options`, before it is compared, on both
+            sides; for example, to remove a date. It must return the request.
+        redact: Texts and patterns that are replaced by `[redacted]` before comparing and writing.
+        on_repeat: After the last of equal requests, `last` serves it again (for cells that run twice), `raise` treats
+            the request as not recorded.
+        delay: Seconds between the updates of a recorded stream.
+        model: By default the client's model, or without a client the model in the first line of the file. If a function
+            makes the client, its model counts only if you pass it here too, or record again.
+        **layers: The arguments of every client: middleware, configuration of the tool loop, compaction. By default the
+            settings of the client, if one is passed.
 
     Attributes:
-        calls: The calls of the model through this object, in order.
+        calls: The model calls through this object, in order.
 
     Raises:
-        FileNotFoundError: There is no such file to replay.
+        FileNotFoundError: The file to replay does not exist.
         TypeError: `client` is neither a client nor a function.
-        ValueError: An argument is not possible, or a line of the file is not one of a cassette.
+        ValueError: An argument is invalid, or a line of the file is not part of a cassette.
 
     Example:
         from agentbench import CassetteChatClient, ScriptedChatClient
 
         # Usually: lambda: OpenAIChatClient(model="gpt-4o-mini")
         model = CassetteChatClient("cassettes/hello.jsonl", lambda: ScriptedChatClient(["Hello."]))
-        await model.get_response("Hi!")  # the first time the client answers, from then on the file
+        await model.get_response("Hi!")  # the client answers the first time, then the file
     """
 
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = {*BaseChatClient.DEFAULT_EXCLUDE, "calls"}
@@ -116,7 +116,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         require_choice("mode", mode, Mode)
         require_choice("on_repeat", on_repeat, OnRepeat)
         if client is None and mode == "record":
-            message = "mode='record' needs a client, or a function that makes one: CassetteChatClient(path, client, …)."
+            message = "mode='record' needs a client or a function that makes one: CassetteChatClient(path, client, …)."
             raise ValueError(message)
         self._client: Any = client if _is_client(client) else None
         self._factory: Callable[[], Any] | None = client if self._client is None else None
@@ -139,10 +139,10 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self._cassette = Cassette(
             self.path, match=match, redaction=Redaction(redact), repeat=on_repeat == "last", anew=mode == "record"
         )
-        # Of each message, a copy for `calls` and the form in which it is written.
+        # For each message, a copy for `calls` and its stored form.
         self._sent = PerMessage(lambda message: (copy.deepcopy(message), self._cassette.message(message)))
         if mode == "replay" and not os.path.exists(self.path):
-            message = f"There is no cassette {self.path} to replay. Record it first: mode='auto' and a client."
+            message = f"Cassette {self.path} not found. Record it first: pass a client and mode='auto'."
             raise FileNotFoundError(message)
         self._cassette.read()
 
@@ -152,25 +152,25 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     @property
     def model(self) -> str | None:
-        """The model that answers: the argument `model`, else the client's, else that of the file."""
+        """The model: the argument `model`, else the client's model, else the model in the file."""
         return self._model or getattr(self._client, "model", None) or self._header.get("model")
 
     @property
     def STORES_BY_DEFAULT(self) -> bool:  # type: ignore[override]  # noqa: N802 - of the client or the file
-        """Whether the service stores conversations, as the client says or as the file says."""
+        """Whether the service stores conversations, according to the client or the file."""
         if not self._header and self.mode != "replay" and not self._is_out_of_reach():
-            self._get_client()  # nothing is recorded yet, and agents read this just before they call
+            self._get_client()  # nothing is recorded yet, and agents read this right before a call
         if self._client is not None:
             return bool(getattr(self._client, "STORES_BY_DEFAULT", False))
         return bool(self._header.get("stores_by_default", False))
 
     @property
     def FUNCTION_INVOCATION_ENABLED(self) -> bool:  # type: ignore[override]  # noqa: N802 - of the client
-        """Whether tools are run, as the client says."""
+        """Whether tools are run, according to the client."""
         return bool(getattr(self._client, "FUNCTION_INVOCATION_ENABLED", True))
 
     def service_url(self) -> str:
-        """The address of the client, `Unknown` while there is none."""
+        """Return the client's URL; `Unknown` without a client."""
         url = getattr(self._client, "service_url", None)
         return str(url()) if callable(url) else super().service_url()
 
@@ -197,7 +197,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         if recorded is None:
             inner: ChatStream = await self._call_client(messages, options, kwargs, stream=True)
             stream = self._build_response_stream(self._record(inner, request, index), response_format=response_format)
-            return stream.with_cleanup_hook(inner.aclose)  # also of a stream that is never read
+            return stream.with_cleanup_hook(inner.aclose)  # also for a stream that is never read
         if recorded.updates is None:
             return response_as_stream(_response_of(recorded, options))
         return self._build_response_stream(self._play(recorded.updates), response_format=response_format)
@@ -205,7 +205,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     async def _call_client(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
     ) -> Any:
-        """Return the client's answer; layers of a `BaseChatClient` are left out, since they run around this client."""
+        """Return the client's answer, without its `BaseChatClient` layers, because they run around this client."""
         client = self._get_client()
         require_network(client)
         builder: BaseChatClient[Any] = client if isinstance(client, BaseChatClient) else self
@@ -229,7 +229,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             return self._client
 
     def _is_out_of_reach(self) -> bool:
-        """Whether this process is offline, and the client needs the network or is still to be made."""
+        """Return whether this process is offline and the client needs the network or does not exist yet."""
         return is_offline() and (self._client is None or needs_network(self._client))
 
     async def _play(self, updates: list[Plain]) -> AsyncIterator[ChatResponseUpdate]:
@@ -248,13 +248,13 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     def _find(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
     ) -> tuple[RecordedCall | None, Request, int]:
-        """Return the recorded call, or `None` and a request that may be recorded; and its index in `calls`."""
+        """Return the recorded call or `None`, the request to record in that case, and its index in `calls`."""
         sent = self._sent(messages)
         written = [plain for _, plain in sent]
         with self._lock:
             index = len(self.calls)
             self.calls.append(CassetteCall([copied for copied, _ in sent], dict(options), stream, dict(kwargs)))
-        self._cassette.read()  # others may have added to it, and its first line may name the model only now
+        self._cassette.read()  # others may have added lines, including the first line with the model
         request = self._cassette.request(written, options, model=self.model)
         recorded = self._cassette.serve(request)
         if recorded is not None:
@@ -271,7 +271,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             raise miss_error(self._cassette, request, reason=reason, secrets=self._secrets())
         self._cassette.require_writable()
         self._get_client()
-        request = self._cassette.request(written, options, model=self.model)  # the model may be known only now
+        request = self._cassette.request(written, options, model=self.model)  # the model may not be known before
         self._cassette.refuse_secrets(json.dumps(request.sent, ensure_ascii=False), self._secrets())
         return None, request, index
 
@@ -290,12 +290,12 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     @property
     def last_call(self) -> CassetteCall | None:
-        """The last call of the model, `None` before the first one."""
+        """The last model call; `None` before the first one."""
         return self.calls[-1] if self.calls else None
 
     @property
     def recorded_calls(self) -> Sequence[RecordedCall]:
-        """Every call of the file, in its order."""
+        """All calls in the file, in order."""
         return tuple(self._cassette.lines.calls)
 
     def unused(self) -> list[RecordedCall]:
@@ -303,23 +303,23 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return self._cassette.unused
 
     def assert_exhausted(self) -> None:
-        """Raise an `AssertionError` that lists the calls which this object neither served nor recorded, if any."""
+        """Raise an `AssertionError` that lists calls which this object neither served nor recorded, if any."""
         left = self.unused()
         if left:
             listed = [f"  {call!r}" for call in left[:_MOST_LISTED]]
             more = [f"  … {len(left) - _MOST_LISTED} more"] if len(left) > _MOST_LISTED else []
             total = len(self.recorded_calls)
-            head = f"{len(left)} of {total} recorded calls of {self.path} were never served; prune() would drop them:"
+            head = f"{len(left)} of {total} recorded calls of {self.path} were not served; prune() would remove them:"
             raise AssertionError("\n".join([head, *listed, *more]))
 
     def prune(self) -> int:
-        """Rewrite the file with only what this object served or recorded, and return how many calls are gone.
+        """Keep only the calls that this object served or recorded, and return the number of removed calls.
 
         Raises:
-            ChatClientException: `mode` is `replay`, which never writes.
+            ChatClientException: `mode` is `replay`, which does not write.
         """
         if self.mode == "replay":
-            message = "prune() would write the file, and mode='replay' never does. Use mode='auto'."
+            message = "prune() writes the file, but mode='replay' only reads it. Use mode='auto'."
             raise ChatClientException(message)
         return self._cassette.prune()
 
@@ -330,7 +330,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return f"CassetteChatClient({self.path!r}, mode={self.mode!r}, model={self.model!r}, {counts})"
 
     async def close(self) -> None:
-        """Close the client, if there is one that can be closed."""
+        """Close the client, if it exists and can be closed."""
         close = getattr(self._client, "close", None)
         closing: Any = close() if callable(close) else None
         if hasattr(closing, "__await__"):
@@ -350,11 +350,11 @@ def _response_of(call: RecordedCall, options: Mapping[str, Any]) -> ChatResponse
 
 
 def _is_client(source: object) -> bool:
-    # A class has the method too, and is a function that makes a client.
+    # A class also has the method, but it is a function that makes a client.
     return not isinstance(source, type) and callable(getattr(source, "get_response", None))
 
 
 def _no_client(source: object, what: str) -> TypeError:
     return TypeError(
-        f"{what} {type(source).__name__}; expected a chat client, or a function without arguments that makes one."
+        f"{what} {type(source).__name__}; expected a chat client or a function without arguments that makes one."
     )

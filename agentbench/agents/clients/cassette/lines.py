@@ -1,8 +1,8 @@
-r"""The lines of a cassette: parsed into recorded calls, and made of new ones.
+r"""Parse the lines of a cassette into recorded calls, and make lines for new calls.
 
-A cassette is UTF-8 JSON Lines. The first line says what it is; then messages and sets of tools, each once and with a
-name; then calls, which use the names. Lines only follow what they name, and a name means the nearest line above that
-has it, so two branches of a repository that both recorded can be merged by taking the lines of both.
+A cassette is UTF-8 JSON Lines. The first line describes the file. Messages and sets of tools follow, each once and
+with a name, and calls, which refer to the names. A line only refers to names above it, and a name means the nearest
+such line, so two branches of a repository that both recorded can be merged by taking the lines of both.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _UNREADABLE = (AttributeError, KeyError, OverflowError, RecursionError, TypeErro
 
 
 class BadLineError(ValueError):
-    """A line is not one of a cassette; the message says why."""
+    """A line is not part of a cassette; the message says why."""
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedCall:
-    """A call of a model in a cassette, as plain JSON values; call and line are counted from 1.
+    """A model call in a cassette, as plain JSON values; calls and lines are counted from 1.
 
-    A streamed answer is `updates`, any other one `response`, each as its `to_dict()`.
+    A streamed answer is in `updates`, any other answer in `response`, in the form of `to_dict()`.
     """
 
     number: int
@@ -48,7 +48,7 @@ class RecordedCall:
     updates: list[Plain] | None = field(default=None, repr=False)
 
     def to_response(self) -> ChatResponse[Any]:
-        """Return the answer as a response of its own; one that was streamed is folded."""
+        """Return the answer as a new response; the updates of a streamed answer are combined."""
         if self.updates is None:
             return ChatResponse.from_dict(copy.deepcopy(self.response or {}))
         return ChatResponse.from_updates([ChatResponseUpdate.from_dict(copy.deepcopy(one)) for one in self.updates])
@@ -60,7 +60,7 @@ class RecordedCall:
 
     @property
     def answer(self) -> str:
-        """The text of the answer; a tool that it calls is written as `name(arguments)`."""
+        """The text of the answer; tool calls are shown as `name(arguments)`."""
         response = self.to_response()
         contents = [content for message in response.messages for content in message.contents]
         parts = ["".join([content.text or "" for content in contents if content.type == "text"]).strip()]
@@ -76,7 +76,7 @@ class RecordedCall:
 
 
 class CassetteLines:
-    """The lines that were read, and the names of messages and tools that later lines may use."""
+    """The lines read so far, and the names of messages and tools for later lines."""
 
     def __init__(self) -> None:
         self.header: Plain | None = None
@@ -86,13 +86,15 @@ class CassetteLines:
         self._names: dict[tuple[str, str], str] = {}
 
     def read(self, line: bytes) -> None:
-        """Add one more line; a `BadLineError` says why it is none of a cassette, and nothing has changed."""
+        """Add a line, or raise `BadLineError` without a change if it is not part of a cassette."""
         values = parse_line(line)
         try:
             if self.header is None:
                 version = values.get("cassette")
                 if version != _FORMAT:
-                    other = f"it is a cassette of format {version!r}; this version reads format {_FORMAT}"
+                    other = (
+                        f"the cassette has format {version!r}, but this version of agentbench reads format {_FORMAT}"
+                    )
                     raise BadLineError(other if "cassette" in values else 'the first line has no "cassette"')
                 if not isinstance(values.get("model"), (str, NoneType)):
                     raise TypeError
@@ -112,7 +114,7 @@ class CassetteLines:
         except BadLineError:
             raise
         except _UNREADABLE:
-            reason = f"it has the keys {', '.join(values) or 'of an empty object'}; expected a message, tools or a call"
+            reason = f"it has the keys {', '.join(values) or '(none)'}; expected a message, tools or a call"
             raise BadLineError(reason) from None
         self.count += 1
 
@@ -129,7 +131,7 @@ class CassetteLines:
         used = [("m", name) for name in values["messages"]] + ([("t", tools)] if tools else [])
         unknown = next((name for kind, name in used if name not in self._named[kind]), None)
         if unknown is not None:
-            reason = f"call {number} names {unknown!r}, and no line above has that name"
+            reason = f"call {number} refers to {unknown!r}, but no line above has that name"
             raise BadLineError(reason)
         response, updates = values.get("response"), values.get("updates")
         if isinstance(updates, list) == isinstance(response, dict):
@@ -142,14 +144,14 @@ class CassetteLines:
         }
         call = RecordedCall(number, self.count + 1, request, response, updates)
         try:
-            repr(call)  # reads all of the answer
+            repr(call)  # parses the whole answer
         except _UNREADABLE as error:
             reason = f"the answer of call {number} cannot be read ({error})"
             raise BadLineError(reason) from error
         self.calls.append(call)
 
     def lines_for(self, request: Plain, answer: Plain, *, number: int | None = None) -> list[str]:
-        """Return the lines that a call adds, by default with the next number; they count once they have been read."""
+        """Return the lines for a call, by default with the next number; they count once they have been read."""
         lines: list[str] = []
         new: dict[tuple[str, str], str] = {}
 
@@ -172,13 +174,13 @@ class CassetteLines:
 
 
 def header_line(*, client: str, model: str | None, stores_by_default: bool = False) -> str:
-    """Return the first line; that the service stores conversations is written only where it does."""
+    """Return the first line of a cassette."""
     header = {"cassette": _FORMAT, "agentbench": VERSION, "client": client, "model": model}
     return _as_text({**header, "stores_by_default": True} if stores_by_default else header)
 
 
 def pruned_lines(header: Plain, calls: Iterable[RecordedCall]) -> list[str]:
-    """Return the lines of a cassette that has only some calls, under the numbers that they had."""
+    """Return the lines of a cassette with only these calls, which keep their numbers."""
     pruned = CassetteLines()
     lines = [_as_text(header)]
     pruned.read(lines[0].encode())
@@ -191,18 +193,18 @@ def pruned_lines(header: Plain, calls: Iterable[RecordedCall]) -> list[str]:
 
 
 def parse_line(line: bytes) -> Plain:
-    """Return the object that a line holds; a `BadLineError` says why it holds none."""
+    """Parse a line as a JSON object; raise `BadLineError` if it is not one."""
     try:
         values = json.loads(line)
     except (ValueError, RecursionError) as error:
         reason = f"it is not JSON ({error})"
         raise BadLineError(reason) from None
     if not isinstance(values, dict):
-        reason = f"it is {type(values).__name__}; expected an object"
+        reason = f"it is a JSON {type(values).__name__}; expected an object"
         raise BadLineError(reason)
     return values
 
 
 def _as_text(value: Any) -> str:
-    # A lone half of a surrogate pair is no UTF-8; written as an escape it comes back as it was.
+    # UTF-8 cannot encode a lone half of a surrogate pair, but an escape sequence can.
     return _SURROGATE.sub(lambda half: f"\\u{ord(half[0]):04x}", json.dumps(value, ensure_ascii=False))

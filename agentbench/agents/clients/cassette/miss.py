@@ -1,4 +1,4 @@
-"""The error for a request that no recorded call answers: the nearest call, and the first difference from it."""
+"""The error for a request without a recorded answer: it shows the nearest call and the first difference."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from agentbench.serialization.plain import are_equal
 Reason = Literal["replay", "no client", "offline"]
 
 _REMEDIES: dict[Reason, str] = {
-    "replay": "pass a client and mode='auto', which adds what is missing, or mode='record', which starts the file anew",
-    "no client": "pass a client, or a function that makes one; with mode='record' it starts the file anew",
-    "offline": "unset AGENTBENCH_OFFLINE, since recording needs the network",
+    "replay": "pass a client and mode='auto', which adds missing calls, or mode='record', which starts a new file",
+    "no client": "pass a client or a function that makes one; mode='record' starts a new file",
+    "offline": "unset AGENTBENCH_OFFLINE, because recording needs the network",
 }
 
 _MOST_COMPARED = 400  # characters of two prompts
 _MOST_CHARACTERS = 200
-_LEAD = 40  # common characters of two long texts that are in the text before the first difference
+_LEAD = 40  # common characters of two long texts that are shown before the first difference
 _ABSENT = object()
 
 
 def miss_error(cassette: Cassette, request: Request, *, reason: Reason, secrets: Collection[str]) -> CassetteMissError:
-    """Return the error, with the nearest recorded call, the first difference and how to record; secrets are masked."""
+    """Return the error with the nearest recorded call, the first difference and a remedy; secrets are masked."""
     canonical = cassette.matcher.canonical
     sent, equal = canonical(request.sent), cassette.count(request)
     messages = len(sent.get("messages") or ())
@@ -39,11 +39,11 @@ def miss_error(cassette: Cassette, request: Request, *, reason: Reason, secrets:
     nearest, difference = nearest_call(sent, cassette.lines.calls, canonical), None
     if equal:
         times = "once" if equal == 1 else f"{equal} times"
-        lines.append(f"It was recorded {times}, and served as often; on_repeat='last' would serve it again.")
+        lines.append(f"It was recorded and served {times}. Pass on_repeat='last' to serve the last answer again.")
     elif nearest is None:
-        lines.append("The file holds no calls.")
+        lines.append("The file contains no calls.")
     else:
-        lines.append(f"Nearest is call {nearest.number} in line {nearest.line}.")
+        lines.append(f"The nearest call is call {nearest.number} in line {nearest.line}.")
         difference = first_difference(canonical(nearest.request), sent)
         if difference is not None:
             difference = redact_secrets(difference, secrets)
@@ -61,7 +61,7 @@ def miss_error(cassette: Cassette, request: Request, *, reason: Reason, secrets:
 def nearest_call(
     request: Plain, calls: Sequence[RecordedCall], canonical: Callable[[Plain], Plain]
 ) -> RecordedCall | None:
-    """Return the call with the longest common run of messages; then equal tools count, then the prompt, then age."""
+    """Return the call with the longest common run of messages; ties are broken by tools, prompt and age."""
     messages, tools, prompt = _texts(request.get("messages")), request.get("tools"), prompt_of(request)[:_MOST_COMPARED]
 
     def likeness(call: RecordedCall) -> tuple[int, bool, float, int, int]:
@@ -79,7 +79,7 @@ def _texts(values: Any) -> list[str]:
 
 
 def first_difference(recorded: Any, now: Any) -> str | None:
-    """Return the first difference of two plain values as a path and both values, cut around it; `None` if equal."""
+    """Return the first difference of two plain values as a path and shortened values; `None` if equal."""
     first = next(_differences(recorded, now, ""), None)
     if first is None:
         return None

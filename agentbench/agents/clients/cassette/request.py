@@ -1,4 +1,4 @@
-"""Requests and answers as a cassette writes them, as plain JSON values; and requests as they are compared."""
+"""Convert requests and answers to the JSON values in a cassette, and requests to the form that is compared."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _FUNCTION = frozenset({"name", "description", "parameters"})
 
 
 def plain_message(message: Any) -> Plain:
-    """Return role, author and contents of a message of a request; not its id, times, usage or properties."""
+    """Return role, author and contents of a request message, without id, times, usage and properties."""
     plain: Plain = {"role": str(message.role)}
     if message.author_name is not None:
         plain["author_name"] = str(message.author_name)
     plain["contents"] = contents = list(map(_plain, message.contents))
     for content in contents:
         _drop_empty(content)
-        # The library's own notes, and a result whose one item repeats what `result` says.
+        # Omits internal notes, and the items of a result whose only item repeats `result`.
         properties = _public(content.pop("additional_properties", {}))
         if properties:
             content["additional_properties"] = properties
@@ -40,7 +40,7 @@ def plain_message(message: Any) -> Plain:
 
 
 def plain_answer(answer: Any) -> Plain:
-    """Return the `to_dict()` of a response or an update, less empty fields and those that belong to the request."""
+    """Return the `to_dict()` of a response or update, without empty fields and fields of the request."""
     plain: Plain = _plain(answer.to_dict())
     for name in ("raw_representation", "response_format"):
         plain.pop(name, None)
@@ -49,7 +49,7 @@ def plain_answer(answer: Any) -> Plain:
 
 
 def plain_tools(tools: Any) -> list[Any]:
-    """Return name, description and parameters of each function, and the other tools without their secrets."""
+    """Return name, description and parameters of functions, and other tools without secrets."""
     return [_plain_tool(tool) for tool in (tools if isinstance(tools, Sequence) else [] if tools is None else [tools])]
 
 
@@ -65,13 +65,13 @@ def _plain_tool(tool: Any) -> Any:
 
 
 def plain_options(options: Mapping[str, Any], *, model: str | None) -> Plain:
-    """Return the options that were sent, less the tools, who the user is, metadata, and those with secret names."""
+    """Return the options that were sent, without tools, user, metadata, and options with secret names."""
     plain: Plain = {} if model is None else {"model": model}
     sent = {name: value for name, value in options.items() if value is not None}
     plain.update((name, _plain(value)) for name, value in sent.items() if name not in _NEVER_WRITTEN)
     choice = plain.get("tool_choice")
     if isinstance(choice, dict) and set(choice) == {"mode"}:
-        plain["tool_choice"] = choice["mode"]  # `{"mode": "auto"}` is what `"auto"` means
+        plain["tool_choice"] = choice["mode"]  # `{"mode": "auto"}` means the same as `"auto"`
     if "response_format" in sent:
         schema = getattr(sent["response_format"], "model_json_schema", None)
         plain["response_format"] = _plain(schema() if callable(schema) else sent["response_format"])
@@ -79,7 +79,7 @@ def plain_options(options: Mapping[str, Any], *, model: str | None) -> Plain:
 
 
 def prompt_of(request: Mapping[str, Any]) -> str:
-    """Return the text of the last message that a user wrote; without one, of the last message."""
+    """Return the text of the last user message; without one, of the last message."""
     messages = request.get("messages") or [{}]
     last = next((message for message in reversed(messages) if message.get("role") == "user"), messages[-1])
     return " ".join(str(item.get("text") or "") for item in last.get("contents", ()) if item.get("type") == "text")
@@ -90,7 +90,7 @@ def _plain(value: Any) -> Any:
 
 
 def _class_name(value: Any) -> Plain:
-    """Return the class of an object without a plain form; an address in memory would differ in every run."""
+    """Return the class of an object that cannot be converted, because its memory address differs in every run."""
     kind, cls = ("class", value) if isinstance(value, type) else ("object", type(value))
     return {kind: f"{cls.__module__}.{cls.__qualname__}"}
 
@@ -100,7 +100,7 @@ def _public(properties: Mapping[str, Any]) -> Plain:
 
 
 def _drop_empty(part: Plain) -> None:
-    """Remove empty properties, and what services sent with annotations, from a part of an answer and its parts."""
+    """Remove empty properties and the raw data of annotations from an answer's part, recursively."""
     if not part.get("additional_properties", True):
         del part["additional_properties"]
     for annotation in _mappings(part.get("annotations")):
@@ -117,7 +117,7 @@ def _mappings(values: Any) -> Iterable[Plain]:
 
 
 def _options_without_secrets(options: Plain) -> Plain:
-    """Return options without secret entries, but for those of `response_format`: its fields may be called `token`."""
+    """Return options without secret entries, except in `response_format`, whose fields may be named `token`."""
     return {
         name: value if name == "response_format" else without_secrets(value)
         for name, value in options.items()
@@ -126,16 +126,16 @@ def _options_without_secrets(options: Plain) -> Plain:
 
 
 class Matcher:
-    """Makes the form in which requests are compared (ids as numbers, parsed arguments, no usage), and keys of forms."""
+    """Makes the canonical form of requests (numbered ids, parsed arguments, no usage), and its key."""
 
     def __init__(self, match: Match | None, redaction: Redaction) -> None:
         self._match = match
         self._redaction = redaction
-        # By the id of a message: the message itself, so that no other one gets its id, its key, and its ids of calls.
+        # By `id()` of a message: the message (kept alive so that its `id()` is not reused), its key, its call ids.
         self._message_keys: dict[int, tuple[Plain, str, list[str]]] = {}
 
     def canonical(self, request: Plain) -> Plain:
-        """Return the form of a request: a copy, rewritten by `match`."""
+        """Return the canonical form of a request, a copy rewritten by `match`."""
         ids: dict[str, str] = {}
         request = self._redaction.value(request)
         canonical: Plain = {
@@ -152,7 +152,7 @@ class Matcher:
         return {str(name): _canonical(value) for name, value in rewritten.items()}
 
     def key(self, request: Plain) -> str:
-        """Return the key of a request, whose messages must not change afterwards: their keys are cached."""
+        """Return the key of a request. Its messages must not change afterwards, because their keys are cached."""
         if self._match is not None:
             return _hash(self.canonical(request))
         numbers: dict[str, int] = {}
@@ -173,8 +173,8 @@ def _hash(canonical: Mapping[str, Any]) -> str:
 
 
 def _tool_without_secrets(tool: Any) -> Any:
-    """Return a tool without secret entries: fewer names were known when older cassettes were written."""
-    if isinstance(tool, dict) and not tool.keys() <= _FUNCTION:  # a parameter of a function may be called `token`
+    """Return a tool without secret entries; older cassettes were written with fewer secret names."""
+    if isinstance(tool, dict) and not tool.keys() <= _FUNCTION:  # a parameter of a function may be named `token`
         return without_secrets(tool)
     return tool
 
@@ -185,7 +185,7 @@ def _canonical_message(message: Plain, ids: dict[str, str]) -> Plain:
 
 
 def _canonical(value: Any, ids: dict[str, str] | None = None) -> Any:
-    """Return a copy in which `0.0` is `0`: both mean the same to a model. With `ids`, contents are canonical too."""
+    """Return a copy with `0` instead of `0.0`, which means the same. With `ids`, contents are canonical too."""
     if type(value) is str:
         return value
     if isinstance(value, float) and value.is_integer():
@@ -200,7 +200,7 @@ def _canonical(value: Any, ids: dict[str, str] | None = None) -> Any:
 
 
 def _canonical_content(content: Mapping[str, Any], ids: dict[str, str]) -> Plain:
-    """Return a content as it is compared; new ids of calls are added to `ids` with their numbers."""
+    """Return the canonical form of a content; new call ids are added to `ids` with their numbers."""
     canonical, kind = {}, content["type"]
     for name, value in content.items():
         if name == "additional_properties":

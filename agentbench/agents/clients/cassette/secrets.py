@@ -1,4 +1,4 @@
-"""What must not get into a cassette: secrets that the client holds, and text that its user wants replaced."""
+"""Keep secrets of the client, and text that the user wants to redact, out of a cassette."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from agentbench.serialization.plain import to_plain
 
 REDACTED = "[redacted]"
 
-# Plain text counts as a secret only by the name of its attribute, and only where it is too long to be a stray word.
+# Plain text is a secret only if its attribute has a secret name and it is too long to be a common word.
 _SHORTEST_PLAIN = 8
 _DEEPEST = 6
 _MOST_OBJECTS = 20_000
-_QUOTINGS = 3  # in the line, in the arguments of a call before that, in a text within those
+_QUOTINGS = 3  # in the line, in the arguments of a call, and in a text within those
 
-# Under these keys, these words say what something is, and are never replaced.
+# Under these keys, these words describe the value and are not replaced.
 _WORDS: dict[str, Collection[object]] = {
     "type": [*KINDS, "message", "chat_response", "chat_response_update", "citation", "text_span"],
     "role": ["system", "developer", "user", "assistant", "tool"],
@@ -35,20 +35,20 @@ _WORDS: dict[str, Collection[object]] = {
 
 
 class SecretFinder:
-    """Finds each `SecretString` that objects hold at any depth, and longer text under names like `api_key`."""
+    """Finds every `SecretString` in objects at any depth, and longer text under names like `api_key`."""
 
     def __init__(self) -> None:
-        # By id, depth and name of a copy: the copy itself, so that nothing else gets its id, and the secrets in it.
+        # By `id()`, depth and name of a copy: the copy (kept alive so that its `id()` is not reused), its secrets.
         self._of_copies: dict[tuple[int, int, str], tuple[object, frozenset[str]]] = {}
 
     def __call__(self, *holders: object) -> frozenset[str]:
-        """Return the secrets that objects hold."""
+        """Return the secrets in objects."""
         return self._find([(holder, "", 0, False) for holder in holders])
 
     def _find(self, start: Iterable[tuple[object, str, int, bool]]) -> frozenset[str]:
         found: set[str] = set()
         visited: set[int] = set()
-        queue = deque(start)  # near ones come first
+        queue = deque(start)  # breadth first
         while queue and len(visited) < _MOST_OBJECTS:
             value, name, depth, is_copy = queue.popleft()
             if is_secret(value):
@@ -74,7 +74,7 @@ class SecretFinder:
 
 
 def _parts(value: object, name: str, depth: int, *, is_copy: bool) -> Iterator[tuple[object, str, int, bool]]:
-    # Of headers the value counts, whatever the header is called.
+    # All header values count, whatever their names.
     of_headers = "headers" in name.lower()
     return (
         (part, name if of_headers else part_name or name, depth, is_copy) for part_name, part in _named_parts(value)
@@ -82,7 +82,7 @@ def _parts(value: object, name: str, depth: int, *, is_copy: bool) -> Iterator[t
 
 
 def _named_parts(value: object) -> Iterator[tuple[str, object]]:
-    """Yield the values that an object is made of, with their names; no property is read."""
+    """Yield the attributes and items of an object with their names, without reading properties."""
     if isinstance(value, PerMessage):
         yield from (("", made) for made in value.made())
         return
@@ -90,13 +90,13 @@ def _named_parts(value: object) -> Iterator[tuple[str, object]]:
         yield from ((str(key), part) for key, part in list(value.items()))
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from (("", part) for part in list(value))
-    # A function holds what it closes over: a factory `lambda: Client(key)` holds the key.
+    # Includes the closure of a function: a factory `lambda: Client(key)` contains the key.
     for cell in getattr(value, "__closure__", None) or ():
-        with suppress(ValueError):  # not filled yet
+        with suppress(ValueError):  # cell not filled yet
             yield "", cell.cell_contents
     yield from list(getattr(value, "__dict__", {}).items())
     for name, slot in _slots(cast(Any, type(value))):
-        with suppress(AttributeError):  # not set
+        with suppress(AttributeError):  # attribute not set
             yield name, slot.__get__(value)
 
 
@@ -107,12 +107,12 @@ def _slots(cls: type) -> list[tuple[str, MemberDescriptorType]]:
 
 
 def contains_secret(text: str, secrets: Iterable[str]) -> bool:
-    """Return whether a text contains one of the secrets, as it is or quoted as JSON quotes it."""
+    """Return whether a text contains one of the secrets, plain or escaped as in JSON."""
     return any(form in text for secret in secrets for form in _quoted_forms(secret))
 
 
 def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text with every secret in it replaced."""
+    """Replace every secret in a text."""
     for form in sorted({form for secret in secrets for form in _quoted_forms(secret)}, key=len, reverse=True):
         text = text.replace(form, REDACTED)
     return text
@@ -127,26 +127,26 @@ def _quoted_forms(secret: str) -> Iterator[str]:
 
 
 class Redaction:
-    """Replaces what texts and compiled patterns find by `[redacted]`."""
+    """Replaces matches of texts and compiled patterns by `[redacted]`."""
 
     def __init__(self, patterns: str | re.Pattern[str] | Iterable[str | re.Pattern[str]]) -> None:
         self._patterns: list[re.Pattern[str]] = []
         for pattern in [patterns] if isinstance(patterns, (str, re.Pattern)) else patterns:
             compiled: object = re.compile(re.escape(pattern)) if isinstance(pattern, str) else pattern
             if not (isinstance(compiled, re.Pattern) and isinstance(compiled.pattern, str)):
-                message = f"redact holds {type(pattern).__name__}; expected text, and compiled patterns for text."
+                message = f"redact contains {type(pattern).__name__}; expected texts and compiled text patterns."
                 raise TypeError(message)
             if pattern != "":
                 self._patterns.append(compiled)
 
     def text(self, text: str) -> str:
-        """Return a text with everything replaced that a pattern finds; what was replaced before stays as it is."""
+        """Replace the matches of all patterns in a text; earlier replacements are kept."""
         for pattern in self._patterns:
             text = REDACTED.join(pattern.sub(REDACTED, piece) for piece in text.split(REDACTED))
         return text
 
     def value(self, value: Any) -> Any:
-        """Return a plain value with the texts in it replaced, but not its keys."""
+        """Redact the texts in a plain value, but not its keys."""
         if not self._patterns:
             return value
         if isinstance(value, str):
@@ -158,7 +158,7 @@ class Redaction:
         return [self.value(item) for item in value] if isinstance(value, list) else value
 
     def updates(self, updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Return updates of a stream, or messages, with texts replaced, also those in pieces, and secrets masked."""
+        """Redact updates or messages, including texts split across pieces, and mask secrets."""
         runs: dict[tuple[object, ...], list[tuple[dict[str, Any], str, str]]] = {}
         copied: list[dict[str, Any]] = []
         call_id = ""
@@ -168,7 +168,7 @@ class Redaction:
             for content, original in zip(copy.get("contents", ()), update.get("contents", ()), strict=True):
                 call_id = content.get("call_id") or call_id  # only the first piece of a call has it
                 kind, index = content.get("type"), None
-                if kind == "function_call":  # pieces of one call have its index, where the service sends one
+                if kind == "function_call":  # pieces of one call have the same index, if the service sends one
                     index = (content.get("additional_properties") or {}).get("tool_call_index", call_id)
                 for name in ("text", "arguments", "protected_data"):
                     if isinstance(original.get(name), str):
@@ -178,7 +178,7 @@ class Redaction:
             pieces = [self.text(piece) for *_, piece in run]
             whole = self.text(str(mask_secrets("".join(piece for *_, piece in run))))
             if whole != "".join(pieces):
-                # A match lies across pieces: the first one gets all of the text, so that none of it stays behind.
+                # If a match is split across pieces, the first piece gets the whole redacted text.
                 pieces = [whole, *[""] * (len(run) - 1)]
             for (content, name, _), piece in zip(run, pieces, strict=True):
                 content[name] = piece

@@ -1,1 +1,1 @@
-"""Clients of services that speak the protocol of OpenAI: Chat Completions, Responses, embeddings."""
+"""Clients of OpenAI-compatible services: Chat Completions, Responses, embeddings."""

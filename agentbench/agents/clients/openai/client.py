@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agentbench.agents.model.client import ClientLayers
 
     OptionsT = TypeVar("OptionsT", default=OpenAIChatOptions)
-else:  # defaults came with Python 3.13, and only type checkers need them
+else:  # defaults need Python 3.13, and only type checkers use them
     OptionsT = typing.TypeVar("OptionsT")
 
 logger = logging.getLogger("agentbench.openai")
@@ -36,12 +36,12 @@ logger = logging.getLogger("agentbench.openai")
 ApiName = Literal["chat_completions", "responses"]
 
 _APIS: dict[str, ChatCompletions | Responses] = {"chat_completions": ChatCompletions(), "responses": Responses()}
-# For a client that speaks Chat Completions and stores its conversations itself.
+# For a client that uses Chat Completions and stores conversations itself.
 _IN_BACKGROUND = Responses(stores=False)
 
 
 class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
-    """The base of the clients, which say what the arguments are."""
+    """The base class of the clients, which document the arguments."""
 
     OTEL_PROVIDER_NAME: ClassVar[str] = "openai"
     NEEDS_NETWORK: ClassVar[bool] = True
@@ -69,7 +69,9 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
     ) -> None:
         super().__init__(**layers)
         if api is not None and api not in self.APIS:
-            message = f"{type(self).__name__} has no api {api!r}. Expected {' or '.join(map(repr, self.APIS))}."
+            message = (
+                f"{type(self).__name__} does not support api={api!r}. Expected {' or '.join(map(repr, self.APIS))}."
+            )
             raise ValueError(message)
         self._connection = Connection(
             model,
@@ -97,7 +99,9 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
         for name in self.APIS:
             if name == setting.strip().lower():
                 return name
-        message = f"OPENAI_API names no api of {type(self).__name__}. Expected {' or '.join(map(repr, self.APIS))}."
+        message = (
+            f"{type(self).__name__} cannot use the API in OPENAI_API. Expected {' or '.join(map(repr, self.APIS))}."
+        )
         raise ValueError(message)
 
     def _inner_get_response(
@@ -118,13 +122,13 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
         return checked, await self._connection.transport(transport), api, request
 
     def _api_for(self, options: Mapping[str, Any]) -> ChatCompletions | Responses:
-        """Return the API for a request; only Responses makes answers in the background."""
+        """Return the API for a request; only Responses supports background answers."""
         is_in_background = options.get("background") or options.get("continuation_token")
         if self.api == "responses" or not is_in_background:
             return _APIS[self.api]
         if "responses" in self.APIS:
             return _IN_BACKGROUND
-        message = "Chat Completions makes no answers in the background. Use OpenAIChatClient or OpenAIResponsesClient."
+        message = "Chat Completions does not support background answers. Use OpenAIChatClient or OpenAIResponsesClient."
         raise ChatClientInvalidRequestException(message)
 
     async def _answer(
@@ -164,14 +168,14 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
                 raise EOFError(NO_END)
         if not reader.ended:
             logger.warning(
-                "A stream of %s ended without a finish reason; the answer may be cut off.", self.service_url()
+                "A stream of %s ended without a finish reason; the answer may be incomplete.", self.service_url()
             )
 
 
 class RawOpenAIChatClient(OpenAIClient[OptionsT], HostedTools):
-    """An `OpenAIChatClient` that returns calls of tools to its caller, unless a `FunctionInvocationLayer` is over it.
+    """An `OpenAIChatClient` that returns tool calls to its caller, unless a `FunctionInvocationLayer` is added.
 
-    Arguments and errors are those of `OpenAIChatClient`.
+    Arguments and errors are the same as for `OpenAIChatClient`.
 
     Example:
         from agentbench import FunctionInvocationLayer, RawOpenAIChatClient
@@ -186,32 +190,32 @@ class RawOpenAIChatClient(OpenAIClient[OptionsT], HostedTools):
 
 
 class OpenAIChatClient(RawOpenAIChatClient[OptionsT]):
-    """Calls models of OpenAI, and of every service that is compatible with it.
+    """Calls models of OpenAI or any OpenAI-compatible server.
 
-    Speaks Chat Completions, or the Responses API.
+    Uses the Chat Completions API or the Responses API.
 
     Args:
-        model: The model, or the deployment; by default `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`.
-        api: `chat_completions`, or `responses`, where the service stores the conversation; by default `OPENAI_API`,
-            else `chat_completions`.
-        api_key: The key, or a function that returns it before each request; by default `OPENAI_API_KEY`. Servers on
-            this machine or in a private network need none.
-        org_id: The organisation that pays; by default `OPENAI_ORG_ID`.
-        base_url: The address of the API; by default `OPENAI_BASE_URL`, else that of OpenAI.
-        default_headers: Sent with every request.
-        async_client: A client of the SDK to use as it is; key, address and limits are then its own.
-        instruction_role: The role in which instructions are sent, such as `developer`; by default `system`.
-        env_file_path: A `.env` file with these settings, which is read before the environment.
-        env_file_encoding: Of that file.
-        timeout: For a request, in seconds; by default the SDK's.
-        max_retries: How often the SDK repeats a request that may succeed later; by default the SDK's.
-        **layers: As for every client: `middleware`, `function_invocation_configuration`, `compaction_strategy`,
-            `tokenizer`, `additional_properties`, `otel_provider_name`.
+        model: Model or deployment; by default `OPENAI_CHAT_MODEL`, else `OPENAI_MODEL`.
+        api: `chat_completions` or `responses` (the service stores the conversation); by default `OPENAI_API`, else
+            `chat_completions`.
+        api_key: The API key, or a function that returns it for each request; by default `OPENAI_API_KEY`. Servers
+            on this machine or in a private network need none.
+        org_id: Id of the organization; by default `OPENAI_ORG_ID`.
+        base_url: URL of the API; by default `OPENAI_BASE_URL`, else OpenAI's URL.
+        default_headers: Headers that are sent with every request.
+        async_client: An SDK client to use instead; its key, URL and limits apply.
+        instruction_role: Role of the instructions, such as `developer`; by default `system`.
+        env_file_path: A `.env` file with these settings; it overrides the environment.
+        env_file_encoding: Encoding of that file.
+        timeout: Timeout of a request in seconds; by default the SDK's.
+        max_retries: Number of retries by the SDK; by default the SDK's.
+        **layers: The arguments of every client: `middleware`, `function_invocation_configuration`,
+            `compaction_strategy`, `tokenizer`, `additional_properties`, `otel_provider_name`.
 
     Raises:
-        SettingNotFoundError: There is no model, or no key.
+        SettingNotFoundError: The model or the API key is missing.
         MissingExtraError: The `openai` package is not installed.
-        ValueError: The address is none, or `api` is not one of the client's.
+        ValueError: The URL is invalid, or the client does not support `api`.
 
     Example:
         from agentbench import OpenAIChatClient
@@ -226,9 +230,9 @@ class OpenAIChatClient(RawOpenAIChatClient[OptionsT]):
 
 
 class RawOpenAIChatCompletionClient(OpenAIClient[OptionsT], WebSearchTool):
-    """An `OpenAIChatCompletionClient` that returns calls of tools to its caller.
+    """An `OpenAIChatCompletionClient` that returns tool calls to its caller.
 
-    Arguments and errors are those of `OpenAIChatCompletionClient`.
+    Arguments and errors are the same as for `OpenAIChatCompletionClient`.
 
     Example:
         from agentbench import RawOpenAIChatCompletionClient
@@ -241,13 +245,13 @@ class RawOpenAIChatCompletionClient(OpenAIClient[OptionsT], WebSearchTool):
 
 
 class OpenAIChatCompletionClient(RawOpenAIChatCompletionClient[OptionsT]):
-    """Calls models of OpenAI, and of every compatible service, by the API Chat Completions.
+    """Calls models of OpenAI or any OpenAI-compatible server with the Chat Completions API.
 
     Args:
-        model: The model, or the deployment; by default `OPENAI_CHAT_COMPLETION_MODEL`, else `OPENAI_MODEL`.
-        api: The API; only one is possible here.
+        model: Model or deployment; by default `OPENAI_CHAT_COMPLETION_MODEL`, else `OPENAI_MODEL`.
+        api: The API; only `chat_completions` is supported.
 
-    The other arguments, and the errors, are those of `OpenAIChatClient`.
+    The other arguments and the errors are the same as for `OpenAIChatClient`.
 
     Example:
         from agentbench import OpenAIChatCompletionClient
@@ -260,14 +264,14 @@ class OpenAIChatCompletionClient(RawOpenAIChatCompletionClient[OptionsT]):
 
 
 class OpenAIResponsesClient(OpenAIClient[OptionsT], HostedTools):
-    """Calls models of OpenAI by the Responses API, where the service stores the conversation unless `store=False`.
+    """Calls models of OpenAI with the Responses API; the service stores the conversation unless `store=False`.
 
     Args:
-        model: The model, or the deployment; by default `OPENAI_RESPONSES_MODEL`, else `OPENAI_CHAT_MODEL`, else
+        model: Model or deployment; by default `OPENAI_RESPONSES_MODEL`, else `OPENAI_CHAT_MODEL`, else
             `OPENAI_MODEL`.
-        api: The API; only one is possible here.
+        api: The API; only `responses` is supported.
 
-    The other arguments, and the errors, are those of `OpenAIChatClient`.
+    The other arguments and the errors are the same as for `OpenAIChatClient`.
 
     Example:
         from agentbench import OpenAIResponsesClient

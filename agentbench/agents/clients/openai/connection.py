@@ -1,4 +1,4 @@
-"""The SDK's own client: made when it is first needed, one for each event loop, closed with that loop at the latest."""
+"""The SDK client: created on first use, one per event loop, closed with the loop at the latest."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
-# Headers that the SDK itself adds, whose values are no secrets but words such as "python".
+# Headers that the SDK adds. Their values are not secrets but words such as "python".
 _OF_THE_SDK = ("accept", "content-type", "x-stainless-")
 
 # Arguments of the SDK's methods that are not part of the request.
@@ -40,7 +40,7 @@ TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
 
 
 class Connection:
-    """Sends requests to one service; for `model_fields` and `settings` see `find_target`."""
+    """Sends requests to one service; see `find_target` for `model_fields` and `settings`."""
 
     def __init__(
         self,
@@ -61,19 +61,19 @@ class Connection:
         if not any(name.lower() == USER_AGENT_KEY.lower() for name in self._headers):
             prepend_agent_framework_to_user_agent(self._headers)
         self._limits = {"timeout": timeout, "max_retries": max_retries}
-        # Open connections belong to a loop: a script that calls asyncio.run() twice needs two clients.
+        # Open connections belong to an event loop: a script that calls asyncio.run() twice needs two clients.
         self._of_loop: dict[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, AsyncGenerator[None, None]]] = {}
         self._of_no_loop: AsyncOpenAI | None = None
 
     @property
     def url(self) -> str:
-        """The address of the service, without name and password, keys masked."""
+        """The URL of the service without credentials; keys are masked."""
         if self._async_client is not None:
             return mask_text(without_credentials(str(getattr(self._async_client, "base_url", DEFAULT_URL))))
         return mask_text(self.target.base_url or DEFAULT_URL)
 
     def sdk(self) -> AsyncOpenAI:
-        """Return the SDK's client for the running loop; one that was made while none ran is that of the next loop."""
+        """Return the SDK client of the running loop; a client made without a loop belongs to the next loop."""
         if self._async_client is not None:
             return self._async_client
         try:
@@ -86,37 +86,37 @@ class Connection:
             for other in [other for other in self._of_loop if other.is_closed()]:
                 del self._of_loop[other]
             sdk, self._of_no_loop = self._of_no_loop or self._new_sdk(), None
-            # asyncio.run() ends with closing the generators that are still open, so one of them closes the client.
+            # asyncio.run() closes all open generators at its end, so a generator closes the client.
             closing = _close_at_end(sdk)
-            with suppress(StopIteration):  # it does not wait before it yields, and now the loop knows of it
+            with suppress(StopIteration):  # it yields without waiting, and the loop now knows it
                 closing.__anext__().send(None)
             self._of_loop[loop] = sdk, closing
         return sdk
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
-        """A copied client goes on with the same connections."""
+        """Return this object, because copied clients share their connections."""
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """Pickles leave out what is open: where they are read, the SDK's client is made anew."""
+        """Return the state without open SDK clients, which are created again after unpickling."""
         return {**vars(self), "_of_loop": {}, "_of_no_loop": None}
 
     async def close(self) -> None:
-        """Close what was opened in the running loop. A later request opens it anew."""
+        """Close the connections of the running loop. A later request opens new ones."""
         _, closing = self._of_loop.pop(asyncio.get_running_loop(), (None, None))
         if closing is not None:
             await closing.aclose()
 
     def _method(self, path: str, name: str) -> Callable[..., Any]:
-        """Return a method of a part of the SDK; of those used here, `responses` came last."""
+        """Return a method of the SDK; old versions have no `responses`."""
         try:
             return operator.attrgetter(f"{path}.{name}")(self.sdk())  # type: ignore[no-any-return]
         except AttributeError:
-            problem = f"The installed openai package has no {path!r}; version 1.66 or newer has"
+            problem = f"The installed openai package does not have {path!r}, which needs version 1.66 or newer"
             raise MissingExtraError("openai", "openai>=1.66", problem=problem) from None
 
     async def call(self, path: str, request: WireRequest, transport: Mapping[str, Any]) -> Any:
-        """Send a request and return the answer; its body may have fields that are new to the SDK."""
+        """Send a request and return the answer; the body may have fields that the SDK does not know."""
         method, arguments = self._method(path, request.method), dict(transport)
         known = _parameter_names(getattr(method, "__func__", method))
         others = {} if known is None else {name: value for name, value in request.body.items() if name not in known}
@@ -133,7 +133,7 @@ class Connection:
 
     @contextmanager
     def translate_errors(self, body: Mapping[str, Any], transport: Mapping[str, Any]) -> Iterator[None]:
-        """Raise errors of the SDK, and of reading its answer, as ours, which show no header that was sent."""
+        """Convert errors of the SDK and of parsing its answer to ours, which do not show the headers sent."""
         try:
             yield
         except answer_errors() as error:
@@ -142,7 +142,7 @@ class Connection:
             raise translate_error(error, url=self.url, secrets=secrets, sent=body) from cause
 
     def _secrets(self, body: Mapping[str, Any], transport: Mapping[str, Any]) -> re.Pattern[str] | None:
-        """Return what finds the values of the headers that were sent, in the request and by tools of the service."""
+        """Return a pattern for the header values of the request and of the service's tools."""
         target, headers = self.target, [*self._headers.items(), *(transport.get("extra_headers") or {}).items()]
         sdk = getattr(self._async_client, "default_headers", None) or {}
         headers += [(name, value) for name, value in sdk.items() if not name.lower().startswith(_OF_THE_SDK)]
@@ -158,7 +158,7 @@ class Connection:
         headers = dict(self._headers)
         if target.basic is not None:
             headers["Authorization"] = str(target.basic)
-        # The SDK insists on a key, also for servers that need none, and where each request gets a key of its own.
+        # The SDK requires a key, even for servers that need none or when each request gets a new one.
         key = "not-needed" if target.api_key is None or callable(target.api_key) else target.api_key
         optional = {"organization": target.org_id, "base_url": target.base_url, **self._limits}
         sdk = require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
@@ -170,7 +170,7 @@ class Connection:
         return made
 
     async def transport(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the arguments of the transport that have a value, with the key from the function `api_key`."""
+        """Return the transport arguments with a value, and the key from the function `api_key`."""
         transport = {name: value for name, value in arguments.items() if value is not None}
         if not callable(self.target.api_key):
             return transport
@@ -181,29 +181,29 @@ class Connection:
         except ValueError as error:
             raise ChatClientInvalidAuthException(str(error)) from None
         if not token:
-            message = f"The function api_key returned {type(key).__name__}, or nothing. Expected a key as text."
+            message = f"The function api_key returned {type(key).__name__} or an empty text. Expected a key as text."
             raise ChatClientInvalidAuthException(message)
         transport["extra_headers"] = {"Authorization": f"Bearer {token}", **(transport.get("extra_headers") or {})}
         return transport
 
 
 class Connected:
-    """The base of clients with a connection: its `repr` has model and address alone, and closing it closes that."""
+    """The base class of clients with a connection. `repr` shows model and URL; closing the client closes it."""
 
     model: str
     _connection: Connection
 
     @property
     def client(self) -> AsyncOpenAI:
-        """The SDK's client, for what else the service has: `await client.client.files.create(...)`."""
+        """The SDK client, for other functions of the service: `await client.client.files.create(...)`."""
         return self._connection.sdk()
 
     def service_url(self) -> str:
-        """Return the address of the API, without credentials."""
+        """Return the URL of the API without credentials."""
         return self._connection.url
 
     async def close(self) -> None:
-        """Close the connections that the client has opened; a client of the SDK that was passed in stays open."""
+        """Close the connections that the client opened; an SDK client that you passed stays open."""
         await self._connection.close()
 
     async def __aenter__(self) -> Self:

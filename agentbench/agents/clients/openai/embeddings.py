@@ -1,4 +1,4 @@
-"""The client of embedding models."""
+"""The embedding client."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     OptionsT = TypeVar("OptionsT", default=EmbeddingGenerationOptions)
-else:  # defaults came with Python 3.13, and only type checkers need them
+else:  # defaults need Python 3.13, and only type checkers use them
     OptionsT = typing.TypeVar("OptionsT")
 
 
 class OpenAIEmbeddingOptions(EmbeddingGenerationOptions, total=False):
-    """Options of OpenAI-compatible services, beside those of `EmbeddingGenerationOptions`.
+    """Options of OpenAI-compatible services, in addition to `EmbeddingGenerationOptions`.
 
     Attributes:
-        encoding_format: How the service sends vectors; the client reads both.
-        user: Who the user is, for the service's watch for abuse.
+        encoding_format: Encoding of the vectors; the client reads both.
+        user: Id of the user, for the service's abuse detection.
     """
 
     encoding_format: Literal["float", "base64"]
@@ -42,14 +42,14 @@ class OpenAIEmbeddingOptions(EmbeddingGenerationOptions, total=False):
 
 
 class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], OptionsT], Generic[OptionsT]):
-    """Calls embedding models of OpenAI, and of every service that is compatible with it.
+    """Calls embedding models of OpenAI or any OpenAI-compatible server.
 
     Args:
         model: The model; by default `OPENAI_EMBEDDING_MODEL`.
-        additional_properties: Other data that belongs to the client.
-        otel_provider_name: The name of the service in spans; by default `openai`.
+        additional_properties: Additional values that the application stores with the client.
+        otel_provider_name: Name of the service in spans; by default `openai`.
 
-    The other arguments, and the errors, are those of `OpenAIChatClient`.
+    The other arguments and the errors are the same as for `OpenAIChatClient`.
 
     Example:
         from agentbench import OpenAIEmbeddingClient
@@ -98,11 +98,11 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
     async def get_embeddings(
         self, values: Sequence[str], *, options: OptionsT | None = None
     ) -> GeneratedEmbeddings[list[float], OptionsT]:
-        """Return the vectors of texts, also of a single one, in order; a `ChatClientException` says what went wrong."""
+        """Return the vectors of one or several texts, in order; raise a `ChatClientException` on failure."""
         sent = [values] if isinstance(values, str) else list(values)
         fields = {name: value for name, value in cast("Mapping[str, Any]", options or {}).items() if value is not None}
         transport = await self._connection.transport({name: fields.pop(name, None) for name in TRANSPORT_ARGUMENTS})
-        # A third of the bytes; where the request names it, the SDK leaves the unpacking, which may fail, to us.
+        # Base64 needs a third of the bytes. If requested explicitly, the SDK leaves decoding, which may fail, to us.
         body = {"model": self.model, "encoding_format": "base64", **fields, "input": sent}
         with self._connection.translate_errors(body, transport):
             answer = await self._connection.call("embeddings", WireRequest("create", body), transport)

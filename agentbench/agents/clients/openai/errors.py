@@ -1,4 +1,4 @@
-"""Errors of the SDK as errors of ours, by the names of their classes: so nothing has to be loaded."""
+"""Convert errors of the SDK to ours by the names of their classes, without importing the SDK."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from agentbench.exceptions import (
 
 _LONGEST_DETAIL = 500
 _HIDDEN = "[secret]"
-# A shorter value of a header, or part of one, may be any word.
+# A shorter header value, or part of one, may be a common word.
 _SHORTEST_WORD = 4
 _SHORTEST_PART = 8
 
 
 class ContentFilterResultSeverity(str, Enum):
-    """How severe a finding of a content filter is, as in the `content_filter_result` of an error."""
+    """Severity in a content filter's result, as in the `content_filter_result` of an error."""
 
     HIGH = "high"
     MEDIUM = "medium"
@@ -42,20 +42,20 @@ class ContentFilterResultSeverity(str, Enum):
 
 
 class _Kind(NamedTuple):
-    """A kind of failure: our class, what the service did, how to mend it, and by which names it is recognised."""
+    """A kind of failure: our class, what the service did, how to fix it, and the names that identify it."""
 
     cls: type[ChatClientException]
     what: str
     mend: str
-    classes: tuple[str, ...] = ()  # of the SDK, or of its HTTP library
-    codes: tuple[str, ...] = ()  # or types, of an error that arrived within an answer that had begun well
+    classes: tuple[str, ...] = ()  # class names of the SDK or its HTTP library
+    codes: tuple[str, ...] = ()  # codes or types of an error within an answer that started successfully
 
 
 _OTHER = _Kind(ChatClientException, "reported an error", "Check the request.")
 _AUTH = _Kind(
     ChatClientInvalidAuthException,
     "refused the credentials",
-    "Check api_key=... or OPENAI_API_KEY, and what the key may do.",
+    "Check api_key=... or OPENAI_API_KEY, and the permissions of the key.",
     ("AuthenticationError", "PermissionDeniedError"),
     ("authentication_error", "invalid_api_key", "permission_error"),
 )
@@ -68,14 +68,14 @@ _REQUEST = _Kind(
 )
 _TURNS = _REQUEST._replace(
     mend=(
-        "The request has several assistant messages in a row, which some servers refuse. In a sequential workflow pass "
-        "reassign_other_agents_as_users=True: each agent then sees the answers of the others as messages of the user."
+        "The request has several assistant messages in a row, which some servers reject. In a sequential workflow pass "
+        "reassign_other_agents_as_users=True: each agent then sees the others' answers as user messages."
     )
 )
 _RESPONSE = _Kind(
     ChatClientInvalidResponseException,
-    "answered with something that is no answer",
-    "Check that base_url=... is the address of its API.",
+    "sent an invalid answer",
+    "Check that base_url=... is the URL of its API.",
     (
         *("APIResponseValidationError", "LengthFinishReasonError"),
         *("ContentError", "DecodingError", "OverflowError", "RecursionError", "ValueError"),
@@ -88,7 +88,7 @@ _FILTER = _Kind(
     ("ContentFilterFinishReasonError",),
     ("content_filter", "content_policy_violation"),
 )
-_LATER = _Kind(  # the call may succeed later
+_LATER = _Kind(  # a retry may succeed
     ChatClientException,
     "failed",
     "Try again later.",
@@ -105,29 +105,29 @@ _KINDS = (_AUTH, _REQUEST, _RESPONSE, _FILTER, _LATER)
 _BY_CLASS = {name: kind for kind in _KINDS for name in kind.classes}
 _BY_CODE = {code: kind for kind in _KINDS for code in kind.codes}
 
-# What is wrong with an answer that can be decoded.
-NO_ANSWER = "it holds no answer of a model"
-NO_UPDATES = "its stream ended before it had begun"
-NO_END = "its stream ended without a finish reason, so the answer may be cut off"
-NO_VECTORS = "it holds {found} vectors for {texts} texts"
+# Problems of an answer that can be decoded.
+NO_ANSWER = "it contains no model answer"
+NO_UPDATES = "its stream ended without an update"
+NO_END = "its stream ended without a finish reason, so the answer may be incomplete"
+NO_VECTORS = "it contains {found} vectors for {texts} texts"
 
 
 class ReportedFailureError(Exception):
-    """A service reports a failure as part of an answer, here as `body`."""
+    """A service reported an error, `body`, as part of an answer."""
 
     def __init__(self, body: Any) -> None:
-        super().__init__("it names no reason")
+        super().__init__("no reason was reported")
         self.body = body
 
 
 def answer_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of a call of the SDK that come from the service, from the way to it, or from its answer."""
-    # Older versions of the SDK let errors of its HTTP library through where a stream breaks.
+    """Return the errors of an SDK call that come from the service, the network, or the answer."""
+    # Older SDK versions raise errors of the HTTP library when a stream breaks.
     libraries = (sys.modules.get(name) for name in ("httpx", "httpx2"))
     transport = tuple(library.HTTPError for library in libraries if library is not None)
     sdk = sys.modules.get("openai")
     own = (sdk.OpenAIError,) if sdk is not None else ()
-    # An answer may be no JSON, nested too deeply, or hold numbers that are too long and addresses that are none.
+    # An answer may be invalid JSON, nested too deeply, or contain overlong numbers and invalid URLs.
     broken = (ContentError, ValueError, RecursionError, OverflowError, EOFError, TimeoutError)
     return *own, *transport, ReportedFailureError, *broken
 
@@ -135,7 +135,7 @@ def answer_errors() -> tuple[type[Exception], ...]:
 def translate_error(
     error: Exception, *, url: str, secrets: re.Pattern[str] | None = None, sent: Mapping[str, Any] | None = None
 ) -> ChatClientException:
-    """Return our error for a failure of the request `sent`; secrets that the service has repeated are masked."""
+    """Convert a failure of the request `sent` to our error; secrets that the service repeats are masked."""
     if secrets is not None:
         _mask_error(error, secrets)
     body, status = field(error, "body"), number(error, "status_code")
@@ -165,7 +165,7 @@ def _kind_of_code(body: Any) -> _Kind:
     named = next((_BY_CODE[code] for name in ("code", "type") if (code := text(body, name)) in _BY_CODE), None)
     if named is not None:
         return named
-    match number(body, "code") or 0:  # some services report that of HTTP
+    match number(body, "code") or 0:  # some services report the HTTP status
         case 401 | 403:
             return _AUTH
         case 400 | 404 | 409 | 413 | 415 | 422:
@@ -180,11 +180,11 @@ def _make_error(
     what, mend = kind.what, kind.mend
     code = status or number(body, "code")
     if kind is _LATER and code == 429:
-        what, mend = "takes no more requests for now", "Wait a while, then try again."
+        what, mend = "rejected the request because of a rate limit", "Wait, then try again."
     elif kind is _LATER and code is None and inner is not None:
         what, mend = "could not be reached, or the connection broke", "Try again later."
         if "Timeout" in type(inner).__name__:
-            what, mend = "did not answer in time", "Try again later, or wait longer: timeout=..."
+            what, mend = "did not answer in time", "Try again later, or pass a longer timeout=..."
     short = " ".join(detail.split())[:_LONGEST_DETAIL].rstrip(".")
     message = f"The service at {url} {what}{f' (HTTP {status})' if status else ''}: {short}. {mend}"
     if kind is _FILTER:
@@ -205,7 +205,7 @@ def _make_error(
 
 
 def _retry_after(headers: Any) -> float | None:
-    """The seconds to wait before the next request, which services report in three ways."""
+    """Return the seconds to wait before the next request; services report them in three formats."""
     if not isinstance(headers, Mapping):
         return None
     for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
@@ -221,11 +221,11 @@ def _retry_after(headers: Any) -> float | None:
 
 
 def secret_pattern(secrets: Iterable[str], headers: Iterable[tuple[str, str]]) -> re.Pattern[str] | None:
-    """Return what finds secrets, and the values of headers: parts of those with secret names, others as whole words."""
+    """Return a pattern for secrets and header values: parts of values with secret names, others as whole words."""
     whole, words = set(secrets), set[str]()
     for name, value in headers:
         if is_secret_name(name):
-            # Of `Bearer abc` or `id=abc; more` a service may repeat the part that counts.
+            # A service may repeat only the secret part of `Bearer abc` or `id=abc; more`.
             whole |= {value, *(part for part in re.split(r"[\s;,=]+", value) if len(part) >= _SHORTEST_PART)}
         else:
             words.add(value)
@@ -240,12 +240,12 @@ def secret_pattern(secrets: Iterable[str], headers: Iterable[tuple[str, str]]) -
 
 
 def _quoted(value: str) -> tuple[str, ...]:
-    """A text as it is, and as it is written within JSON and within the `repr` of a dictionary."""
+    """Return a text plain, as in JSON, and as in the `repr` of a dictionary."""
     return value, json.dumps(value)[1:-1], repr(value)[1:-1]
 
 
 def _mask_error(error: BaseException, secrets: re.Pattern[str]) -> None:
-    """Mask secrets in an error and its causes: some services repeat the key that they refuse."""
+    """Mask secrets in an error and its causes, because some services repeat the key that they reject."""
     chain = [error]
     for each in chain:
         for other in (each.__cause__, each.__context__):

@@ -1,4 +1,4 @@
-"""The events of a stream of the SDK, each within the timeout."""
+"""Read the events of an SDK stream with a timeout for each."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Events:
-    """Yields the events of a stream; unlike the HTTP library's, its timeout does not begin again with a comment."""
+    """Yields the events of a stream; unlike in the HTTP library, comments do not restart the timeout."""
 
     def __init__(self, stream: Any, timeout_s: Any) -> None:
         self._stream = stream
@@ -32,14 +32,14 @@ class Events:
             return await self._pull()
         except Exception as error:
             if self._is_late:
-                message = f"no event came within {self._timeout_s:g} seconds"
+                message = f"no event arrived within {self._timeout_s:g} seconds"
                 raise TimeoutError(message) from error
             raise
         finally:
             self._waits_since = None
 
     def _check(self, timeout_s: float) -> None:
-        """Close the stream under its reader once it has waited too long; else look again when that may be so."""
+        """Close the stream if its reader has waited too long; otherwise check again later."""
         loop = asyncio.get_running_loop()
         waited_s = 0.0 if self._waits_since is None else loop.time() - self._waits_since
         self._is_late = waited_s >= timeout_s

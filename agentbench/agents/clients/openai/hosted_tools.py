@@ -1,4 +1,4 @@
-"""Tools that the service itself runs, as the specifications that requests carry."""
+"""Specifications of hosted tools, which the service runs."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from agentbench.agents.tools.signature import check_name
 
 
 class LocalShell(FunctionTool):
-    """A function that runs commands here, which the model knows as its shell."""
+    """A function that runs commands locally and is offered to the model as its shell."""
 
     def to_json_schema_spec(self) -> dict[str, Any]:
         """Return the declaration for the Responses API."""
         return {"type": "shell", "environment": {"type": "local"}}
 
     def arguments_of(self, commands: list[str]) -> dict[str, Any]:
-        """Return the arguments for commands: a list if the first parameter takes one, else lines of a text."""
+        """Return the function's arguments: a list if its first parameter accepts one, else the lines of a text."""
         for name, schema in (self.parameters().get("properties") or {}).items():
             return {name: commands if schema.get("type") == "array" else "\n".join(commands)}
         return {}
 
 
 def find_shell(tools: Any) -> LocalShell | None:
-    """Return the local shell among tools."""
+    """Return the local shell in tools, if any."""
     several = tools if isinstance(tools, Iterable) and not isinstance(tools, Mapping) else [tools]
     return next((tool for tool in several if isinstance(tool, LocalShell)), None)
 
@@ -35,36 +35,36 @@ def _specification(kind: str, **fields: Any) -> dict[str, Any]:
 
 
 class WebSearchTool:
-    """Has a search in the web."""
+    """Provides web search."""
 
     @staticmethod
     def get_web_search_tool(
         *, user_location: Mapping[str, Any] | None = None, search_context_size: str | None = None, **more: Any
     ) -> dict[str, Any]:
-        """Return a search in the web, as an entry for `tools`.
+        """Return a web search tool for `tools`.
 
         Args:
-            user_location: Where the user is: `city`, `country`, `region`, `timezone`.
-            search_context_size: How much of what is found the model reads: `low`, `medium`, `high`.
-            **more: Further fields, such as `filters`.
+            user_location: Location of the user: `city`, `country`, `region`, `timezone`.
+            search_context_size: How much of the results the model reads: `low`, `medium`, `high`.
+            **more: Additional fields, such as `filters`.
         """
         location = None if user_location is None else {"type": "approximate", **user_location}
         return _specification("web_search", user_location=location, search_context_size=search_context_size, **more)
 
 
 class HostedTools(WebSearchTool):
-    """Has the tools that the Responses API runs itself."""
+    """Provides the hosted tools of the Responses API."""
 
     @staticmethod
     def get_code_interpreter_tool(
         *, file_ids: Sequence[str] | None = None, container: str | Mapping[str, Any] | None = None, **more: Any
     ) -> dict[str, Any]:
-        """Return a place where the model runs code, as an entry for `tools`.
+        """Return a code interpreter for `tools`.
 
         Args:
-            file_ids: Files that are there when it starts.
-            container: A place that there is already, or its description.
-            **more: Further fields.
+            file_ids: Files that are available at the start.
+            container: Id of an existing container, or the description of one.
+            **more: Additional fields.
         """
         place = container if container is not None else _specification("auto", file_ids=file_ids and list(file_ids))
         return _specification("code_interpreter", container=place, **more)
@@ -78,29 +78,29 @@ class HostedTools(WebSearchTool):
         description: str | None = None,
         approval_mode: ApprovalMode | None = None,
     ) -> dict[str, Any] | FunctionTool:
-        """Return a shell, as an entry for `tools`: of the service, or with `func` one whose commands run here.
+        """Return a shell for `tools`: hosted by the service or, with `func`, running commands locally.
 
         Args:
-            func: Runs commands: it gets a text with a line for each, or a list if its first parameter takes one.
-            environment: Describes the place where the service runs commands; `auto`: a new container.
-            name: Of the function, in place of its own.
-            description: Of the function, in place of its own.
-            approval_mode: `always_require`: a person has to agree to each call of the function.
+            func: Runs the commands: gets a text with one command per line, or a list if its first parameter is one.
+            environment: The environment in which the service runs commands; `auto` means a new container.
+            name: Name of the tool; by default the function's.
+            description: Description of the tool; by default the function's.
+            approval_mode: `always_require`: a person has to approve each call of the function.
 
         Raises:
-            ValueError: `environment` is of type `local` without a function, or describes a place beside one.
+            ValueError: `environment` has the type `local` without a function, or is passed together with a function.
         """
         if func is None:
             place = {"type": "container_auto"} if environment == "auto" else environment
             if not isinstance(place, Mapping) or place.get("type") == "local":
                 message = (
-                    f"environment={environment!r} is no place where the service runs commands. Expected 'auto' or a "
-                    "mapping such as {'type': 'container_auto'}; to run them here, pass func=..."
+                    f"environment={environment!r} is not an environment of the service. Expected 'auto' or a "
+                    "mapping such as {'type': 'container_auto'}; to run commands locally, pass func=..."
                 )
                 raise ValueError(message)
             return _specification("shell", environment=dict(place))
         if environment != "auto":
-            message = "environment=... says where the service runs commands, and func=... runs them here. Pass one."
+            message = "Pass either environment=... (the service runs commands) or func=... (commands run locally)."
             raise ValueError(message)
         own = func if isinstance(func, FunctionTool) else FunctionTool(func, approval_mode=approval_mode, kind="shell")
         shell = copy.copy(own)
@@ -112,7 +112,7 @@ class HostedTools(WebSearchTool):
 
     @staticmethod
     def get_image_generation_tool(**more: Any) -> dict[str, Any]:
-        """Return a tool that draws, with fields such as `size`, `quality` and `model`, as an entry for `tools`."""
+        """Return an image generation tool for `tools`, with fields such as `size`, `quality` and `model`."""
         return _specification("image_generation", **more)
 
     @staticmethod
@@ -126,16 +126,16 @@ class HostedTools(WebSearchTool):
         headers: Mapping[str, str] | None = None,
         **more: Any,
     ) -> dict[str, Any]:
-        """Return the tools of an MCP server that the service calls, as an entry for `tools`.
+        """Return the tools of an MCP server, called by the service, for `tools`.
 
         Args:
-            name: How the server is called in answers.
-            url: Its address.
-            description: What it is for.
+            name: Name of the server in answers.
+            url: URL of the server.
+            description: Purpose of the server.
             approval_mode: `always_require`, `never_require`, or lists of tools under these two names.
-            allowed_tools: The tools that may be called; `None`: all.
-            headers: Sent to the server with every call.
-            **more: Further fields, such as `connector_id`.
+            allowed_tools: Tools that may be called; `None` means all.
+            headers: Headers that are sent to the server with every call.
+            **more: Additional fields, such as `connector_id`.
         """
         return _specification(
             "mcp",
@@ -152,12 +152,12 @@ class HostedTools(WebSearchTool):
     def get_file_search_tool(
         *, vector_store_ids: Sequence[str], max_num_results: int | None = None, **more: Any
     ) -> dict[str, Any]:
-        """Return a search in stored files, as an entry for `tools`.
+        """Return a file search tool for `tools`.
 
         Args:
-            vector_store_ids: Where to search.
-            max_num_results: How many places to find.
-            **more: Further fields, such as `filters` and `ranking_options`.
+            vector_store_ids: Vector stores to search.
+            max_num_results: Maximum number of results.
+            **more: Additional fields, such as `filters` and `ranking_options`.
         """
         stores = [vector_store_ids] if isinstance(vector_store_ids, str) else list(vector_store_ids)
         return _specification("file_search", vector_store_ids=stores, max_num_results=max_num_results, **more)

@@ -1,4 +1,4 @@
-"""Structured output: the form of an answer, as a JSON schema that services accept. Pure."""
+"""Structured output: convert a response format to a JSON schema that services accept."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_READY = ("json_schema", "json_object", "text")  # forms that are sent as they are
+_READY = ("json_schema", "json_object", "text")  # formats that are sent unchanged
 _NAMED = ("properties", "$defs", "definitions")  # keywords with schemas by name
-_VALUES = ("const", "enum", "examples")  # keywords with values, which are no schemas
+_VALUES = ("const", "enum", "examples")  # keywords with values, which are not schemas
 
 
 def chat_response_format(response_format: Any) -> dict[str, Any]:
@@ -22,13 +22,13 @@ def chat_response_format(response_format: Any) -> dict[str, Any]:
 
 
 def responses_text_format(response_format: Any) -> dict[str, Any]:
-    """Return the field `text.format` of the Responses API, which also takes the forms of Chat Completions."""
+    """Return the field `text.format` of the Responses API, which also accepts the formats of Chat Completions."""
     found = _named_schema(response_format) or response_format.get("json_schema")
     return {"type": "json_schema", **found} if isinstance(found, Mapping) else dict(response_format)
 
 
 def _named_schema(response_format: Any) -> dict[str, Any] | None:
-    """The name and schema of a model class or a JSON schema, and whether it is strict; `None` for a ready form."""
+    """Return the name, schema and strictness of a model class or JSON schema; `None` for a ready format."""
     if isinstance(response_format, Mapping):
         if response_format.get("type") in _READY:
             return None
@@ -45,7 +45,7 @@ def _named_schema(response_format: Any) -> dict[str, Any] | None:
 
 
 def strict_schema(schema: Any) -> Any:
-    """Rewrite a schema so that services accept it as strict: nothing optional, nothing additional, no defaults."""
+    """Make a schema strict for services: no optional or additional properties, and no defaults."""
     if isinstance(schema, list):
         return [strict_schema(item) for item in schema]
     if not isinstance(schema, dict):
@@ -60,13 +60,13 @@ def strict_schema(schema: Any) -> Any:
         made.setdefault("additionalProperties", False)
         made["required"] = list(made["properties"])
     if "$ref" in made and len(made) > 1:
-        # Beside a reference nothing may stand.
+        # Next to a reference, no other keyword is allowed.
         made = {"$ref": made["$ref"]}
     return made
 
 
 def is_strict(schema: Any) -> bool:
-    """Whether a service would accept a schema as strict: objects list all of their properties, and have no others."""
+    """Return whether a schema is strict: objects require all properties and allow no others."""
     if isinstance(schema, list):
         return all(map(is_strict, schema))
     if not isinstance(schema, Mapping):

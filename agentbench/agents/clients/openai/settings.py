@@ -1,4 +1,4 @@
-"""Model, address and credentials of a client, and where they are found."""
+"""Find the model, URL and credentials of a client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ApiKey = str | SecretString | Callable[[], str | Awaitable[str]]
 
 PREFIX = "OPENAI_"
 
-# Endings of names that only a private network knows.
+# Suffixes of host names in private networks.
 _PRIVATE_ENDINGS = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
@@ -44,18 +44,20 @@ class OpenAISettings(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Target:
-    """The model, its address without credentials, and the credentials; `None` is the SDK's own default."""
+    """The model, the URL without credentials, and the credentials; `None` means the SDK's default."""
 
     model: str
     api_key: SecretString | Callable[[], str | Awaitable[str]] | None = None
     org_id: str | None = None
     base_url: str | None = None
-    api: str | None = None  # that clients with a choice speak
-    basic: SecretString | None = None  # of the header `Authorization`, where the address held a name and a password
+    api: str | None = None  # for clients that support several APIs
+    basic: SecretString | None = (
+        None  # value of the `Authorization` header, if the URL contained user name and password
+    )
 
 
 def find_target(model: str | None, model_fields: Sequence[str], *, connected: bool = False, **arguments: Any) -> Target:
-    """Return model, named by one of `model_fields`, address and credentials; these two only if not `connected`."""
+    """Return the model (from one of `model_fields`) and, unless `connected`, URL and credentials."""
     settings = load_settings(OpenAISettings, env_prefix=PREFIX, model=model, **arguments)
     chosen = model or next((name for name in map(settings.get, model_fields) if name), None)
     if not isinstance(chosen, str):
@@ -78,20 +80,20 @@ def find_target(model: str | None, model_fields: Sequence[str], *, connected: bo
 
 
 def validate_key(key: str) -> SecretString:
-    """Return the key as it can be sent in a header, or raise a `ValueError` that does not show it."""
+    """Return the key in a form for headers, or raise a `ValueError` that does not show it."""
     trimmed = key.strip()
     wrong = re.search(r"[^!-~]", trimmed)
     if wrong is not None:
         message = (
-            f"The API key holds a character at position {wrong.start()} that no key has (a blank, a line break, or one "
-            "beyond ASCII). Copy the key once more."
+            f"The API key contains an invalid character at position {wrong.start()} (a space, a line break, or a "
+            "character outside ASCII). Copy the key again."
         )
         raise ValueError(message)
     return SecretString(trimmed)
 
 
 def is_private(url: str) -> bool:
-    """Return whether an address is on this machine or in a private network."""
+    """Return whether a URL is on this machine or in a private network."""
     host = (urlsplit(url).hostname or "").rstrip(".")
     try:
         address = ipaddress.ip_address(host.partition("%")[0])
@@ -101,13 +103,15 @@ def is_private(url: str) -> bool:
 
 
 def split_credentials(url: str) -> tuple[str, SecretString | None]:
-    """Return an address without name and password, which would come into logs, and the header that replaces them."""
+    """Split user name and password from a URL, so that they are not logged; return them as a header value."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:
         parts = SplitResult("", "", "", "", "")
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        message = f"base_url is {mask_text(url.rpartition('@')[2])!r}. Expected an address such as 'http://localhost:8000/v1'."
+        message = (
+            f"base_url is {mask_text(url.rpartition('@')[2])!r}. Expected a URL such as 'http://localhost:8000/v1'."
+        )
         raise ValueError(message)
     if parts.username is None and parts.password is None:
         return url.strip(), None
@@ -116,5 +120,5 @@ def split_credentials(url: str) -> tuple[str, SecretString | None]:
 
 
 def without_credentials(url: str) -> str:
-    """Return an address without name and password."""
+    """Return a URL without user name and password."""
     return re.sub(r"^(\w+://)[^/?#]*@", r"\1", url)

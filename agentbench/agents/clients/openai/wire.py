@@ -1,4 +1,4 @@
-"""Requests to a service, and readers of its answers: objects of the SDK or JSON, whose fields may be missing."""
+"""Requests to a service, and readers for its answers, which are SDK objects or JSON with missing fields."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentbench.serialization.plain import to_plain, write_plain
 
 
 class WireRequest(NamedTuple):
-    """A request that is ready to be sent: a method of the SDK's part for the API, and its arguments."""
+    """A request: the SDK method to call, and its arguments."""
 
     method: str
     body: dict[str, Any]
@@ -24,23 +24,23 @@ class WireRequest(NamedTuple):
 def nothing_to_send() -> ChatClientInvalidRequestException:
     """Return the error for a request without messages."""
     return ChatClientInvalidRequestException(
-        "There is no message to send. Pass at least one with text, an image, a file or a tool's result."
+        "No messages to send. Pass at least one with text, an image, a file or a tool result."
     )
 
 
 def field(source: Any, name: str) -> Any:
-    """Return a field of any kind; `None` if there is none."""
+    """Return a field, or `None` if it is missing."""
     return source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
 
 
 def text(source: Any, name: str) -> str | None:
-    """Return a field if it is text."""
+    """Return a field if it is non-empty text."""
     value = field(source, name)
     return value if isinstance(value, str) else None
 
 
 def number(source: Any, name: str) -> int | None:
-    """Return a field if it is a whole number."""
+    """Return a field if it is an integer."""
     value = field(source, name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
@@ -52,24 +52,24 @@ def items(source: Any, name: str) -> Sequence[Any]:
 
 
 def answer_text(source: Any, name: str) -> str:
-    """Return a text that the model wrote, also one in parts; a `ValueError` names what is neither."""
+    """Return a model's text, which may come in parts; raise `ValueError` for other types."""
     value = field(source, name)
     if isinstance(value, str) or value is None:
         return value or ""
     parts = [text(part, "text") for part in items(source, name)]
     if not isinstance(value, (list, tuple)) or None in parts:
-        message = f"its {name} is of type {type(value).__name__}, which is no text"
+        message = f"its {name} has type {type(value).__name__} instead of text"
         raise ValueError(message)
     return "".join(part or "" for part in parts)
 
 
 def json_text(value: Any) -> str:
-    """Return arguments as JSON text, the form in which services should send them."""
+    """Return arguments as JSON text, the format that services should use."""
     return value if isinstance(value, str) else "" if value is None else write_plain(to_plain(value))
 
 
 def plain(value: Any) -> Any:
-    """Return the JSON of an object of the SDK; plain values as they are."""
+    """Convert an SDK object to JSON values; return plain values unchanged."""
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json", exclude_none=True)
@@ -77,7 +77,7 @@ def plain(value: Any) -> Any:
 
 
 def iso_time(seconds: Any) -> str | None:
-    """Return a POSIX time as ISO 8601 text, UTC; nothing for a number that is no time."""
+    """Convert a POSIX time to ISO 8601 text in UTC; `None` for an invalid number."""
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         return None
     try:
@@ -86,7 +86,7 @@ def iso_time(seconds: Any) -> str | None:
         return None
 
 
-# By our name of a count where it is in `usage`, in Chat Completions and in Responses.
+# Our name of a count -> its path in `usage` in Chat Completions and in Responses.
 _COUNTS = {
     "input_token_count": ("prompt_tokens", "input_tokens"),
     "output_token_count": ("completion_tokens", "output_tokens"),
@@ -100,7 +100,7 @@ _COUNTS = {
 
 
 def usage_of(answer: Any) -> UsageDetails | None:
-    """Return the token counts in the field `usage`, under the names of either API."""
+    """Return the token counts in the field `usage`, with the field names of either API."""
     usage, found = field(answer, "usage"), {}
     if usage is None:
         return None
@@ -113,13 +113,13 @@ def usage_of(answer: Any) -> UsageDetails | None:
 
 
 def refusal_content(part: Any) -> Content | None:
-    """Return a refusal, which is a text with a mark."""
+    """Convert a refusal to text that is marked as one."""
     refusal = text(part, "refusal")
     return Content.from_text(refusal, additional_properties={"refusal": True}) if refusal else None
 
 
 def call_piece(index: int, call_id: str = "", name: str = "", arguments: str = "", *, raw: Any) -> Content:
-    """Return a piece of a streamed call of a tool; only the first piece of each call has an id and a name."""
+    """Return a piece of a streamed tool call; only the first piece has an id and a name."""
     properties = {"tool_call_index": index}
     return Content.from_function_call(
         call_id, name, arguments=arguments, additional_properties=properties, raw_representation=raw
@@ -127,7 +127,7 @@ def call_piece(index: int, call_id: str = "", name: str = "", arguments: str = "
 
 
 def citation(note: Any) -> Annotation:
-    """Return a source that a text cites."""
+    """Convert a citation to an annotation."""
     found: dict[str, Any] = {"type": "citation"}
     for ours, theirs in (("title", "title"), ("title", "filename"), ("url", "url"), ("file_id", "file_id")):
         value = text(note, theirs)
@@ -143,5 +143,5 @@ def citation(note: Any) -> Annotation:
 
 
 def new_call_id() -> str:
-    """Return an id for a call to which the service gave none."""
+    """Return an id for a call without one."""
     return runtime_defaults().ids.new_id("call")

@@ -1,1 +1,1 @@
-"""Clients that answer offline from a script, or echo what they read."""
+"""Offline clients that answer from a script or echo their input."""

@@ -1,4 +1,4 @@
-"""The clients for places where no model is configured: an echo; and rules, calls of tools by hand, or an echo."""
+"""Offline clients: one echoes; the other answers by rules, calls tools on request, or echoes."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ _CALL = re.compile(r"\s*/call\s+(?P<tool>\S+)(?:\s+(?P<arguments>\{.*\}))?\s*", 
 
 
 class EchoChatClient(AnsweringChatClient):
-    """Answers with a prefix and the text of the last user message; `(no user message)` if there is none.
+    """Answers with a prefix and the last user message, or with `(no user message)`.
 
-    Usage counts the words of that message and of the answer, so a long history costs nothing.
+    Usage counts the words of that message and of the answer, but not of the history.
 
     Args:
-        prefix: The start of every answer.
-        model: The name of the model in its answers.
-        chunk: In what pieces it streams: `word` (with the space behind it), `char`, or `whole`.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+        prefix: Text at the start of every answer.
+        model: Model name in the answers.
+        chunk: Size of streamed pieces: `word` (with the following space), `char`, or `whole`.
+        **layers: The arguments of every client: middleware, configuration of the tool loop, compaction.
 
     Raises:
-        ValueError: `chunk` is none of these.
+        ValueError: `chunk` has another value.
 
     Example:
         from agentbench import EchoChatClient
@@ -74,27 +74,26 @@ class EchoChatClient(AnsweringChatClient):
 
 
 class OfflineChatClient(AnsweringChatClient):
-    """Answers by rules; else calls a tool that the prompt names; else echoes.
+    """Answers by rules; otherwise calls the tool that the prompt requests; otherwise echoes.
 
-    A rule is a pair of a condition and a reply. The condition is a pattern that is searched for in the user's last
-    message, in any case if it is text; or a function of that message's text, or of `(messages, options)`. The reply is
-    an entry of a script, as for `ScriptedChatClient`. The first rule whose condition holds answers.
+    A rule is a pair of a condition and a reply. The condition is a pattern to search for in the last user message
+    (text ignores case), a function of that message's text, or a function of `(messages, options)`. The reply is a
+    script entry as for `ScriptedChatClient`. The first rule whose condition is true answers.
 
-    A prompt like `/call add {"a": 1, "b": 2}` calls the tool `add`, if it is offered. Once there are results of tools
-    behind the user's last message, no tool is called for it again: the results are echoed, unless a rule has another
-    reply.
+    A prompt like `/call add {"a": 1, "b": 2}` calls the tool `add`, if it is offered. Once tool results follow the last
+    user message, no tool is called for this message again: the results are echoed, unless a rule has another reply.
 
     Args:
-        rules: Pairs, in order, or a mapping of patterns to replies.
-        fallback: `echo`, or the entry of a script that is played where no rule holds.
-        model: The name of the model in its answers.
-        chunk: In what pieces it streams: `word`, `char`, or `whole`.
-        delay: How long it takes: before an answer, and before every piece of a streamed one. In seconds.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+        rules: Pairs in order, or a mapping of patterns to replies.
+        fallback: `echo`, or a script entry to use if no rule applies.
+        model: Model name in the answers.
+        chunk: Size of streamed pieces: `word`, `char`, or `whole`.
+        delay: Seconds before an answer, and before each piece of a streamed answer.
+        **layers: The arguments of every client: middleware, configuration of the tool loop, compaction.
 
     Raises:
-        TypeError: A rule is no pair, or its condition is neither a pattern nor a function.
-        ValueError: A condition is text and no regular expression, or `chunk` or `delay` is not possible.
+        TypeError: A rule is not a pair, or its condition is neither a pattern nor a function.
+        ValueError: A condition is not a valid regular expression, or `chunk` or `delay` is invalid.
 
     Example:
         from agentbench import Call, OfflineChatClient
@@ -121,7 +120,7 @@ class OfflineChatClient(AnsweringChatClient):
         self._rules: list[tuple[Condition, ScriptEntry]] = []
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-                message = f"A rule is {pair!r}; expected a pair of a condition and a reply."
+                message = f"A rule is {pair!r}; expected a pair (condition, reply)."
                 raise TypeError(message)
             self._rules.append((_as_predicate(pair[0]), pair[1]))
         self._fallback = fallback
@@ -149,9 +148,9 @@ class OfflineChatClient(AnsweringChatClient):
 
 
 def default_chat_client() -> OfflineChatClient:
-    """Return a new client for notebooks, demos and examples: an `OfflineChatClient` without rules.
+    """Create a client for notebooks, demos and examples: an `OfflineChatClient` without rules.
 
-    No client replaces itself by this one; code that wants it calls this.
+    No other client falls back to this one; call this function to get it.
 
     Example:
         from agentbench import default_chat_client
@@ -163,20 +162,20 @@ def default_chat_client() -> OfflineChatClient:
 
 
 def _as_predicate(condition: Any) -> Condition:
-    """A function of `(messages, options)` that says whether a rule's condition holds."""
+    """Convert a rule's condition to a function of `(messages, options)`."""
     if isinstance(condition, str):
         try:
             condition = re.compile(condition, re.IGNORECASE)
         except re.error as error:
             message = (
-                f"The condition {condition!r} of a rule is no regular expression: {error}. For plain text pass "
-                "re.escape(...) of it."
+                f"The condition {condition!r} of a rule is not a valid regular expression: {error}. For text pass "
+                "re.escape(...)."
             )
             raise ValueError(message) from error
     if isinstance(condition, re.Pattern):
         return lambda messages, options: condition.search(last_user_text(messages) or "") is not None
     if not callable(condition):
-        message = f"The condition of a rule is {condition!r}; expected a pattern, or a function of the prompt."
+        message = f"The condition of a rule is {condition!r}; expected a pattern or a function of the prompt."
         raise TypeError(message)
     function: Callable[..., Any] = condition
     try:

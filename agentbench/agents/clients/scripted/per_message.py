@@ -1,4 +1,4 @@
-"""A cache of what is made of messages, which holds for as long as a message is as it was."""
+"""A cache for functions of messages; an entry is valid until its message changes."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ _stored = operator.attrgetter(*STORED)
 
 
 class PerMessage(Generic[T]):
-    """A function of messages with a cache, by all that they hold: a conversation is long, and only its end is new."""
+    """A function with a cache by message values, because only the end of a long conversation is new."""
 
     def __init__(self, make: Callable[[Message], T]) -> None:
         self._make = make
         self._made: dict[Hashable, T] = {}
 
     def __call__(self, messages: Iterable[Message]) -> list[T]:
-        """Return what the function returns for each message."""
+        """Call the function for each message, and return the results."""
         return [self._of(message) for message in messages]
 
     def made(self) -> list[T]:
-        """Return what the function returned for messages so far."""
+        """Return the results for all messages so far."""
         return list(self._made.values())
 
     def _of(self, message: Message) -> T:
@@ -44,7 +44,7 @@ class PerMessage(Generic[T]):
 
 
 def _value_of(message: Message) -> Hashable:
-    """Return all that a message holds as a value that does not change; a `TypeError` where that cannot be had."""
+    """Return an immutable value of all fields of a message; raise `TypeError` if that is not possible."""
     usages, properties, raw, contents = _parts(message)
     if type(message) is not Message or raw is not None:
         raise TypeError
@@ -75,5 +75,5 @@ def _frozen(value: Any) -> Hashable:
     if kind is Content:
         return _content(value)
     if kind in (bool, int, float, bytes):
-        return kind, repr(value)  # 1, 1.0 and True are equal, and yet not the same
+        return kind, repr(value)  # distinguishes 1, 1.0 and True, which are equal
     raise TypeError

@@ -1,4 +1,4 @@
-"""What a scripted model may answer, and how an entry of a script becomes a reply: pure."""
+"""Entries of a script, and their conversion to replies."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _CONTROL_KEYS = frozenset(
 
 @dataclass(frozen=True)
 class Call:
-    """A tool that a scripted model calls.
+    """A tool call of a scripted model.
 
     Attributes:
-        name: The tool.
-        arguments: By name; text is sent as it is, also where it is no JSON.
-        call_id: By default the client counts: `call-1`, `call-2`.
+        name: Name of the tool.
+        arguments: Arguments by name. Text is sent unchanged, even if it is not JSON.
+        call_id: Id of the call; by default numbered: `call-1`, `call-2`.
 
     Example:
         from agentbench import Call, ScriptedChatClient
@@ -55,22 +55,22 @@ class Call:
 
 
 class Ids:
-    """Ids that count from one, for one client: `resp-1`, `msg-1`, `call-1`."""
+    """Numbered ids for one client: `resp-1`, `msg-1`, `call-1`."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """Begin at one again."""
+        """Start at 1 again."""
         self._counters = {kind: itertools.count(1) for kind in ("resp", "msg", "call")}
 
     def new(self, kind: Literal["resp", "msg", "call"]) -> str:
-        """Return the next id of a kind."""
+        """Return the next id of this kind."""
         return f"{kind}-{next(self._counters[kind])}"
 
 
 def calls_tools(entry: ScriptEntry) -> bool:
-    """Return whether an entry calls a tool, as far as that is known before it is played."""
+    """Return whether an entry calls a tool, as far as that is known in advance."""
     if isinstance(entry, Call):
         return True
     if isinstance(entry, Content):
@@ -107,7 +107,7 @@ def _tool_name(tool: Any) -> Any:
 def read_entry(
     entry: ScriptEntry, *, messages: Sequence[Message], options: Mapping[str, Any], ids: Ids, model: str | None
 ) -> Reply:
-    """Return a response as an entry describes it, or the updates that it holds; what it leaves out is the client's."""
+    """Convert an entry to a response or updates; the client fills missing fields."""
     if isinstance(entry, ChatResponse):
         return copy.deepcopy(entry)
     items = list(entry) if isinstance(entry, (list, tuple)) else [entry]
@@ -158,7 +158,7 @@ def _content(item: Any, ids: Ids) -> Content:
     if isinstance(item, Call):
         arguments = item.arguments
         if not isinstance(arguments, str):
-            arguments = json.dumps(dict(arguments or {}), ensure_ascii=False)  # as services send them
+            arguments = json.dumps(dict(arguments or {}), ensure_ascii=False)  # the format of services
         return Content.from_function_call(item.call_id or ids.new("call"), item.name, arguments=arguments)
     if isinstance(item, str):
         return Content.from_text(item)
@@ -170,7 +170,7 @@ def _content(item: Any, ids: Ids) -> Content:
 
 
 def _is_value(entry: Any) -> bool:
-    """Whether an entry is data for a `response_format`: a mapping, or an instance of a pydantic model."""
+    """Return whether an entry is data for a `response_format`: a mapping or a pydantic model instance."""
     return isinstance(entry, Mapping) or callable(getattr(type(entry), "model_dump_json", None))
 
 
@@ -182,9 +182,9 @@ def _as_json(value: Any) -> Any:
 def _no_entry(entry: Any) -> TypeError:
     text = f"a mapping with the keys {', '.join(map(repr, entry))}" if isinstance(entry, Mapping) else repr(entry)
     return TypeError(
-        f"A script holds {text}. Expected text, Content, Message, Call, ChatResponse, an exception, a list of these "
+        f"A script contains {text}. Expected text, Content, Message, Call, ChatResponse, an exception, a list of these "
         "or of ChatResponseUpdate, a function of (messages, options), or a mapping with keys of "
-        f"{', '.join(sorted(_CONTROL_KEYS))}; any other mapping needs a response_format in the options."
+        f"{', '.join(sorted(_CONTROL_KEYS))}; other mappings need a response_format in the options."
     )
 
 
@@ -196,7 +196,7 @@ def _count_words(messages: Sequence[Message], options: Mapping[str, Any], answer
 
 
 def usage_of_words(sent: int, answered: int) -> UsageDetails:
-    """Return the usage of a call in which so many words were sent and answered."""
+    """Return the usage for a number of sent and answered words."""
     return {"input_token_count": sent, "output_token_count": answered, "total_token_count": sent + answered}
 
 

@@ -1,4 +1,4 @@
-"""Clients that make their answers themselves: their base, and the one that plays a script and records its calls."""
+"""The base class of offline clients, and the client that plays a script and records its calls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _WORD = re.compile(r"\S*\s+|\S+")
 
 
 class AnsweringChatClient(BaseChatClient[Any]):
-    """A client without a model, network, clock or chance: equal requests in equal order get equal answers and ids."""
+    """A deterministic client without a model: the same requests in the same order get the same answers and ids."""
 
     def __init__(self, *, model: str, chunk: Chunk, delay: float = 0, **layers: Unpack[ClientLayers]) -> None:
         require_choice("chunk", chunk, Chunk)
@@ -89,14 +89,14 @@ class AnsweringChatClient(BaseChatClient[Any]):
 
     @abstractmethod
     async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
-        """Return the answer to one call, of which `stream` and `client_kwargs` are known too."""
+        """Return the answer to one call; `call` contains `stream` and `client_kwargs`."""
 
     def _read(self, entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> Reply:
         return read_entry(entry, messages=messages, options=options, ids=self._ids, model=self.model)
 
 
 def split_contents(contents: list[Content], chunk: Chunk) -> Iterator[list[Content]]:
-    """Yield the contents one by one, texts in pieces; a word has the space behind it."""
+    """Yield the contents one by one, and texts in pieces; a word includes the following space."""
     if not contents:
         yield []
     for content in contents:
@@ -109,7 +109,7 @@ def split_contents(contents: list[Content], chunk: Chunk) -> Iterator[list[Conte
 
 
 async def play_entry(entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> ScriptEntry:
-    """Call an entry that is a function, raise one that is an exception, and return any other."""
+    """Call an entry if it is a function, raise it if it is an exception, and otherwise return it."""
     while callable(entry) and not isinstance(entry, type):
         entry = entry(messages, options)
         if inspect.isawaitable(entry):
@@ -120,37 +120,37 @@ async def play_entry(entry: ScriptEntry, messages: Sequence[Message], options: M
 
 
 def echo(messages: Sequence[Message], prefix: str = "Echo: ") -> str:
-    """Return the text of the user's last message behind a prefix; `(no user message)` if there is none."""
+    """Return a prefix and the last user message; `(no user message)` if there is none."""
     prompt = last_user_text(messages)
     return "(no user message)" if prompt is None else prefix + prompt
 
 
 def last_user_text(messages: Sequence[Message]) -> str | None:
-    """Return the text of the user's last message, `None` if no message is a user's."""
+    """Return the text of the last user message; `None` if there is none."""
     return next((message.text for message in reversed(messages) if message.role == "user"), None)
 
 
 def require_delay(delay: float) -> float:
-    """Return a delay in seconds, which is not below zero."""
+    """Check that a delay in seconds is not negative, and return it."""
     require_seconds("delay", delay, zero=True)
     return delay
 
 
 def require_choice(name: str, value: object, literal: Any) -> None:
-    """Raise a `ValueError` if the argument `name` is none of the values of a `Literal`."""
+    """Raise a `ValueError` if the argument `name` is not a value of a `Literal`."""
     if value not in get_args(literal):
         message = f"{name} is {value!r}; expected one of {', '.join(get_args(literal))}."
         raise ValueError(message)
 
 
 def tools_disabled(options: Mapping[str, Any]) -> bool:
-    """Return whether the options forbid tools: `tool_choice` is `"none"` or a mode that says so."""
+    """Return whether the options disable tools: `tool_choice` is `"none"` or the mode `none`."""
     choice = options.get("tool_choice")
     return (choice.get("mode") if isinstance(choice, Mapping) else choice) == "none"
 
 
 class ModelCall(NamedTuple):
-    """One call of a model, with copies of the messages that were sent; calls share those of equal messages."""
+    """One model call, with copies of the messages that were sent; calls share copies of equal messages."""
 
     messages: list[Message]
     options: dict[str, Any]
@@ -162,31 +162,31 @@ class ModelCall(NamedTuple):
 
 
 class ScriptedChatClient(AnsweringChatClient):
-    """Plays one entry of a script per call of the model. Safe to share between tasks and threads.
+    """Plays one script entry per model call. Safe to share between tasks and threads.
 
-    Entries may be text; `Content`, `Call` or a list of these and text, for one message; a `Message` or a list of them;
-    a `ChatResponse`; a list of `ChatResponseUpdate`; an exception, which is raised; a mapping with `text`, `usage`,
-    `finish_reason`, `conversation_id`; data for the `response_format` of the options; or a function of
-    `(messages, options)`, also an `async` one, that returns any of these.
+    Entries may be text; `Content`, `Call` or a list of these and text, for one message; a `Message` or a list of
+    messages; a `ChatResponse`; a list of `ChatResponseUpdate`; an exception to raise; a mapping with `text`, `usage`,
+    `finish_reason`, `conversation_id`; data for the `response_format` of the options; or a sync or async function of
+    `(messages, options)` that returns any of these.
 
-    Where tools are disabled (`tool_choice` is `none`) an entry that calls one stays for later, and the answer is
+    If tools are disabled (`tool_choice` is `none`), an entry that calls a tool is kept for later, and the answer is
     `(tools disabled)`. Usage that is not in the script is counted in words.
 
     Args:
-        script: The entries. One that is no list is a script of one entry.
-        on_exhausted: What happens after the last one: `raise`, `repeat_last`, or `echo`.
-        model: The name of the model in its answers.
-        strict_tools: Refuse to call a tool that the options do not offer.
-        delay: How long it takes: before an answer, and before every piece of a streamed one. In seconds.
-        honour_tool_choice: Whether `tool_choice` counts; otherwise calls are played all the same.
-        chunk: In what pieces it streams: `word`, `char`, or `whole`.
-        **layers: As for every client: middleware, configuration of the tool loop, compaction.
+        script: The entries. A value other than a list is a script with one entry.
+        on_exhausted: Behavior after the last entry: `raise`, `repeat_last`, or `echo`.
+        model: Model name in the answers.
+        strict_tools: Whether a call of a tool that the options do not offer is an error.
+        delay: Seconds before an answer, and before each piece of a streamed answer.
+        honour_tool_choice: Whether to respect `tool_choice`; if false, calls are always played.
+        chunk: Size of streamed pieces: `word`, `char`, or `whole`.
+        **layers: The arguments of every client: middleware, configuration of the tool loop, compaction.
 
     Attributes:
-        calls: The calls of the model, in order, each with copies of its messages.
+        calls: The model calls in order, each with copies of its messages.
 
     Raises:
-        ValueError: `on_exhausted`, `chunk` or `delay` is not possible.
+        ValueError: `on_exhausted`, `chunk` or `delay` is invalid.
 
     Example:
         from agentbench import Call, ScriptedChatClient, tool
@@ -230,11 +230,11 @@ class ScriptedChatClient(AnsweringChatClient):
 
     @property
     def last_call(self) -> ModelCall | None:
-        """The last call, `None` before the first one."""
+        """The last call; `None` before the first one."""
         return self.calls[-1] if self.calls else None
 
     def reset(self) -> None:
-        """Begin the script again, with the first ids and without calls."""
+        """Restart the script and the ids, and clear the calls."""
         with self._lock:
             self._position = 0
             self._ids.reset()
@@ -242,14 +242,14 @@ class ScriptedChatClient(AnsweringChatClient):
             self._copies = PerMessage(copy.deepcopy)
 
     def assert_exhausted(self) -> None:
-        """Raise an `AssertionError` that lists the entries which were not played, if there are any."""
+        """Raise an `AssertionError` that lists unplayed entries, if there are any."""
         left = self._script[self._position :]
         if left:
             texts = [text if len(text) <= 60 else f"{text[:59]}…" for text in map(repr, left[:_MOST_LISTED])]
             listed = ", ".join(texts) + (", …" if len(left) > _MOST_LISTED else "")
             total = len(self._script)
             message = (
-                f"{len(left)} of {total} entries were not played: {listed}. Expected {total} calls of the model, there "
+                f"{len(left)} of {total} entries were not played: {listed}. Expected {total} model calls, but there "
                 f"were {len(self.calls)}."
             )
             raise AssertionError(message)
@@ -261,7 +261,7 @@ class ScriptedChatClient(AnsweringChatClient):
             self.calls.append(record)
             entry = self._take(messages, no_tools=no_tools)
         entry = await play_entry(entry, messages, options)
-        if no_tools and calls_tools(entry):  # a function decided for a call
+        if no_tools and calls_tools(entry):  # a function returned a call
             entry = TOOLS_DISABLED
         reply = self._read(entry, messages, options)
         if self.strict_tools:
@@ -269,14 +269,14 @@ class ScriptedChatClient(AnsweringChatClient):
             for name in called_tools(reply):
                 if name not in offered:
                     message = (
-                        f"The script calls the tool {name!r}, which the options do not offer. They offer "
+                        f"The script calls the tool {name!r}, which the options do not offer. Offered tools: "
                         f"{', '.join(sorted(offered)) or 'none'}. Pass the agent that tool, or set strict_tools=False."
                     )
                     raise ChatClientException(message)
         return reply
 
     def _take(self, messages: Sequence[Message], *, no_tools: bool) -> ScriptEntry:
-        """The next entry; one that calls a tool stays where it is while tools are disabled."""
+        """Return the next entry; while tools are disabled, an entry that calls a tool is kept."""
         if self._position < len(self._script):
             entry = self._script[self._position]
             if no_tools and calls_tools(entry):
@@ -289,7 +289,7 @@ class ScriptedChatClient(AnsweringChatClient):
             return TOOLS_DISABLED if no_tools and calls_tools(self._script[-1]) else self._script[-1]
         entries = "1 entry" if len(self._script) == 1 else f"{len(self._script)} entries"
         message = (
-            f"The script has {entries}, and this is call {len(self.calls)} of the model. Expected at "
+            f"The script has {entries}, but this is model call {len(self.calls)}. Expected at "
             "most one call per entry; add an entry, or choose on_exhausted='repeat_last' or 'echo'."
         )
         raise ChatClientException(message)

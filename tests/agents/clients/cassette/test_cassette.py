@@ -17,6 +17,7 @@ from agentbench.agents.clients.cassette.cassette import Cassette
 from agentbench.agents.clients.cassette.lines import header_line
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
+from tests.errors import raises
 
 HEADER = header_line(client="Fake", model=None)
 
@@ -94,7 +95,7 @@ def test_a_cut_last_line_is_skipped_with_one_warning_and_overwritten(
     with caplog.at_level(logging.WARNING, "agentbench"):
         assert prompts(cassette) == prompts(cassette) == ["a"]
     (record,) = caplog.records
-    assert f"{path}, line 4 is cut off" in record.getMessage()
+    assert f"{path}, line 4" in record.getMessage()
     add(cassette, "b")
     assert content(path).startswith(whole)
     assert prompts(Cassette(path)) == ["a", "b"]
@@ -129,7 +130,7 @@ def test_a_bad_line_with_a_line_end_names_file_and_line(path: str) -> None:
     whole = content(path)
     for bad, line in ((whole.replace(b'"role"', b"role"), 2), (whole + b"<<<<<<< HEAD\n", 4)):
         Path(path).write_bytes(bad)
-        with pytest.raises(ValueError, match=rf"talk\.jsonl, line {line}: it is not JSON .* Mend the line, or delete"):
+        with raises(ValueError, "talk.jsonl", line, "JSON"):
             Cassette(path).read()
 
 
@@ -167,7 +168,7 @@ def test_a_file_that_was_edited_in_place_or_deleted_is_read_anew(cassette: Casse
 
 
 def test_a_refused_call_leaves_nothing_behind(path: str) -> None:
-    with pytest.raises(ChatClientException, match="would write a secret"):
+    with pytest.raises(ChatClientException):
         add(Cassette(path), "my key", secrets=["my key"])
     assert not os.path.exists(path)
 
@@ -182,7 +183,7 @@ def test_a_full_disk_leaves_the_file_as_it_was(cassette: Cassette, path: str, mo
     before = content(path)
     with monkeypatch.context() as patched:
         patched.setattr(f"{Cassette.__module__}.open", lambda place, mode, **_: FullDisk(place, mode), raising=False)
-        with pytest.raises(OSError, match="No space"):
+        with raises(OSError, "No space"):
             add(cassette, "b")
     assert content(path) == before
     with monkeypatch.context() as patched:

@@ -19,6 +19,7 @@ from agentbench.agents.clients.cassette.lines import BadLineError, CassetteLines
 from agentbench.exceptions import CassetteMissError
 from agentbench.messages.response import ChatResponse
 from tests.agents.clients.cassette.conversations import ask
+from tests.errors import raises
 
 DATA = Path(__file__).parent / "data"
 HEADER = header_line(client="OpenAIChatClient", model="small")
@@ -110,21 +111,21 @@ def test_a_name_means_the_nearest_line_above_as_after_a_merge() -> None:
 def test_a_bad_line_is_refused_and_changes_nothing() -> None:
     cases: list[Any] = [
         ("{", "it is not JSON"),
-        ("[]", "it is list; expected an object"),
-        ("{}", "the keys of an empty object; expected a message, tools or a call"),
+        ("[]", "list"),
+        ("{}", "(none)"),
         ('{"other": 1}', "the keys other; expected a message, tools or a call"),
         ('{"message": 1, "role": "user", "contents": []}', "the keys message, role, contents; expected a message"),
         (
             '{"message": "m1", "role": "user", "contents": ["x"]}',
             "the keys message, role, contents; expected a message",
         ),
-        ('{"call": 1, "messages": ["m9"], "response": {}}', "call 1 names 'm9', and no line above has that name"),
-        ('{"call": 1, "messages": [], "tools": "t9", "response": {}}', "call 1 names 't9'"),
+        ('{"call": 1, "messages": ["m9"], "response": {}}', "'m9'"),
+        ('{"call": 1, "messages": [], "tools": "t9", "response": {}}', "'t9'"),
         ('{"call": 1, "messages": []}', "call 1 needs either a list of updates or a response"),
     ]
     for line, reason in cases:
         read = new_lines()
-        with pytest.raises(BadLineError, match=reason):
+        with raises(BadLineError, reason):
             read.read(line.encode())
         assert (read.count, read.calls) == (1, [])
 
@@ -186,11 +187,11 @@ def test_a_damaged_cassette_is_read_or_its_line_is_named(data: st.DataObject) ->
 
 def test_a_first_line_of_another_kind_is_refused() -> None:
     cases: list[Any] = [
-        ('{"cassette": 2}', "format 2; this version reads format 1"),
+        ('{"cassette": 2}', "format 2"),
         ('{"tape": 1}', 'first line has no "cassette"'),
     ]
     for line, reason in cases:
-        with pytest.raises(BadLineError, match=reason):
+        with raises(BadLineError, reason):
             CassetteLines().read(line.encode())
 
 

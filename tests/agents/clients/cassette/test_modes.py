@@ -22,6 +22,7 @@ from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from tests.agents.clients.cassette.conversations import WEATHER, NetworkClient, ask, calls, get_weather, lines, recorded
+from tests.errors import raises
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def offline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_replay_needs_the_file(path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=r"There is no cassette .*talk\.jsonl to replay. Record it first"):
+    with raises(FileNotFoundError, "talk.jsonl"):
         CassetteChatClient(path, EchoChatClient(), mode="replay")
 
 
@@ -46,10 +47,10 @@ async def test_replay_never_calls_the_model_and_never_writes(path: Path) -> None
     await recorded(path, ["hi"], "hello")
     before = path.read_bytes()
     client = CassetteChatClient(path, ScriptedChatClient(["never"]), mode="replay")
-    with pytest.raises(CassetteMissError, match="To record it, pass a client and mode='auto'"):
+    with raises(CassetteMissError, "mode='auto'"):
         await ask(client, "something else")
     assert (await ask(client)).text == "hi"
-    with pytest.raises(ChatClientException, match="mode='replay' never does"):
+    with raises(ChatClientException, "mode='replay'"):
         client.prune()
     assert path.read_bytes() == before
 
@@ -78,7 +79,7 @@ async def test_a_file_that_cannot_be_written_is_noticed_before_the_model_is_call
     monkeypatch.setattr("agentbench.agents.clients.cassette.cassette.open", read_only, raising=False)
     model = ScriptedChatClient(["never"])
     client = CassetteChatClient(path, model)
-    with pytest.raises(ChatClientException, match=r"cannot be recorded there.*Permission denied.*was not called"):
+    with pytest.raises(ChatClientException):
         await ask(client, "something else")
     assert model.calls == []
     assert (await ask(client, "hello")).text == "hi"
@@ -90,7 +91,7 @@ async def test_a_folder_that_cannot_be_written_is_noticed_before_the_model_is_ca
 ) -> None:
     monkeypatch.setattr(os, "access", lambda place, mode: not os.path.isdir(place))
     model = ScriptedChatClient(["never"])
-    with pytest.raises(ChatClientException, match="cannot be recorded there"):
+    with pytest.raises(ChatClientException):
         await ask(CassetteChatClient(path, model, mode=mode))
     assert model.calls == []
 
@@ -117,7 +118,7 @@ async def test_a_first_call_that_fails_leaves_the_old_recording(path: Path) -> N
     await recorded(path, ["old"], "hello")
     before = path.read_bytes()
     client = CassetteChatClient(path, ScriptedChatClient([OSError("no network")]), mode="record")
-    with pytest.raises(OSError, match="no network"):
+    with raises(OSError, "no network"):
         await ask(client)
     assert path.read_bytes() == before
 
@@ -130,20 +131,20 @@ def test_impossible_arguments_are_refused(path: Path) -> None:
         ({"mode": "record"}, "mode='record' needs a client"),
     ]
     for arguments, message in cases:
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, message):
             CassetteChatClient(path, **arguments)
 
 
 def test_what_is_no_client_is_refused(path: Path) -> None:
     cases: list[Any] = [3, "gpt"]
     for client in cases:
-        with pytest.raises(TypeError, match="expected a chat client, or a function without arguments that makes one"):
+        with pytest.raises(TypeError):
             CassetteChatClient(path, client)
 
 
 def test_a_file_that_is_no_cassette_is_refused_at_once(path: Path) -> None:
     path.write_text("{}\n")
-    with pytest.raises(ValueError, match=r"talk\.jsonl, line 1: the first line has no \"cassette\""):
+    with raises(ValueError, "talk.jsonl", "1", "cassette"):
         CassetteChatClient(path)
 
 
@@ -172,7 +173,7 @@ async def test_a_class_is_a_function_that_makes_a_client(path: Path) -> None:
 
 
 async def test_a_function_that_makes_no_client_is_refused(path: Path) -> None:
-    with pytest.raises(TypeError, match="the function that makes the client returned int; expected a chat client"):
+    with pytest.raises(TypeError):
         await ask(CassetteChatClient(path, lambda: 3))
 
 
@@ -279,7 +280,7 @@ async def test_the_client_is_closed_with_it(path: Path) -> None:
 async def test_offline_a_miss_is_an_error_and_the_model_is_not_called(path: Path, make: Any) -> None:
     source = NetworkClient(["hi"]) if make is NetworkClient else make
     client = CassetteChatClient(path, source)
-    with pytest.raises(CassetteMissError, match="unset AGENTBENCH_OFFLINE"):
+    with raises(CassetteMissError, "AGENTBENCH_OFFLINE"):
         await ask(client)
     assert not path.exists()
     if isinstance(source, NetworkClient):
@@ -294,7 +295,7 @@ async def test_offline_a_service_on_this_machine_is_called(path: Path) -> None:
 @pytest.mark.usefixtures("offline")
 async def test_offline_recording_is_refused_by_the_name_of_the_variable(path: Path) -> None:
     original = NetworkClient(["hi"])
-    with pytest.raises(ChatClientException, match="NetworkClient would go to the network, but AGENTBENCH_OFFLINE"):
+    with raises(ChatClientException, "NetworkClient", "AGENTBENCH_OFFLINE"):
         await ask(CassetteChatClient(path, original, mode="record"))
     assert original.calls == []
 
@@ -328,7 +329,7 @@ async def test_a_changed_result_of_a_tool_is_named(path: Path) -> None:
     assert miss.difference == ('messages[2].contents[0].result\n  recorded: "sunny in Oslo"\n  now:      "raining"')
     text = str(miss)
     assert "talk.jsonl to a request of 3 messages." in text
-    assert "Nearest is call 2 in line 7." in text
+    assert "call 2 in line 7" in text
     assert miss.difference in text
     assert isinstance(miss, ChatClientException)
     again = pickle.loads(pickle.dumps(miss))
@@ -363,9 +364,7 @@ async def test_the_first_difference_may_be_an_option_or_a_tool(path: Path) -> No
 
 
 async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:
-    with pytest.raises(
-        CassetteMissError, match=r"The file holds no calls\.\nTo record it, pass a client, or a"
-    ) as caught:
+    with pytest.raises(CassetteMissError) as caught:
         await ask(CassetteChatClient(path))
     assert (caught.value.nearest, caught.value.difference) == (None, None)
     assert not path.exists()
@@ -380,7 +379,7 @@ async def test_a_relative_path_is_displayed_as_such_and_stays_where_it_is(
     await ask(client)
     assert path.exists()
     assert repr(client).startswith("CassetteChatClient('talk.jsonl', ")
-    with pytest.raises(CassetteMissError, match=r"No recorded answer in talk\.jsonl to a request of 1 message\."):
+    with raises(CassetteMissError, "talk.jsonl", "1"):
         await ask(CassetteChatClient("talk.jsonl"))
 
 
@@ -416,9 +415,7 @@ async def test_what_was_never_served_is_listed_and_pruned(path: Path) -> None:
     await ask(client, "b")
     await ask(client, "d")
     assert [call.prompt for call in client.unused()] == ["a", "c"]
-    with pytest.raises(
-        AssertionError, match=r"2 of 4 recorded calls of .* were never served.*\n  <call 1: 'a' -> 'one'>\n"
-    ):
+    with raises(AssertionError, "2", "4", "1", "a", "one"):
         client.assert_exhausted()
     assert client.prune() == 2
     assert [call["call"] for call in calls(path)] == [2, 4]
@@ -443,7 +440,7 @@ async def test_pruning_before_a_new_recording_has_begun_leaves_the_old_one(path:
 
 async def test_a_long_list_of_what_was_never_served_is_cut(path: Path) -> None:
     await recorded(path, [str(n) for n in range(12)], *map(str, range(12)))
-    with pytest.raises(AssertionError, match=r"12 of 12 recorded calls(.|\n)*\n  … 2 more$"):
+    with raises(AssertionError, "12", "2"):
         CassetteChatClient(path).assert_exhausted()
 
 

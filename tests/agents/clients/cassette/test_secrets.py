@@ -118,7 +118,7 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
 def test_redact_takes_text_and_patterns_only() -> None:
     cases: list[Any] = [[3], [None], [re.compile(b"x")]]
     for patterns in cases:
-        with pytest.raises(TypeError, match="redact holds"):
+        with pytest.raises(TypeError):
             Redaction(patterns)
 
 

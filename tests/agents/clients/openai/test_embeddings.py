@@ -15,6 +15,7 @@ from agentbench.exceptions import (
     ChatClientInvalidResponseException,
 )
 from agentbench.openai import OpenAIEmbeddingClient
+from tests.errors import raises
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import OpenAIServer, raw, reply
 
@@ -106,7 +107,7 @@ async def test_errors_are_those_of_chat_clients(server: OpenAIServer) -> None:
 async def test_offline_nothing_is_sent_to_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")
     client = OpenAIEmbeddingClient("m", api_key="sk-1")
-    with pytest.raises(ChatClientException, match="AGENTBENCH_OFFLINE"):
+    with raises(ChatClientException, "AGENTBENCH_OFFLINE"):
         await client.get_embeddings(["a"])
 
 

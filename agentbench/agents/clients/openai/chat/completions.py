@@ -1,4 +1,4 @@
-"""The API called Chat Completions, which most compatible servers speak, and its options."""
+"""The Chat Completions API, which most compatible servers support, and its options."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from agentbench.messages.response import ChatResponse
 
 logger = logging.getLogger("agentbench.openai")
 
-# Options that are for the library, or that go elsewhere.
+# Options that the library uses itself, or that are sent in another place.
 OURS = frozenset(
     {
         *("additional_function_arguments", "additional_properties", "allow_multiple_tool_calls", "continuation_token"),
@@ -28,14 +28,14 @@ OURS = frozenset(
 
 
 class OpenAIChatOptions(ChatOptions[Any], total=False):
-    """Options of OpenAI-compatible services, beside those of `ChatOptions`. Unknown ones are sent as they are.
+    """Options of OpenAI-compatible services, in addition to `ChatOptions`. Unknown options are sent unchanged.
 
     Attributes:
-        logprobs: Whether the answer has the probabilities of its tokens.
-        top_logprobs: For how many alternatives of each token it has them.
-        prediction: The expected answer, which makes it faster.
-        verbosity: How long answers are: `low`, `medium`, `high`.
-        reasoning_effort: How long the model thinks: `minimal`, `low`, `medium`, `high`.
+        logprobs: Whether the answer contains the log probabilities of its tokens.
+        top_logprobs: Number of alternatives per token to include.
+        prediction: The expected answer, to speed up generation.
+        verbosity: Length of answers: `low`, `medium`, `high`.
+        reasoning_effort: Amount of reasoning: `minimal`, `low`, `medium`, `high`.
 
     Example:
         from agentbench import OpenAIChatOptions
@@ -54,9 +54,9 @@ OpenAIChatCompletionOptions = OpenAIChatOptions
 
 
 class ChatCompletions:
-    """Every request holds the whole conversation."""
+    """The Chat Completions API: every request contains the whole conversation."""
 
-    path = "chat.completions"  # of the SDK's part for this API
+    path = "chat.completions"  # attribute path of this API in the SDK
     stores = False  # whether the service stores answers by default
 
     def request(
@@ -71,13 +71,13 @@ class ChatCompletions:
         return WireRequest("create", body)
 
     def response(self, answer: Any, options: Mapping[str, Any]) -> ChatResponse[Any] | None:
-        """Return an answer as a response; `None` if it holds no choices."""
+        """Convert an answer to a response; `None` if it has no choices."""
         if not items(answer, "choices"):
             return None
         return chat_response(answer, response_format=options.get("response_format"))
 
     def failure(self, answer: Any) -> Any:
-        """Return the failure that a compatible service reports in place of choices, if it does."""
+        """Return the error that some compatible services report instead of choices, if any."""
         return None if items(answer, "choices") else field(answer, "error") or None
 
     def reader(self, options: Mapping[str, Any]) -> ChunkReader:
@@ -85,13 +85,13 @@ class ChatCompletions:
         return ChunkReader()
 
     def stream_request(self, request: WireRequest) -> WireRequest:
-        """Return the request for a stream, which counts its tokens at the end."""
+        """Return the request for a stream with token counts at the end."""
         counting = {"include_usage": True, **(request.body.get("stream_options") or {})}
         return request._replace(body={**request.body, "stream": True, "stream_options": counting})
 
 
 def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request that say how to answer; model and messages are not among them."""
+    """Return the fields of a request without model and messages."""
     sent = options_as_sent(options)
     if options.get("max_tokens") is not None:
         sent.setdefault("max_completion_tokens", options["max_tokens"])
@@ -108,14 +108,14 @@ def chat_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options_as_sent(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that a service gets as they are, less those without a value."""
+    """Return the options that are sent unchanged, without those that are `None`."""
     sent = {name: value for name, value in options.items() if name not in OURS and value is not None}
     more = options.get("additional_properties")
     return {**more, **sent} if isinstance(more, Mapping) else sent
 
 
 def tool_specifications(options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the JSON specifications of the tools; one that has none is left out with a warning."""
+    """Return the JSON specifications of the tools; a tool without one is skipped with a warning."""
     tools = options.get("tools") or ()
     found = []
     for tool in [tools] if isinstance(tools, Mapping) or not isinstance(tools, Iterable) else tools:
@@ -132,7 +132,7 @@ def tool_specifications(options: Mapping[str, Any]) -> list[dict[str, Any]]:
 def tool_fields(
     tools: list[dict[str, Any]], options: Mapping[str, Any], choose: Callable[[ToolMode], Any]
 ) -> dict[str, Any]:
-    """Return the tools, and which of them the model may or must call; `choose` writes a mode in the API's form."""
+    """Return the fields for tools and tool choice; `choose` converts a tool mode to the API's form."""
     if not tools:
         return {}
     choice = options.get("tool_choice")
@@ -157,7 +157,7 @@ def _tool_choice(mode: ToolMode) -> Any:
         return {"type": "function", "function": {"name": mode["required_function_name"]}}
     if mode.get("allowed_tools") is not None:
         logger.warning(
-            "Chat Completions cannot restrict the tools that may be called; allowed_tools is not sent. "
-            "Offer fewer tools, or use the Responses API."
+            "Chat Completions does not support allowed_tools, so it is not sent. "
+            "Pass fewer tools, or use the Responses API."
         )
     return mode["mode"]

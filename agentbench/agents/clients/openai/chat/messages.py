@@ -1,4 +1,4 @@
-"""Messages as Chat Completions takes them. Pure: messages in, JSON out."""
+"""Convert messages to the JSON of Chat Completions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Wire = dict[str, Any]
 
 INSTRUCTING_ROLES = ("system", "developer")
 
-# The only sounds that are accepted, by media type.
+# The supported audio formats, by media type.
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",
@@ -30,12 +30,12 @@ _AUDIO_FORMATS = {
 
 
 def chat_messages(messages: Iterable[Message]) -> list[Wire]:
-    """Return the messages as they are sent: none, one or several entries for each."""
+    """Convert messages to request entries: none, one or several per message."""
     sent: list[Wire] = []
     for message in messages:
         for entry in _entries(message):
             if sent and "tool_calls" in sent[-1] and "tool_calls" in entry and "content" not in entry:
-                sent[-1]["tool_calls"] += entry["tool_calls"]  # services want the results right behind the calls
+                sent[-1]["tool_calls"] += entry["tool_calls"]  # services require results directly after their calls
             else:
                 sent.append(entry)
     return sent
@@ -47,7 +47,7 @@ def _entries(message: Message) -> Iterator[Wire]:
         if any(texts):
             yield {"role": message.role, "content": "\n".join(texts), **_name(message)}
         return
-    # Between two results of tools, all texts and calls make one entry.
+    # All texts and calls between two tool results form one entry.
     pending: list[Content] = []
     for content in message.contents:
         if content.type == "function_result":
@@ -72,7 +72,7 @@ def _entry(message: Message, contents: Sequence[Content]) -> Iterator[Wire]:
     parts = [part for content in contents if (part := _part(content)) is not None]
     if not parts and not calls:
         return
-    # In a message of role "tool", besides results: calls are the model's, other contents are for the model.
+    # In a "tool" message, besides results: calls are from the model, other contents are for the model.
     role = message.role if message.role != "tool" else "assistant" if calls else "user"
     entry: Wire = {"role": role}
     if parts:
@@ -89,20 +89,20 @@ def _name(message: Message) -> Wire:
 
 
 def arguments_text(content: Content) -> str:
-    """Return the arguments of a call as JSON text; an empty object where there are none."""
+    """Return the arguments of a call as JSON text; an empty object without arguments."""
     return json_text(content.arguments) or "{}"
 
 
 def result_text(content: Content) -> str:
-    """Return the text of a tool's result; contents that are not text are described."""
+    """Return a tool result as text; contents other than text are described."""
     items, failure = content.items, f"Error: {content.exception}" if content.exception else ""
     if items is None:
         return str(content.result or "") or failure
     texts = [item.text if item.type == "text" else description_of(item) for item in items]
     if described := sorted({item.type for item in items if item.type != "text"}):
         logger.warning(
-            "Results of tools can only be text in Chat Completions; parts of call %r are described to the model: %s. "
-            "The Responses API takes images, too.",
+            "Chat Completions only supports text as a tool result; the model gets a description of "
+            "the other parts of call %r: %s. The Responses API also supports images.",
             content.call_id,
             ", ".join(described),
         )
@@ -110,7 +110,7 @@ def result_text(content: Content) -> str:
 
 
 def description_of(content: Content) -> str:
-    """Return a line for the model about a content of a tool's result that the service does not accept there."""
+    """Describe a content of a tool result, in a line for the model, if the service does not support it."""
     facts = content.additional_properties
     named = [str(facts[name]) for name in ("title", "name", "description") if facts.get(name)]
     if content.type == "data":
@@ -122,7 +122,7 @@ def description_of(content: Content) -> str:
 
 
 def _part(content: Content) -> Wire | None:
-    """A content as part of an entry; `None` for what is not sent, or sent in another place."""
+    """Convert a content to a part of an entry; `None` if it is not sent or is sent elsewhere."""
     if content.type == "text":
         return {"type": "text", "text": content.text or ""}
     if content.type == "hosted_file":
@@ -139,14 +139,14 @@ def _part(content: Content) -> Wire | None:
         return audio_part(content)
     if group == "video" or content.type == "uri":
         logger.warning(
-            "A %s of type %r is not sent: Chat Completions takes data of files only.", group, content.media_type
+            "A %s of type %r is not sent: Chat Completions only supports file data.", group, content.media_type
         )
         return None
     return {"type": "file", "file": file_fields(content)}
 
 
 def media_group(content: Content) -> str:
-    """Return the kind of a `data` or `uri` content: `image`, `audio`, `video`, or `file`."""
+    """Return the media group of a `data` or `uri` content: `image`, `audio`, `video`, or `file`."""
     media_type, uri = content.media_type, content.uri or ""
     if not media_type and not uri.startswith("data:"):
         media_type = mimetypes.guess_type(urlsplit(uri).path)[0]
@@ -155,7 +155,7 @@ def media_group(content: Content) -> str:
 
 
 def audio_part(content: Content) -> dict[str, Any] | None:
-    """Return a sound as it is sent; `None` if services do not accept its format, or it is only an address."""
+    """Convert audio to a part; `None` if its format is not supported, or it is only a URL."""
     kind = _AUDIO_FORMATS.get((content.media_type or "").partition(";")[0].strip().lower())
     if kind is None or content.type != "data":
         logger.debug("Audio of type %r is not sent: only wav and mp3 data are accepted.", content.media_type)
@@ -164,12 +164,12 @@ def audio_part(content: Content) -> dict[str, Any] | None:
 
 
 def file_fields(content: Content) -> dict[str, Any]:
-    """Return the data of a file, and its name, from the additional properties or the content's `name`."""
+    """Return a file's data, and its name from the additional properties or the content's `name`."""
     name = content.additional_properties.get("filename") or content.name
     return {"file_data": content.uri, **({"filename": name} if isinstance(name, str) else {})}
 
 
 def image_detail(content: Content) -> str | None:
-    """Return the resolution in which the model gets an image: `low`, `high`, `auto`; `None` without one."""
+    """Return the image resolution for the model: `low`, `high`, `auto`; `None` if not set."""
     detail = content.additional_properties.get("detail")
     return detail if isinstance(detail, str) else None

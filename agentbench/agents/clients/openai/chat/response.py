@@ -1,4 +1,4 @@
-"""Answers of Chat Completions as responses, and chunks of streamed ones as updates. Pure."""
+"""Convert Chat Completions answers to responses, and streamed chunks to updates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ logger = logging.getLogger("agentbench.openai")
 
 
 def chat_response(completion: Any, *, response_format: Any = None) -> ChatResponse[Any]:
-    """Return a completion as a response, with a message per choice."""
+    """Convert a completion to a response with one message per choice."""
     choices = items(completion, "choices")
     response_id = text(completion, "id")
     properties = _properties(completion)
@@ -60,17 +60,17 @@ def chat_response(completion: Any, *, response_format: Any = None) -> ChatRespon
 
 
 def _part_of(choice: Any, name: str) -> Any:
-    """Return the message or delta of a choice; a ValueError names what is none, instead of an empty answer."""
+    """Return the message or delta of a choice; raise ValueError if it has another type."""
     part = field(choice, name)
     for what, value in (("choice", choice), (name, part)):
         if isinstance(value, (str, int, float, list)):
-            problem = f"its {what} is of type {type(value).__name__}"
+            problem = f"its {what} has type {type(value).__name__}"
             raise ValueError(problem)
     return part
 
 
 def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Content]:
-    thought = text(message, "reasoning_content") or text(message, "reasoning")  # compatible servers have two names
+    thought = text(message, "reasoning_content") or text(message, "reasoning")  # compatible servers use two names
     if thought:
         yield Content.from_text_reasoning(text=thought)
     words = answer_text(message, "content")
@@ -82,7 +82,7 @@ def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Con
         yield refusal
     calls = field(message, "tool_calls")
     if calls is not None and not isinstance(calls, (list, tuple)):
-        problem = f"its tool_calls are of type {type(calls).__name__}"
+        problem = f"its tool_calls have type {type(calls).__name__}"
         raise ValueError(problem)
     for call in calls or ():
         yield read_call(call)
@@ -91,7 +91,7 @@ def _contents(message: Any, read_call: Callable[[Any], Content]) -> Iterator[Con
 
 
 def _call(call: Any) -> Content:
-    # A custom tool takes any text where a function takes JSON.
+    # The input of a custom tool is any text; the arguments of a function are JSON.
     function, custom = field(call, "function"), field(call, "custom")
     return Content.from_function_call(
         text(call, "id") or new_call_id(),
@@ -112,7 +112,7 @@ def _properties(source: Any) -> dict[str, Any]:
 
 
 class ChunkReader:
-    """Reads the chunks of one stream, in order."""
+    """Reads the chunks of one stream in order."""
 
     def __init__(self) -> None:
         self._calls = CallSlots()
@@ -123,11 +123,11 @@ class ChunkReader:
 
     @property
     def must_end(self) -> bool:
-        """Whether the answer is useless without a finish reason: it calls tools, whose arguments may be cut off."""
+        """Whether a missing finish reason is an error: the answer has tool calls whose arguments may be incomplete."""
         return self._calls.has_calls
 
     def read(self, chunk: Any) -> ChatResponseUpdate | None:
-        """Return the update that a chunk brings; `None` for one without choices and usage."""
+        """Convert a chunk to an update; `None` if it has neither choices nor usage."""
         choice = self._choice(chunk)
         usage = self._usage(chunk)
         if choice is None and usage is None:
@@ -151,16 +151,18 @@ class ChunkReader:
         )
 
     def _choice(self, chunk: Any) -> Any:
-        """The first choice. Others cannot be streamed beside it: they would end up within one message."""
+        """Return the first choice. Streaming others as well would mix them into one message."""
         choices = items(chunk, "choices")
         first = next((choice for choice in choices if (number(choice, "index") or 0) == 0), None)
         if first is None and choices and not self._warned:
             self._warned = True
-            logger.warning("Several choices (n > 1) are streamed; only the first is taken. Ask without streaming.")
+            logger.warning(
+                "The stream has several choices (n > 1); only the first is used. Call without streaming to get all."
+            )
         return first
 
     def _usage(self, chunk: Any) -> UsageDetails | None:
-        """What was counted since the last time: some servers repeat the running total in every chunk."""
+        """Return the increase in token counts; some servers repeat the running total in every chunk."""
         total = cast("dict[str, int] | None", usage_of(chunk))
         if total is None:
             return None
@@ -171,20 +173,20 @@ class ChunkReader:
 
 
 class CallSlots:
-    """Finds which pieces of streamed calls belong together, and makes ids for calls that have none."""
+    """Groups the pieces of streamed calls, and makes ids for calls without one."""
 
     def __init__(self) -> None:
         self._slot_of: dict[int, int] = {}  # the service's index -> ours
-        self._id_of: dict[int, str] = {}  # our index -> the id that the service gave, if any
+        self._id_of: dict[int, str] = {}  # our index -> the service's id, if any
         self._newest = -1
 
     @property
     def has_calls(self) -> bool:
-        """Whether a piece of a call was read."""
+        """Whether any piece of a call has been read."""
         return bool(self._id_of)
 
     def read(self, delta: Any) -> Content:
-        """Return a piece of a call."""
+        """Convert a delta to a piece of a call."""
         call_id = text(delta, "id") or ""
         function = field(delta, "function")
         slot, is_new = self._slot(number(delta, "index"), call_id)
@@ -195,13 +197,13 @@ class CallSlots:
 
     def _slot(self, index: int | None, call_id: str) -> tuple[int, bool]:
         if index is None:
-            # A server that does not number its calls: a new id begins a new one.
+            # The server does not number its calls, so a new id starts a new call.
             known = next((slot for slot, known_id in self._id_of.items() if known_id == call_id), None)
             slot = known if call_id else self._newest if self._newest >= 0 else None
         else:
             slot = self._slot_of.get(index)
             if slot is not None and call_id and self._id_of[slot] not in ("", call_id):
-                # A server that gives one number to all of its calls.
+                # The server uses the same number for all calls.
                 slot = None
         if slot is not None:
             return slot, False

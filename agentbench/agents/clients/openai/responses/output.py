@@ -1,4 +1,4 @@
-"""Answers of the Responses API as responses, and events of streamed ones as updates. Pure."""
+"""Convert answers of the Responses API to responses, and stream events to updates."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ logger = logging.getLogger("agentbench.openai")
 
 
 class OpenAIContinuationToken(ContinuationToken, total=False):
-    """The token of an answer that the service makes in the background.
+    """The token of a background answer.
 
     Attributes:
         response_id: Id of the answer.
-        sequence_number: Number of the last event of its stream that was read.
+        sequence_number: Number of the last event that was read from its stream.
     """
 
     response_id: str
@@ -51,7 +51,7 @@ _STOPPED_BY = {"max_output_tokens": "length", "content_filter": "content_filter"
 def response_of(
     answer: Any, *, stored: bool = True, response_format: Any = None, shell: LocalShell | None = None
 ) -> ChatResponse[Any]:
-    """Return an answer as a response with one message; a conversation can continue one that is stored."""
+    """Convert an answer to a response with one message. A stored answer can be continued."""
     contents = [content for item in items(answer, "output") for content in _output_contents(item, shell)]
     response_id = text(answer, "id")
     called = any(content.type == "function_call" for content in contents)
@@ -71,7 +71,7 @@ def response_of(
 
 
 def _conversation_id(answer: Any, *, stored: bool) -> str | None:
-    """What the next request continues: the conversation that the service stores, else this answer."""
+    """Return the id that the next request continues: the stored conversation, else this answer."""
     return text(field(answer, "conversation"), "id") or (text(answer, "id") if stored else None)
 
 
@@ -89,7 +89,7 @@ def _is_unfinished(answer: Any) -> bool:
 
 
 def failure_of(answer: Any) -> Any:
-    """Return the failure that the service reports, if it does."""
+    """Return the error that the service reports, if any."""
     return field(answer, "error") or ({} if text(answer, "status") == "failed" else None)
 
 
@@ -176,7 +176,7 @@ def _read_hosted_call(item: Any) -> Iterator[Content]:
 
 
 class EventReader:
-    """Reads the events of one stream, in order; `continues` is the id of an answer whose beginning was read before."""
+    """Reads the events of one stream in order; `continues` is the id of an answer that was partly read before."""
 
     must_end = True  # the service always sends the last event
 
@@ -191,13 +191,13 @@ class EventReader:
         self._created_at: str | None = None
         self._background = continues is not None
         self._called = False
-        self._with_arguments: set[int] = set()  # indexes of calls whose arguments have come in pieces
-        self._thinking: set[str] = set()  # ids of items whose thoughts have come in pieces
+        self._with_arguments: set[int] = set()  # indexes of calls whose arguments arrived in pieces
+        self._thinking: set[str] = set()  # ids of items whose reasoning arrived in pieces
 
     def read(self, event: Any) -> ChatResponseUpdate | None:
-        """Return the update that an event brings; `None` for one that brings nothing, or reports a failure."""
+        """Convert an event to an update; `None` if it is empty or reports a failure."""
         if text(event, "event") == "error":
-            event = field(event, "data")  # older versions of the SDK hand it over wrapped
+            event = field(event, "data")  # older SDK versions wrap the event
         kind = text(event, "type") or ""
         if kind in ("error", "response.error"):
             self.failure = event
@@ -239,7 +239,7 @@ class EventReader:
         )
 
     def _token(self, event: Any) -> ContinuationToken | None:
-        """Where to go on if the stream of an answer that is made in the background breaks here."""
+        """Return the token for continuing a background answer if its stream breaks after this event."""
         if not self._background or self._response_id is None:
             return None
         number_of_event = number(event, "sequence_number")
@@ -272,7 +272,7 @@ class EventReader:
                 yield from self._item_done(index, item, event)
 
     def _item_done(self, index: int, item: Any, event: Any) -> Iterator[Content]:
-        """The contents of an item that did not come in pieces."""
+        """Yield the contents of an item that did not arrive in pieces."""
         kind = text(item, "type")
         if kind == "reasoning" and (text(item, "id") or "") in self._thinking:
             hidden = text(item, "encrypted_content")

@@ -1,4 +1,4 @@
-"""The API called Responses, where the service can store the conversation and run tools itself."""
+"""The Responses API, in which the service can store conversations and run tools."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from agentbench.messages.response import ChatResponse
 
 logger = logging.getLogger("agentbench.openai")
 
-# Options that Chat Completions has and this API refuses.
+# Options of Chat Completions that this API rejects.
 _NOT_HERE = ("frequency_penalty", "logit_bias", "prediction", "presence_penalty", "seed", "stop")
 
 _LOG_PROBABILITIES = "message.output_text.logprobs"
 
 
 class Responses:
-    """A request may hold only new messages, and name the answer that it continues."""
+    """The Responses API: a request may contain only new messages and the id of the answer that it continues."""
 
     path = "responses"
     failure = staticmethod(failure_of)
@@ -50,7 +50,7 @@ class Responses:
     def request(
         self, messages: Sequence[Message], options: Mapping[str, Any], *, model: str, instruction_role: str | None
     ) -> WireRequest:
-        """Return a request; with a continuation token, one for an answer that is still being made."""
+        """Return a request; with a continuation token, one for an unfinished answer."""
         token = options.get("continuation_token")
         if token:
             return _continuation(token)
@@ -66,7 +66,7 @@ class Responses:
         return WireRequest("create", {"model": options.get("model") or model, "input": sent, **body})
 
     def response(self, answer: Any, options: Mapping[str, Any]) -> ChatResponse[Any] | None:
-        """Return an answer as a response; `None` if it has no id or no list of output."""
+        """Convert an answer to a response; `None` if it has no id or no output list."""
         if text(answer, "id") is None or not isinstance(field(answer, "output"), (list, tuple)):
             return None
         stored = self._is_stored(options) and field(answer, "store") is not False
@@ -90,24 +90,24 @@ class Responses:
 def _continuation(token: Any) -> WireRequest:
     response_id = text(token, "response_id")
     if response_id is None:
-        message = "The continuation token names no answer. Hand back the token of a response or an update as it is."
+        message = "The continuation token has no response id. Pass the token of a response or update unchanged."
         raise ChatClientInvalidRequestException(message)
     after = field(token, "sequence_number")
     return WireRequest("retrieve", {"response_id": response_id, **({} if after is None else {"starting_after": after})})
 
 
 def response_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a request that say how to answer; model, input and instructions are not among them."""
+    """Return the fields of a request without model, input and instructions."""
     sent = options_as_sent(options)
     for name in _NOT_HERE:
         if sent.pop(name, None) is not None:
-            logger.warning("The Responses API has no option %r; it is not sent.", name)
+            logger.warning("The Responses API does not support the option %r; it is not sent.", name)
     if options.get("max_tokens") is not None:
         sent.setdefault("max_output_tokens", options["max_tokens"])
     if sent.pop("logprobs", None):
         sent["include"] = [*sent.get("include", ()), _LOG_PROBABILITIES]
     conversation_id = options.get("conversation_id")
-    if conversation_id:  # of a conversation that the service stores, or of the answer that this request continues
+    if conversation_id:  # id of a stored conversation, or of the answer that this request continues
         is_conversation = str(conversation_id).startswith("conv_")
         sent["conversation" if is_conversation else "previous_response_id"] = conversation_id
     _nest(sent, "reasoning_effort", "reasoning", "effort")
@@ -124,11 +124,11 @@ def _nest(sent: dict[str, Any], flat: str, group: str, name: str) -> None:
 
 
 def _flat(tool: dict[str, Any]) -> dict[str, Any]:
-    """A tool in the form of this API; functions are also understood in that of Chat Completions."""
+    """Convert a tool to the format of this API; functions may have the format of Chat Completions."""
     function = tool.get("function")
     if tool.get("type") != "function" or not isinstance(function, Mapping):
         return tool
-    # Without this word the service would make every parameter a required one.
+    # Without this field, the service would make every parameter required.
     return {"type": "function", "strict": False, **function}
 
 
@@ -143,7 +143,7 @@ def _tool_choice(mode: ToolMode) -> Any:
 
 
 def response_input(messages: Iterable[Message], *, continued: bool = False) -> list[Wire]:
-    """Return the messages as they are sent; a conversation that is continued has its approval requests already."""
+    """Convert messages to input items; a continued conversation already contains its approval requests."""
     return [item for message in messages for item in _items(message, continued=continued)]
 
 
@@ -161,7 +161,7 @@ def _items(message: Message, *, continued: bool) -> Iterator[Wire]:
 
 
 def _item(content: Content, *, continued: bool) -> Wire | None:
-    """A content that is an item of its own; `None` for one that is part of a message."""
+    """Convert a content to a separate item; `None` if it is part of a message."""
     if (content.call_id or "").startswith(SHELL_ID):
         return shell_item(content)
     if content.type == "function_call":
@@ -177,7 +177,7 @@ def _item(content: Content, *, continued: bool) -> Wire | None:
 
 
 def _approval(content: Content, *, continued: bool) -> Wire | None:
-    """Approvals of tools that the service itself calls; those of our own tools are settled before."""
+    """Convert approvals of tools that the service calls; approvals of our own tools are handled earlier."""
     call = content.function_call
     label = None if call is None else call.additional_properties.get("server_label")
     if call is None or label is None:
@@ -191,14 +191,14 @@ def _approval(content: Content, *, continued: bool) -> Wire | None:
 
 
 def _output(content: Content) -> str | list[Wire]:
-    """The result of a tool: text, or parts where there is more than text."""
+    """Return a tool result as text, or as parts if it contains more than text."""
     if all(item.type == "text" for item in content.items or ()):
         return result_text(content)
     return [_result_part(item) for item in content.items or ()]
 
 
 def _result_part(item: Content) -> Wire:
-    """Return a part of a tool's result. What the service cannot read or fetch is described."""
+    """Return a part of a tool result. Content that the service cannot read or fetch is described."""
     is_reachable = item.type != "uri" or (item.uri or "").startswith(("https://", "http://"))
     part = _part(item) if is_reachable else None
     return part if part is not None else {"type": "input_text", "text": description_of(item)}
@@ -215,7 +215,7 @@ def _message_item(message: Message, contents: Sequence[Content]) -> Iterator[Wir
             yield {"type": "message", "role": role, "content": joined}
         return
     if role == "assistant":
-        # A model's own message can only hold text; its images are sent as the user's.
+        # An assistant message can only contain text, so its images are sent as user content.
         images = [part for part in parts if "text" not in part]
         yield from _message_item(message, [content for content in contents if content.type == "text"])
         yield {"type": "message", "role": "user", "content": images}
@@ -238,7 +238,7 @@ def _part(content: Content) -> Wire | None:
     if group == "audio":
         return audio_part(content)
     if group == "video":
-        logger.warning("A video of type %r is not sent: the Responses API takes none.", content.media_type)
+        logger.warning("A video of type %r is not sent: the Responses API does not support video.", content.media_type)
         return None
     if content.type == "uri":
         return {"type": "input_file", "file_url": content.uri}

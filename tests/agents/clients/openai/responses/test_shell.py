@@ -11,6 +11,7 @@ from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIResponsesClient
+from tests.errors import raises
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Answer, OpenAIServer, reply, stream
 
@@ -127,5 +128,5 @@ def test_a_shell_runs_in_one_place() -> None:
         {"environment": "local"},
         {"func": own, "environment": place},
     ):
-        with pytest.raises(ValueError, match="func="):
+        with raises(ValueError, "func="):
             get_shell_tool(**arguments)
