@@ -1,6 +1,6 @@
 """The notebook layer: graphs, panels, steppers, forms, frames and plots in cells.
 
-Every name is imported at its first use, so that drawing a graph loads no pandas and a frame no widgets.
+Every name is imported at its first use, so that drawing a graph does not load pandas, nor a frame widgets.
 """
 
 from agentbench._lazy import Door

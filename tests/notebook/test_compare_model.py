@@ -62,7 +62,7 @@ def test_a_difference_behind_the_preview_has_a_note():
 def test_a_side_that_begins_later_is_compared_from_there_on():
     found = compare_sides(side("a", {"start": DONE}, SENT, {"show": DONE}), side("b", SENT, {"show": DONE}, first=1))
     assert (found.begins, found.first, found.differing_executors) == (1, None, set())
-    assert found.verdict == "b begins at superstep 1. They do the same in every superstep."
+    assert "b begins at superstep 1" in found.verdict
     assert found.title == "a and b: 2 of 2 supersteps equal"
 
 

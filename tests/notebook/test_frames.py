@@ -197,7 +197,9 @@ def test_a_frame_is_freed_as_soon_as_nobody_holds_it(name: str, storage: InMemor
         gc.enable()
 
 
-@pytest.mark.filterwarnings("ignore:Storages and checkpoints have no events", "ignore:A run without a storage")
+@pytest.mark.filterwarnings(
+    "ignore:Storages and checkpoints have no events", "ignore:This run has no checkpoint storage"
+)
 def test_every_source_and_mixture_gives_the_same_columns(storage: InMemoryCheckpointStorage):
     for kind, source in every_kind_of_source(storage).items():
         for name in NAMES:
@@ -478,7 +480,7 @@ def test_a_storage_without_events_emits_a_warning(storage: InMemoryCheckpointSto
 def test_many_rows_are_announced(capsys: pytest.CaptureFixture[str]):
     frame = events_frame([WorkflowEvent("custom", n) for n in range(50_001)])
     assert len(frame) == 50_001
-    assert capsys.readouterr().out == "events: building 50,001 rows; limit= and since= make it fewer\n"
+    assert capsys.readouterr().out == "events: building 50,001 rows; use limit= and since= to reduce them\n"
 
 
 # ---- usage

@@ -84,7 +84,7 @@ def test_branches_never_share_a_column_at_the_same_height(choices: list[int]):
 
 def test_questions_are_folded_too_where_there_are_very_many_and_counted():
     infos = [cp(n, n - 1 if n else None, n_requests=n % 2, source="input" if n == 0 else "step") for n in range(200)]
-    words = "supersteps 1 to 198, 99 of them ask a person"
+    words = "supersteps 1 to 198, 99 with requests"
     assert f": 198 checkpoints  {words}" in lineage(infos).text
     assert words in lineage(infos).svg
 

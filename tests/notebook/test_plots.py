@@ -83,7 +83,7 @@ def words(svg: str) -> list[str]:
 def test_a_timeline_shows_lanes_supersteps_and_questions():
     plot = timeline(run_sync(reviewed()))
     shown = words(plot.svg)
-    assert {"ask", "show", "0", "2", "3", "asked a person", "completed", "real time"} <= set(shown)
+    assert {"ask", "show", "0", "2", "3", "request to a person", "completed", "real time"} <= set(shown)
     titles = [element.text or "" for element in parsed(plot.svg).iter() if element.tag.endswith("}title")]
     assert "ask, superstep 0: completed; 3 ms; waited 10 ms for a person; 1 in, 0 out; 1 request" in titles
     assert plot.svg.count('class="ab_await"') == 1  # the line from the question to the answer
@@ -161,7 +161,7 @@ def test_a_plot_is_saved_by_its_suffix(tmp_path: Path):
 def test_the_text_of_a_timeline_has_a_line_per_superstep():
     assert timeline(run_sync(reviewed())).text == (
         "timeline of run-1: supersteps 0 to 3, 2 executors, 22 ms\n"
-        "superstep 0: ask (asked 1, 3 ms, waited 10 ms for a person)\n"
+        "superstep 0: ask (1 request, 3 ms, waited 10 ms for a person)\n"
         "superstep 1: nothing was delivered\n"
         "superstep 2: ask (1 ms)\n"
         "superstep 3: show (2 ms)"
@@ -176,4 +176,4 @@ def test_comparable_notebooks_have_no_durations_in_text():
     finally:
         settings.configure(deterministic=before)
     assert not re.search(r"\d ?(ns|µs|ms|s|min|h)\b", text)
-    assert "ask (asked 1)" in text
+    assert "ask (1 request)" in text

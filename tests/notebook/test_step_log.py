@@ -44,7 +44,7 @@ def test_events_in_flight_become_lines() -> None:
             WorkflowEvent(
                 "message_dropped", {"reason": "no outgoing edge", "source": "plan", "target": None, "type": "str"}
             ),
-            [("warning", "a message of plan was dropped: no edge leads on from there (str)")],
+            [("warning", "a message of plan was dropped: the executor has no outgoing edge (str)")],
         ),
         (WorkflowEvent.executor_invoked("plan"), []),
     ]:

@@ -50,7 +50,7 @@ def test_a_cost_that_is_not_known_of_every_call_is_not_drawn():
     told = [*events(2), *events(1, executor="b", model="unheard-of")]
     svg = usage(told, prices=PRICES).svg
     assert 'class="ab_cost' not in svg
-    assert "no cost: not every price is known" in words(svg)
+    assert "no cost: a price is missing" in words(svg)
     assert 'class="ab_cost' in usage(events(2), prices=PRICES).svg
 
 

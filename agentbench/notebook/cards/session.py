@@ -35,10 +35,10 @@ def _messages_in(value: Any) -> list[Message]:
 
 
 def _row(key: Any, value: Any) -> tuple[str, str, str]:
-    size, shown = type(value).__name__, value
+    size, text = type(value).__name__, value
     if messages := _messages_in(value):
         size, last = count_text(len(messages), "message"), messages[-1]
-        shown = f"last by {last.role}: {last.text or ', '.join(content.type for content in last.contents)}"
+        text = f"last by {last.role}: {last.text or ', '.join(content.type for content in last.contents)}"
     elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
         size = count_text(len(value), "key" if isinstance(value, Mapping) else "item")
-    return line_preview(str(key)), size, MASK if is_secret_name(key) else line_preview(shown, _PREVIEW_LIMIT)
+    return line_preview(str(key)), size, MASK if is_secret_name(key) else line_preview(text, _PREVIEW_LIMIT)

@@ -108,8 +108,8 @@ def _waits(interrupts: Iterable[Interrupt | Breakpoint], config: Mapping[str, An
         if isinstance(each, Breakpoint):
             rows.append((each.node, "; ".join(each.reasons), f"app.invoke(None, {config})"))
         else:
-            asked = each.message or line_preview(mask_secrets(each.value))
-            rows.append((each.node, asked, f"app.invoke({{'resume': {{{each.id!r}: ...}}}}, {config})"))
+            question = each.message or line_preview(mask_secrets(each.value))
+            rows.append((each.node, question, f"app.invoke({{'resume': {{{each.id!r}: ...}}}}, {config})"))
     return Table("Waiting", ("node", "for", "continue with"), rows, limit=200)
 
 

@@ -1,4 +1,4 @@
-"""`define_executor`: what `%%executor` does with a cell."""
+"""`define_executor`: the function behind `%%executor`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class Definition:
     """The executor that `define_executor` made; a cell displays its ports.
 
     Attributes:
-        name: The variable.
-        executor: The executor in it.
-        replaced: Whether the workbench had an executor of this id before.
-        older: Variables whose workflow, run or stepper still has the older code: (name, `repr`).
+        name: The name of the variable.
+        executor: The executor.
+        replaced: Whether the workbench already had an executor with this id.
+        older: Variables whose workflow, run or stepper still uses older code: (name, `repr`).
 
     Example:
         made = define_executor("async def shout(text: str) -> str: return text.upper()", globals())
@@ -40,7 +40,7 @@ class Definition:
 
     def _page(self) -> Page:
         variable = f"variable {self.name}" if self.name != self.executor.id else ""
-        replaced = "replaces the one before" if self.replaced else ""
+        replaced = "replaces the previous one" if self.replaced else ""
         facts = [*filter(None, [*ports_of(self.executor), variable, replaced])]
         return Page(self.executor.id, facts=facts, tables=[Table("Older code", ("variable", "holds"), self.older)])
 
@@ -59,22 +59,22 @@ def define_executor(
     input: Any = None,  # noqa: A002 - named as in executor()
     output: Any = None,
 ) -> Definition:
-    """Make an executor of the one function in a piece of code, and put it into its variable and on the workbench.
+    """Make an executor from the only function in some code, and store it in its variable and on the workbench.
 
-    A function of one parameter sends what it returns, unless that is None.
+    A function with one parameter sends its result, unless that is None.
 
     Args:
-        source: Python code with one function at its top level, `(message)` or `(message, ctx)`; imports and other
-            statements are allowed beside it. It is executed.
-        namespace: The variables that it reads and sets, such as `globals()`.
+        source: Python code with one function at top level, `(message)` or `(message, ctx)`; imports and other
+            statements are also allowed. The code is executed.
+        namespace: The variables of the code, such as `globals()`.
         id: Id of the executor; by default the name of the function.
-        input: Type of the messages that it takes, as a type or its text; by default the function's annotation.
-        output: Type of the messages that it sends, as a type or its text; by default the function's annotation.
+        input: Type of the accepted messages, as a type or its text; by default the function's annotation.
+        output: Type of the sent messages, as a type or its text; by default the function's annotation.
 
     Raises:
         SyntaxError: The code is not Python.
-        ValueError: The code has no function or several, or the signature does not fit; the variable is unchanged.
-        Exception: An error that the code raises.
+        ValueError: The code has no function or several, or an unsuitable signature; the variable does not change.
+        Exception: Any error of the code.
 
     Example:
         define_executor("async def shout(text: str) -> str: return text.upper()", globals())
@@ -82,14 +82,14 @@ def define_executor(
     statements = ast.parse(source, "<executor>").body
     functions = [each.name for each in statements if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
     if len(functions) != 1:
-        found = f"There are {len(functions)}: {', '.join(functions)}." if functions else "There is none."
-        msg = f"The code of an executor has exactly one function, async def name(message, ctx). {found}"
+        found = f"It has {len(functions)}: {', '.join(functions)}." if functions else "It has none."
+        msg = f"The code of an executor needs exactly one function, async def name(message, ctx). {found}"
         raise ValueError(msg)
     (name,) = functions
     before = {name: namespace[name]} if name in namespace else {}
     try:
         filename = f"<executor {name}>"
-        # So that tracebacks and inspect.getsource() find the lines without a file.
+        # Lets tracebacks and inspect.getsource() find the lines without a file.
         linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
         exec(compile(source, filename, "exec", dont_inherit=True), namespace)
         executor = _as_executor(namespace[name], id, input, output)
@@ -105,7 +105,7 @@ def define_executor(
 def _as_executor(made: Any, executor_id: str | None, input_: Any, output: Any) -> Executor:
     if isinstance(made, Executor):  # the function was decorated
         if executor_id or input_ is not None or output is not None:
-            msg = "The function makes an executor by itself. Pass id and types to its decorator."
+            msg = "The function is already an executor. Pass id and types to its decorator."
             raise ValueError(msg)
         return made
     returned = made.__annotations__.get("return")
@@ -117,7 +117,7 @@ def _as_executor(made: Any, executor_id: str | None, input_: Any, output: Any) -
 
 def _older_variables(namespace: Mapping[str, Any], executor_id: str) -> Iterator[tuple[str, str]]:
     for name, value in list(namespace.items()):
-        # No attributes of foreign objects are read.
+        # Attributes of foreign objects are not read.
         ours = not name.startswith("_") and type(value).__module__.startswith("agentbench.")
         workflow = value if isinstance(value, Workflow) else getattr(value, "workflow", None) if ours else None
         if not name.startswith("_") and isinstance(workflow, Workflow) and executor_id in older_code(workflow):

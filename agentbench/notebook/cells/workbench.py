@@ -1,4 +1,4 @@
-"""The executors that `%%executor` cells have defined, and which workflows still run older code."""
+"""The executors defined by `%%executor` cells, and detection of workflows that still run older code."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["Workbench", "older_code", "ports_of", "workbench"]
 
 
 def ports_of(executor: Executor) -> tuple[str, str, str]:
-    """Return the types that an executor takes, sends and yields, in words."""
+    """Return the types that an executor accepts, sends and yields, in words."""
     ports = (executor.input_types, executor.output_types, executor.workflow_output_types)
     takes, sends, yields = (" or ".join(map(type_name, types)) or "nothing" for types in ports)
     return f"takes {takes}", f"sends {sends}", f"yields {yields}"
 
 
 class Workbench:
-    """The executors of this notebook by id, the newest code of each; a cell displays them with their types.
+    """The executors of this notebook by id, each with its newest code; a cell displays them with their types.
 
-    There is one, which `workbench()` returns; `%%executor` and `define_executor` fill it.
+    `workbench()` returns the only instance; `%%executor` and `define_executor` fill it.
 
     Example:
         workbench().executors["review"]
@@ -33,28 +33,28 @@ class Workbench:
 
     def __init__(self) -> None:
         self._executors: dict[str, Executor] = {}
-        # Code that is defined anew without a change is not older.
+        # Code that is defined again without a change is not older.
         self._code_of: weakref.WeakKeyDictionary[Executor, str] = weakref.WeakKeyDictionary()
 
     @property
     def executors(self) -> dict[str, Executor]:
-        """All of them, by id, in the order of their first definition."""
+        """All executors by id, in the order of their first definition."""
         return dict(self._executors)
 
     def put(self, executor: Executor, code: str) -> Executor | None:
-        """Add an executor with the source from which it was made; returns the one of its id that it replaces."""
+        """Add an executor with its source code; returns the executor that it replaces, if any."""
         before = self._executors.get(executor.id)
         self._executors[executor.id] = executor
         self._code_of[executor] = code
         return before
 
     def is_older(self, executor: Executor) -> bool:
-        """Whether the code of an executor was changed since it was made."""
+        """Whether the code of an executor was changed after the executor was made."""
         newest, code = self._executors.get(executor.id), self._code_of.get(executor)
         return newest is not None and code is not None and code != self._code_of[newest]
 
     def clear(self) -> None:
-        """Remove all executors; workflows built with them are not changed."""
+        """Remove all executors; workflows built with them do not change."""
         self._executors.clear()
         self._code_of.clear()
 
@@ -70,7 +70,7 @@ _workbench = Workbench()
 
 
 def workbench() -> Workbench:
-    """Return the workbench of this notebook, with the executors that its `%%executor` cells have defined.
+    """Return the workbench of this notebook, with the executors defined by its `%%executor` cells.
 
     Example:
         workbench()  # a table of all executors and their types
@@ -79,7 +79,7 @@ def workbench() -> Workbench:
 
 
 def older_code(of: Any) -> tuple[str, ...]:
-    """Return the ids of the executors whose code was changed since this was made.
+    """Return the ids of the executors whose code was changed after this object was made.
 
     Args:
         of: A workflow, a run or a stepper.

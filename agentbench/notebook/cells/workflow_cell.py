@@ -1,4 +1,4 @@
-"""`define_workflow`: what `%%workflow` does with a cell."""
+"""`define_workflow`: the function behind `%%workflow`."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
     """Build a workflow from its text form.
 
     Args:
-        text: Lines such as `load -> check if ready`; see `agentbench.notebook.cells.workflow_text`. Nothing of it is
-            evaluated: names are read from `namespace`.
-        namespace: The variables with executors (and all that the builder adapts to one) and conditions. Executors
-            that are only on the workbench are found there by their ids.
+        text: Lines such as `load -> check if ready`; see `agentbench.notebook.cells.workflow_text`. Nothing is
+            evaluated: names are looked up in `namespace`.
+        namespace: The variables with conditions and executors (or anything that the builder converts to one). Executors
+            that are only on the workbench are found by their ids.
         name: Name of the workflow.
 
     Returns:
         An ordinary workflow; its `to_python()` is the builder code.
 
     Raises:
-        WorkflowTextError: The text has another form, or a name in it does not exist; the error has line, column and
-            what was expected.
-        WorkflowValidationError: The executors do not fit together.
+        WorkflowTextError: The text has a syntax error, or a name in it does not exist; the error has line, column and
+            the expected input.
+        WorkflowValidationError: The executors cannot be connected in this way.
 
     Example:
         define_workflow("load -> check -> report", globals(), name="nightly")
@@ -44,7 +44,7 @@ def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "wor
 
 
 class _Building:
-    """Finds the names of a text in the namespace and makes the builder calls for it."""
+    """Looks up the names of a text in the namespace and makes the builder calls."""
 
     def __init__(self, text: str, namespace: Mapping[str, Any], name: str) -> None:
         self._arrows = parse_workflow(text)
@@ -60,7 +60,7 @@ class _Building:
         for arrow in self._arrows:
             self._connect(arrow)
         workflow = self._builder.build()
-        # The nodes of what is no executor itself are known only now.
+        # Objects that are not executors themselves get their nodes only now.
         self._used.update(zip(map(str, names), workflow.executors.values(), strict=True))
         remember_names(workflow, self._used)
         return workflow
@@ -70,9 +70,9 @@ class _Building:
         try:
             self._builder.add_executor(found)
         except TypeError:
-            made = "; make it one with @executor or %%executor" if inspect.isroutine(found) else ""
+            made = "; convert it with @executor or %%executor" if inspect.isroutine(found) else ""
             self._fail(name, f"expected an executor; {name.text!r} is a {type(found).__name__}{made}")
-        except ValueError as error:  # another variable holds an executor with the same id
+        except ValueError as error:  # another variable has an executor with the same id
             self._fail(name, str(error).rstrip("."))
 
     def _connect(self, arrow: Arrow) -> None:
@@ -81,7 +81,7 @@ class _Building:
         for name, found in zip(arrow.conditions, conditions, strict=True):
             if not callable(found) or isinstance(found, Executor):
                 wrong = f"{name.text!r} is a {type(found).__name__}"
-                self._fail(name, f"expected a function that takes the message; {wrong}")
+                self._fail(name, f"expected a function of the message; {wrong}")
         if len(sources) > 1:
             self._builder.fan_in(sources, targets[0])
         elif arrow.is_switch:
@@ -93,7 +93,7 @@ class _Building:
             self._builder.connect(sources[0], targets[0], *conditions)
 
     def _find(self, what: str, name: Name, kind: type, others: Mapping[str, Any]) -> Any:
-        """Return what a name stands for, in the namespace or among others; the error suggests one of this kind."""
+        """Return the object with a name from the namespace or from `others`; the error suggests a similar name."""
         place = next((each for each in (self._namespace, others) if name.text in each), None)
         if place is None:
             known = [k for k, value in self._namespace.items() if isinstance(value, kind) and not k.startswith("_")]

@@ -1,9 +1,9 @@
-"""The text form of a graph, as `%%workflow` takes it: text in, edges with positions out. Evaluates nothing.
+"""The text form of a graph for `%%workflow`: parses text into edges with positions. Evaluates nothing.
 
-load -> check -> report            one after the other
-check -> repair if has_gaps        only what the condition lets through
+load -> check -> report            one after another
+check -> repair if has_gaps        only messages for which the condition is true
 check -> repair if has_gaps else report
-                                   a switch: to the first whose condition holds, or else to the last
+                                   a switch: to the first whose condition is true, otherwise to the last
 load => left, right, middle        fan-out: each message goes to all of them
 left, right => join                fan-in
 alone                              an executor without edges
@@ -44,7 +44,7 @@ class Name:
 class Arrow:
     """One arrow of the text; an executor without edges is an arrow without targets.
 
-    A fan-in has several sources, a fan-out or a switch several targets; a switch has a condition for all but its last.
+    A fan-in has several sources, a fan-out or a switch several targets; a switch has a condition for all but the last.
     """
 
     sources: tuple[Name, ...]
@@ -53,18 +53,18 @@ class Arrow:
 
     @property
     def is_switch(self) -> bool:
-        """Whether it goes to the first target whose condition holds, or else to the last."""
+        """Whether it goes to the first target whose condition is true, otherwise to the last."""
         return 0 < len(self.conditions) < len(self.targets)
 
     def pairs(self) -> Iterator[tuple[Name, Name]]:
-        """Its edges, each once: who sends and who receives."""
+        """Yield its edges as (sender, receiver), each once."""
         return product(self.sources, dict.fromkeys(self.targets))
 
 
 def parse_workflow(text: str) -> tuple[Arrow, ...]:
-    """Read the text form of a graph: an arrow for each in the text, in their order.
+    """Parse the text form of a graph into its arrows, in order.
 
-    `WorkflowTextError` for another text has its position, and what was expected.
+    Raises `WorkflowTextError` for invalid text, with the position and the expected input.
     """
     lines = text.splitlines()
     arrows: list[Arrow] = []
@@ -81,13 +81,13 @@ def parse_workflow(text: str) -> tuple[Arrow, ...]:
                     raise WorkflowTextError(problem, line=number, column=target.column, source=line)
             arrows.append(arrow)
     if not arrows:
-        problem = "there is no executor in it. Expected lines such as: load -> report"
+        problem = "the text has no executor. Expected lines such as: load -> report"
         raise WorkflowTextError(problem, line=max(len(lines), 1), column=1)
     return tuple(arrows)
 
 
 class _Line:
-    """Reads one line from left to right."""
+    """Parses one line from left to right."""
 
     def __init__(self, text: str, number: int) -> None:
         self._text, self._number, self._at = text, number, 0
@@ -116,33 +116,33 @@ class _Line:
             if not self._next.text:
                 return
             if arrow.is_switch:
-                self._fail("the end of the line, since a switch leads to several executors")
+                self._fail("the end of the line, because a switch leads to several executors")
             sources = arrow.targets
 
     def _single(self, sources: tuple[Name, ...], sign: Name) -> Arrow:
-        """What follows `->`."""
+        """Parse the part after `->`."""
         if len(sources) > 1:
-            self._fail("'=>', which joins several executors in one", sign)
+            self._fail("'=>', which joins several executors into one", sign)
         targets, conditions = [self._name(_EXECUTOR)], []
         if self._next.text == ",":
-            self._fail("one executor after '->'. To reach several write '=>'")
+            self._fail("one executor after '->'. Use '=>' for several")
         while self._take("if"):
             conditions.append(self._name(_CONDITION))
             if self._take("else"):
                 targets.append(self._name(_EXECUTOR))
             elif len(targets) > 1:
-                self._fail("'else' and an executor for what no condition lets through")
+                self._fail("'else' and an executor for all other messages")
             else:
                 break
         return Arrow(sources, tuple(targets), tuple(conditions))
 
     def _fan(self, sources: tuple[Name, ...], sign: Name) -> Arrow:
-        """What follows `=>`."""
+        """Parse the part after `=>`."""
         targets = self._names()
         if len(sources) > 1 and len(targets) > 1:
-            self._fail("one executor on one of the two sides of '=>'", sign, "several on both")
+            self._fail("one executor on one side of '=>'", sign, "several on both")
         if len(sources) == len(targets) == 1:
-            self._fail("'->', since there is one executor on each side", sign)
+            self._fail("'->', because there is one executor on each side", sign)
         if self._next.text == "if":
             self._fail("'->', '=>' or the end of the line. A condition belongs to '->'")
         return Arrow(sources, targets)
@@ -160,7 +160,7 @@ class _Line:
         token = self._next
         if not token.text.isidentifier() or keyword.iskeyword(token.text):
             is_odd = token.text.isidentifier() and token.text not in ("if", "else")
-            self._fail(f"{expected}, which cannot be a keyword of Python" if is_odd else expected)
+            self._fail(f"{expected}, which cannot be a Python keyword" if is_odd else expected)
         self._at += 1
         return token
 

@@ -146,7 +146,7 @@ class Chat:
             msg = f"There is no open request {request_id!r}. Open: {[each.request_id for each in self.pending]}."
             raise ValueError(msg)
         _bridge.wait_sync(_bridge.submit(self._talk.answer(request_id, value), loop=self._loop), name="Chat.respond()")
-        _bridge.wait_sync(self._start(self._talk.go_on), name="Chat.respond()")
+        _bridge.wait_sync(self._start(self._talk.resume), name="Chat.respond()")
 
     def stop(self) -> None:
         """Stop the current answer. Returns immediately."""
@@ -171,10 +171,10 @@ class Chat:
             msg = f"Turn {turn} does not exist: the chat has {count_text(len(self._turns), 'turn')}, counted from 0."
             raise IndexError(msg)
         turn %= len(self._turns)
-        said, mark = self._turns[turn]
-        talk = await self._talk.fork(mark, self.messages[:said])
+        count, mark = self._turns[turn]
+        talk = await self._talk.fork(mark, self.messages[:count])
         other = Chat(talk, f"{self._title}, fork of turn {turn + 1}", on_close=on_close)
-        other._turns = [(said, await other._talk.mark())]
+        other._turns = [(count, await other._talk.mark())]
         return other
 
     def _begin(self, text: str) -> _bridge.EngineFuture[None]:
@@ -261,7 +261,7 @@ class Chat:
             return
         with self._lock:
             status, pending = self.status, self.pending
-            forks = {} if self._busy else {said: turn for turn, (said, _) in enumerate(self._turns)}
+            forks = {} if self._busy else {count: turn for turn, (count, _) in enumerate(self._turns)}
             around = {
                 "title": esc(self._title, into="line", limit=80),
                 "status": status,
@@ -281,7 +281,7 @@ class Chat:
     async def _take(self, request_id: str, value: Any) -> None:
         await self._talk.answer(request_id, value)
         # The form first reports that its answer was accepted.
-        asyncio.get_running_loop().call_soon(lambda: self._start(self._talk.go_on))
+        asyncio.get_running_loop().call_soon(lambda: self._start(self._talk.resume))
 
     def _on_answer(self, request_id: str, value: Any) -> object:
         return _bridge.submit(self._take(request_id, value), loop=self._loop)

@@ -1,4 +1,4 @@
-"""`doctor`: what is installed, what is chosen and what is missing, without a path and without a secret."""
+"""`doctor`: reports installed, selected and missing parts, without paths and secrets."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ __all__ = ["Finding", "Report", "doctor"]
 
 _NEWEST_PYTHON = (3, 13)
 _INSTALL = 'pip install "agentbench[notebook]"'
-# Without the packages of these extras everything else works.
+# Everything else works without the packages of these extras.
 _OTHER_EXTRAS = ("mcp", "openai", "otel", "postgres", "redis", "settings", "sql")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: a part, such as a package, what was found, and what is wrong and how to mend it."""
+    """One line of the report: a part, such as a package, the finding, and a problem with its solution."""
 
     topic: str
     found: str
@@ -54,7 +54,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        """A table with a sign, topic and finding per line, and below each problem how to mend it."""
+        """A table with a sign, topic and finding per line, and the solution below each problem."""
         width = max(len(finding.topic) for finding in self.findings)
         lines = []
         for finding in self.findings:
@@ -76,8 +76,8 @@ class Report:
 def doctor() -> Report:
     """Check this Python, its packages, the renderer, the engine's loop, the kernel and the widgets.
 
-    Starts the engine thread and draws one small graph, to see that both work. Nothing is changed, and nothing leaves
-    this machine.
+    Starts the engine thread and draws one small graph, to check that both work. Changes nothing and sends nothing
+    over the network.
 
     Example:
         report = doctor()
@@ -97,7 +97,7 @@ def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 def _python() -> Iterator[Finding]:
     is_untested = sys.version_info[:2] > _NEWEST_PYTHON
-    untested = ", newer than the versions that agentbench is tested with" if is_untested else ""
+    untested = ", newer than the tested versions of agentbench" if is_untested else ""
     yield Finding("python", f"{platform.python_version()} ({platform.python_implementation()}){untested}")
     yield Finding("agentbench", _version("agentbench") or "not installed, imported from its folder")
 
@@ -105,7 +105,7 @@ def _python() -> Iterator[Finding]:
 def _packages() -> Iterator[Finding]:
     read = require("packaging.requirements", extra="notebook", purpose="read what agentbench requires").Requirement
     requirements = [read(text) for text in metadata.requires("agentbench") or ()]
-    listed = {"agentbench"}  # which extras require that hold others
+    listed = {"agentbench"}  # required by extras that contain others
     for extra in ("", "notebook", *_OTHER_EXTRAS):
         for each in requirements:
             if each.name in listed or not (each.marker is None or each.marker.evaluate({"extra": extra})):
@@ -113,11 +113,11 @@ def _packages() -> Iterator[Finding]:
             listed.add(each.name)
             version = _version(each.name)
             if extra in _OTHER_EXTRAS:
-                missing = f'not installed; pip install "agentbench[{extra}]" installs it'
+                missing = f'not installed; install it with: pip install "agentbench[{extra}]"'
                 yield Finding(each.name, version or missing)
             else:
                 fits = version is None or each.specifier.contains(version, prereleases=True)
-                problem = "" if version and fits else _INSTALL if fits else f"{each.specifier} is needed: {_INSTALL}"
+                problem = "" if version and fits else _INSTALL if fits else f"needs {each.specifier}: {_INSTALL}"
                 yield Finding(each.name, version or "missing", problem)
 
 
@@ -137,19 +137,19 @@ def _renderer() -> Iterator[Finding]:
     except (AgentFrameworkException, ValueError) as error:
         yield Finding("renderer", str(named or "none"), str(error))
     else:
-        how = "configured" if named else "the first that is there"
+        how = "configured" if named else "the first installed one"
         yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}")
 
 
 def _engine() -> Iterator[Finding]:
     if not _bridge.threads_available():
-        yield Finding("engine", "no threads here: runs use the notebook's own loop")
+        yield Finding("engine", "no threads available: runs use the notebook's own loop")
         return
     if not _bridge.on_engine_thread():
         _bridge.run_sync(asyncio.sleep(0), timeout=10)
     steppers = "the kernel's loop" if settings.current().loop == "kernel" else "the engine thread"
     loop = _bridge.engine_thread().loop_name
-    yield Finding("engine", f"a thread of its own, loop {loop}; steppers run on {steppers}")
+    yield Finding("engine", f"a separate thread, loop {loop}; steppers run on {steppers}")
 
 
 def _nest_packages() -> Iterator[Finding]:
@@ -158,7 +158,7 @@ def _nest_packages() -> Iterator[Finding]:
     if state.applied is not None:
         yield Finding("nest packages", f"{found}, applied by run_sync(nested=True): {state.applied}")
     else:
-        slow = "A library replaced asyncio's tasks by slower ones. Restart, and look for one that nests loops."
+        slow = "A library replaced asyncio's tasks with slower ones. Restart, and look for a library that nests loops."
         yield Finding("nest packages", found, "" if state.task_is_c else slow)
 
 
@@ -174,7 +174,7 @@ def _widgets() -> Iterator[Finding]:
 
 
 def _settings() -> Iterator[Finding]:
-    # Settings with longer values are reported by their names only.
+    # Only the names of settings with long values are reported.
     changed = settings.current().changed
     words = [f"{name}={value}" if isinstance(value, (bool, str, float)) else name for name, value in changed.items()]
     _, wrong = settings.from_environment(os.environ)

@@ -1,4 +1,4 @@
-"""`%agentbench`, `%%executor` and `%%workflow`: thin magics over functions that can be called as well."""
+"""`%agentbench`, `%%executor` and `%%workflow`: thin magics over public functions."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _USAGE = """\
 %agentbench draw NAME          draw the workflow in this variable
 %agentbench step NAME [N]      run N supersteps (1) with the stepper in this variable
 %agentbench set KEY=VALUE ...  change settings, as configure() does
-%%executor [id= in= out=]      make an executor of the function in this cell
+%%executor [id= in= out=]      make an executor from the function in this cell
 %%workflow NAME                build a workflow from the text in this cell, such as: load -> check -> report"""
 
 _EXECUTOR_USAGE = """\
 %%executor [id=NAME] [in=TYPE] [out=TYPE]
-    make an executor of the one function in this cell: async def name(message, ctx)
+    make an executor from the only function in this cell: async def name(message, ctx)
 
-Without in= and out=, the types are those of the annotations. A function with one parameter sends the value that it
+Without in= and out=, the annotations define the types. A function with one parameter sends the value that it
 returns. Running the cell again replaces the executor, and lists the variables that still run the older code.
 
 As a function: define_executor()."""
@@ -48,20 +48,20 @@ _WORKFLOW_USAGE = """\
     left, right => join                        fan-in: waits for a message from each
     # a comment
 
-Names are variables of this notebook: executors and conditions. NAME.to_python() returns the code that builds the same.
+Names are variables of this notebook: executors and conditions. NAME.to_python() returns the equivalent code.
 
 As a function: define_workflow()."""
 
 _COMMANDS = ("doctor", "draw", "step", "set")
 
-# What `observe` was before the extension was loaded.
+# The value of `observe` before the extension was loaded.
 _before: list[bool] = []
 
 
 def load_ipython_extension(ip: InteractiveShell) -> None:
-    """Add the magics to IPython, and turn on `observe` for the runs of this notebook, which its views need.
+    """Add the magics to IPython, and enable `observe` for the runs of this notebook, because its views need it.
 
-    Called by `%load_ext agentbench`. Nothing is displayed and nothing is patched. Loading twice is loading once.
+    Called by `%load_ext agentbench`. Displays and patches nothing. Loading twice has no effect.
 
     Args:
         ip: The shell of the notebook.
@@ -87,7 +87,7 @@ def load_ipython_extension(ip: InteractiveShell) -> None:
 def unload_ipython_extension(ip: InteractiveShell) -> None:
     """Remove the magics that `load_ipython_extension` added, and restore `observe`; called by `%unload_ext agentbench`.
 
-    Executors and workflows that cells have made stay in their variables.
+    Executors and workflows made by cells stay in their variables.
 
     Args:
         ip: The shell of the notebook.
@@ -124,8 +124,8 @@ def agentbench_magic(line: str, variables: Variables) -> Any:
             except (TypeError, ValueError) as error:
                 raise MagicUsageError(str(error)) from None
         case [name, *_]:
-            what = f"%agentbench {name} takes other words." if name in _COMMANDS else f"There is no command {name!r}."
-            msg = f"{what} There are:\n{_USAGE}"
+            what = f"%agentbench {name} has other arguments." if name in _COMMANDS else f"Unknown command {name!r}."
+            msg = f"{what} Commands:\n{_USAGE}"
             raise MagicUsageError(msg)
     return None
 
@@ -148,7 +148,7 @@ def _step(name: str, variables: Variables, n: int = 1) -> None:
 
 
 def completions(line: str, variables: Variables) -> list[str]:
-    """Return the completions of a line that begins with `%agentbench`: commands, settings, or variables that fit."""
+    """Return the completions of a line that starts with `%agentbench`: commands, settings, or suitable variables."""
     words = line.split()[1:]
     if line.endswith((" ", "\t")):
         words.append("")
@@ -171,7 +171,7 @@ def completions(line: str, variables: Variables) -> list[str]:
 
 
 def executor_magic(line: str, cell: str, variables: Variables) -> Definition:
-    """Make an executor of the function in a cell; the line has `id=`, `in=` and `out=`, each once or not at all."""
+    """Make an executor from the function in a cell; the line may have `id=`, `in=` and `out=`, each once."""
     from agentbench.notebook.cells.executor_cell import define_executor
 
     arguments: dict[str, str] = {}
@@ -187,12 +187,12 @@ def executor_magic(line: str, cell: str, variables: Variables) -> Definition:
 
 
 def workflow_magic(line: str, cell: str, variables: Variables) -> Workflow:
-    """Make a workflow of the text in a cell, and put it into the variable that the line names."""
+    """Make a workflow from the text in a cell, and assign it to the variable in the line."""
     from agentbench.notebook.cells.workflow_cell import define_workflow
 
     name = line.strip()
     if not name.isidentifier():
-        msg = f"%%workflow takes the name of one variable; got {name!r}. Expected:\n{_WORKFLOW_USAGE}"
+        msg = f"%%workflow needs the name of one variable; got {name!r}. Expected:\n{_WORKFLOW_USAGE}"
         raise MagicUsageError(msg)
     variables[name] = workflow = define_workflow(cell, variables, name=name)
     return workflow
@@ -209,12 +209,12 @@ def _words(line: str) -> list[str]:
     try:
         return shlex.split(line)
     except ValueError as error:
-        msg = f"The line {line.strip()!r} cannot be read: {error}. Close the quotation marks."
+        msg = f"The line {line.strip()!r} cannot be parsed: {error}. Close the quotation marks."
         raise MagicUsageError(msg) from None
 
 
 def _variable(name: str, variables: Variables) -> Any:
     if name not in variables:
-        msg = f"There is no variable {name!r} in this notebook."
+        msg = f"This notebook has no variable {name!r}."
         raise MagicUsageError(msg)
     return variables[name]

@@ -75,7 +75,7 @@ class FormPage:
             "press": self._press,
             "rows": self._rows,
             "json": self._json,
-            "file": lambda told: self._change(lambda root: _put_file(root, told)),
+            "file": lambda message: self._change(lambda root: _put_file(root, message)),
             "full": self._full,
             "due": lambda _: self._send_status(),
             "reopen": lambda _: self._form.reopen(),

@@ -25,7 +25,7 @@ from agentbench._secrets import is_secret_name, mask_secrets
 from agentbench._signatures import text_reader
 from agentbench.messages.content.content import Content, question_in
 from agentbench.notebook.runtime.bundles import has_display
-from agentbench.notebook.text.redact import asked_of, fields_of, preview, said_text, server_question
+from agentbench.notebook.text.redact import fields_of, message_text, preview, question_of, server_question
 from agentbench.workflows.executors.approval import Approval, TextAnswer
 
 __all__ = ["Option", "Question", "Request", "RequestKind", "default_prompt", "label_options", "read_request"]
@@ -102,14 +102,14 @@ class Question:
 
 def read_request(request: Request) -> Question:
     """Read a `request_info` event."""
-    data, response_type, executor = asked_of(request.data), request.response_type, request.source_executor_id
+    data, response_type, executor = question_of(request.data), request.response_type, request.source_executor_id
     schema = getattr(request.data, "response_schema", None)
     if response_type is object and isinstance(schema, Mapping):
         response_type = schema
     kind = request_kind(data, response_type)
     answer: Answer = _answer_plainly
-    if _is_call(data) and (asked := question_in(data)) is not None:
-        data, response_type, answer = _read_question(data, asked)
+    if _is_call(data) and (server_request := question_in(data)) is not None:
+        data, response_type, answer = _read_question(data, server_request)
     elif _is_call(data) and data.function_call is not None:
         data, answer = _read_call(data, data.function_call, is_editable=unwrap_optional(response_type) is not bool)
     found = _found(data, _PROMPTS)
@@ -117,8 +117,11 @@ def read_request(request: Request) -> Question:
     context, objects = _context(data, kind)
     words = text_answer(data, response_type)
     if kind == "message" and prompt == default_prompt(executor):
-        said = said_text(data)
-        prompt, context = (words.prompt, said or context) if words.prompt else (said or prompt, "" if said else context)
+        message = message_text(data)
+        if words.prompt:
+            prompt, context = words.prompt, message or context
+        elif message:
+            prompt, context = message, ""
     editable = kind == "approval" and _found(data, ("editable",))
     return Question(
         executor=executor,
@@ -145,26 +148,26 @@ def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[d
     """Return the question about an agent's tool call and its answer function; masked secrets keep their values."""
     arguments = call.parse_arguments() or {}
     secret = {name: value for name, value in arguments.items() if is_secret_name(name)}
-    shown = {name: value for name, value in arguments.items() if name not in secret}
+    visible = {name: value for name, value in arguments.items() if name not in secret}
 
     def answer(approved: bool, edited: Any) -> object:
-        changed = None if edited is None or edited == shown else {**edited, **secret}
+        changed = None if edited is None or edited == visible else {**edited, **secret}
         return request.to_function_approval_response(approved, arguments=changed)
 
     data: dict[str, Any] = {"question": f"May it call {call.name}?", "context": arguments}
     if not is_editable:
         return data, _answer_plainly
-    return {**data, "arguments": shown, "editable": bool(shown) and mask_secrets(shown) is shown}, answer
+    return {**data, "arguments": visible, "editable": bool(visible) and mask_secrets(visible) is visible}, answer
 
 
-def _read_question(request: Content, asked: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Answer]:
+def _read_question(request: Content, server_request: Mapping[str, Any]) -> tuple[dict[str, Any], Any, Answer]:
     """Return a server's question, the schema of its answer, and its answer function."""
-    schema = asked.get("requestedSchema") or {}
+    schema = server_request.get("requestedSchema") or {}
 
     def answer(accepted: bool, values: Any) -> object:
         return request.to_function_approval_response(accepted, arguments=values if accepted else None)
 
-    facts = {name: asked[name] for name in ("url", "problem") if name in asked}
+    facts = {name: server_request[name] for name in ("url", "problem") if name in server_request}
     return {"question": server_question(request), **facts}, schema, answer
 
 

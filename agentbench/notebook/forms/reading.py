@@ -105,8 +105,8 @@ def _validated(place: Place, value: object, problems: Problems) -> Any:
                 _refuse(at, problems, where + each["msg"].removeprefix("Value error, "))
         return NO_VALUE
     except Exception as error:  # noqa: BLE001 - a validator of the user's
-        said = str(error) if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
-        return NO_VALUE if wrong else _refuse(place, problems, said)
+        problem = str(error) if isinstance(error, FieldError) else f"{type(error).__name__}: {error}"
+        return NO_VALUE if wrong else _refuse(place, problems, problem)
     return NO_VALUE if wrong else made
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints, and what is in them, as data frames."""
+"""Checkpoints and their contents as data frames."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -30,26 +30,26 @@ def checkpoints_frame(
     limit: int | None = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Tabulate checkpoints, one row each, in the order of their storage. No content is read.
+    """Tabulate checkpoints, one row each, in storage order. Contents are not read.
 
-    A storage whose client belongs to an event loop cannot be read here while that runs, as it does in a notebook. Then:
-    `checkpoints_frame(await storage.list_checkpoints(workflow_name=...))`. Those of agentbench belong to no loop.
+    A storage whose client belongs to a running event loop (as in a notebook) cannot be read here. Await its list:
+    `checkpoints_frame(await storage.list_checkpoints(workflow_name=...))`. The storages of agentbench can be read.
 
     Args:
         source: A storage, a run, a result, or a list of those.
         workflow_name: Only this chain.
-        run_id: Only what this run wrote.
+        run_id: Only checkpoints of this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
         Index `checkpoint_id` string; columns `parent_id` string, `run_id` category, `superstep` int64, `created`
         datetime64[ns, UTC], `source` category, `n_messages`, `n_requests`, `size_bytes` int64, `graph_hash` category,
-        `seq`, `depth` int64, `workflow_name` category. `depth` counts the checkpoints that led here, `workflow_name` is
+        `seq`, `depth` int64, `workflow_name` category. `depth` is the number of ancestors, `workflow_name` is
         the chain. No checkpoints: no rows, same columns.
 
-    Units: `size_bytes` is what was newly written for the checkpoint, 0 where nothing is written.
+    Units: `size_bytes` is the number of bytes newly written for the checkpoint, 0 if nothing is written.
 
     Example:
         checkpoints_frame(storage, workflow_name="travel", limit=20)
@@ -90,15 +90,15 @@ def lineage_frame(
     limit: int | None = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Tabulate which checkpoint followed which, one row per link to a parent, in the order of the storage.
+    """Tabulate the parents of checkpoints, one row per link to a parent, in storage order.
 
     Args:
         source: A storage, a run, a result, or a list of those.
         workflow_name: Only this chain.
-        run_id: Only what this run wrote.
+        run_id: Only checkpoints of this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
         Columns `parent_id`, `checkpoint_id` string, `run_id` category, `is_fork` bool. A link is a fork if it was made
@@ -134,22 +134,22 @@ def messages_frame(
     limit: int | None = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Tabulate the messages that waited in checkpoints, one row each, in the order of the storage.
+    """Tabulate the messages queued in checkpoints, one row each, in storage order.
 
-    With `limit`, only as many checkpoints are opened as that takes. Those that cannot be read are left out, with one
+    With `limit`, only as many checkpoints are read as needed. Unreadable checkpoints are omitted, with one
     warning.
 
     Args:
         source: A storage, a run that saves checkpoints, or a list of those.
         workflow_name: Only this chain.
-        run_id: Only what this run wrote.
+        run_id: Only checkpoints of this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
-        Index (`superstep`, `position`), `position` being the message's place in its checkpoint; columns `source`,
-        `target` string (`target` is NA where the edges decide), `type` category (`standard`, `response`), `size` int64,
+        Index (`superstep`, `position`), where `position` is the message's index in its checkpoint; columns `source`,
+        `target` string (`target` is NA if the edges decide), `type` category (`standard`, `response`), `size` int64,
         `preview` string of at most 120 characters, secrets masked, `trace_id`, `checkpoint_id` string, `run_id`
         category.
 
@@ -202,28 +202,28 @@ def state_frame(  # noqa: PLR0913 - published signature
     limit: int | None = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Tabulate shared state: what changed, or with `wide` the whole of it after each superstep.
+    """Tabulate changes of the shared state, or with `wide` the whole state after each superstep.
 
-    With `limit`, only as many checkpoints are opened as that takes. Checkpoints that cannot be read are left out, with
-    one warning; their changes appear at the next one that can be read, without an executor.
+    With `limit`, only as many checkpoints are read as needed. Unreadable checkpoints are omitted, with
+    one warning; their changes appear at the next readable one, without an executor.
 
     Args:
         source: A storage, a run, an observed result, or a list of those.
         wide: One row per checkpoint and one column per key, instead of one row per change.
-        internal: Take in the keys that begin with `_`: the engine's own, and what executors saved of themselves.
+        internal: Include keys that begin with `_`: those of the engine and the saved states of executors.
         workflow_name: Only this chain.
-        run_id: Only what this run wrote.
+        run_id: Only checkpoints of this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
-        Keys are dotted where mappings lie in mappings. Secrets are masked.
+        Keys of nested mappings are dotted. Secrets are masked.
         Changes: index (`superstep` int64, `key` string); columns `value`, `old` object, `op` category (`set`, `del`),
-        `executor` category, NA where several ran and no event names the one, `checkpoint_id` string, NA where none
+        `executor` category, NA if several ran and no event names the writer, `checkpoint_id` string, NA if none
         was saved, `run_id` category.
-        Wide: index `superstep` int64; `run_id` category, NA where no run wrote the checkpoint, as with a fork; a column
-        per key with the dtype that pandas finds best; `state.run_id` for a key that is called `run_id`.
+        Wide: index `superstep` int64; `run_id` category, NA if no run wrote the checkpoint, as for a fork; a column
+        per key with the dtype that pandas infers; `state.run_id` for a key named `run_id`.
 
     Example:
         state_frame(storage, wide=True)["score"].max()
@@ -282,7 +282,7 @@ def depths(infos: Sequence[CheckpointInfo]) -> dict[str | None, int]:
     for start in parents:
         path: list[str] = []
         at: str | None = start
-        while at in parents and at not in found:  # a ring in a damaged storage ends the walk
+        while at in parents and at not in found:  # stops at a cycle in a damaged storage
             found[at] = -1
             path.append(at)
             at = parents[at]
@@ -318,6 +318,6 @@ def _size(data: object) -> int:
 
 
 def _trace_id(context: dict[str, str] | None) -> str | None:
-    """Return the second part of a W3C `traceparent`."""
+    """Return the trace id of a W3C `traceparent`."""
     parts = (context or {}).get("traceparent", "").split("-")
     return parts[1] if len(parts) == 4 else None

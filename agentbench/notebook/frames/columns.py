@@ -1,4 +1,4 @@
-"""Data frames from columns: one `DataFrame` from whole lists, with the same dtypes with rows and without."""
+"""Builds data frames from columns, with the same dtypes with and without rows."""
 
 import functools
 import re
@@ -26,7 +26,7 @@ _SHORT = 8  # characters of a long id
 _LONG_ID = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){6,}")  # a UUID or a digest
 _UUID = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _UUID_CELL = re.compile(f"(?<=>){_UUID.pattern}(?=<)")
-_MORE_IDS = ("forked_from", "graph_hash")  # columns of ids beside those that are named so
+_MORE_IDS = ("forked_from", "graph_hash")  # columns of ids without `id` at the end of their name
 _NAT = -(2**63)
 
 
@@ -40,10 +40,10 @@ def build_frame(
     full: bool = False,
     run_ids: Iterable[str | None] = (),
 ) -> "pd.DataFrame":
-    """Return a frame; `attrs` names its table, its filter and its runs, by default those of the column `run_id`.
+    """Build a frame; its `attrs` contain table, filter and runs (by default those of the column `run_id`).
 
-    Unless it is `full`, columns without a value are left out, and long ids are shortened as far as that keeps them
-    apart. Those of the index and of the column `key`, by which rows are looked up, stay whole.
+    Without `full`, columns without a value are omitted, and long ids are shortened if they stay distinct. Ids in the
+    index and in the column `key`, which are used for look-ups, stay whole.
     """
     require("pandas", extra="notebook", purpose=f"tabulate {table}")
     import pandas as pd
@@ -51,7 +51,7 @@ def build_frame(
     _, ids_of_rows = columns.get("run_id", ("string", ()))
     rows = len(next(iter(columns.values()))[1])
     if rows > _MANY_ROWS:
-        sys.stdout.write(f"{table}: building {rows:,} rows; limit= and since= make it fewer\n")
+        sys.stdout.write(f"{table}: building {rows:,} rows; use limit= and since= to reduce them\n")
     if not full:
         columns = _with_short_ids(columns, {*index, key})
     arrays = {name: _array(kind, values) for name, (kind, values) in columns.items()}
@@ -73,7 +73,7 @@ def build_frame(
 
 
 def _with_short_ids(columns: Mapping[str, Column], kept: Collection[str | None]) -> dict[str, Column]:
-    """Return the columns, long ids as their first characters except where two of them would become equal."""
+    """Shorten long ids to their first characters, unless two of them would become equal."""
     names = [name for name in columns if name.endswith("_id") or name in _MORE_IDS]
     known = {each for name in names for each in columns[name][1] if each is not None}
     long = [each for each in known if _LONG_ID.fullmatch(each)]
@@ -86,7 +86,7 @@ def _with_short_ids(columns: Mapping[str, Column], kept: Collection[str | None])
 
 
 def _html(reference: "weakref.ref[pd.DataFrame]", full: bool) -> str | None:
-    """Return the HTML of a frame, its ids in one line each: a page breaks them at their hyphens, into five."""
+    """Return the HTML of a frame without line breaks in ids, which pages would break at hyphens."""
     frame: Any = reference()
     html: str | None = type(frame)._repr_html_(frame)
     if html and not full:
@@ -108,9 +108,9 @@ def _array(kind: Kind, values: Sequence[Any]) -> Any:
         return pd.DatetimeIndex(ticks.view("datetime64[ns]")).tz_localize("UTC")
     if kind == "object":
         array = np.empty(len(values), dtype=object)
-        for place, value in enumerate(values):  # numpy would take lists of equal length apart
+        for place, value in enumerate(values):  # numpy would split lists of equal length
             array[place] = pd.NA if value is UNKNOWN else value
-        # pandas 3 would make a text column of an array of objects that happen to be text.
+        # pandas 3 would convert an array of objects to a text column if all are texts.
         return pd.Series(array, dtype=object)
     if kind in ("Int64", "Float64"):
         return pd.array(values, dtype=kind)

@@ -1,4 +1,4 @@
-"""What differs between two checkpoints or two runs, as data frames."""
+"""The differences between two checkpoints or two runs as data frames."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -22,26 +22,26 @@ Side = WorkflowCheckpoint | CheckpointInfo | str
 
 
 def diff_of(a: Side, b: Side, source: Any) -> CheckpointDiff:
-    """Compare two checkpoints, which are loaded from the source if they are infos or ids; see `diff_frame`."""
+    """Compare two checkpoints; infos and ids are loaded from the source. See `diff_frame`."""
     return diff_checkpoints(_checkpoint(a, source), _checkpoint(b, source))
 
 
 def diff_frame(a: Side, b: Side, *, source: Any = None, limit: int | None = None, full: bool = False) -> "pd.DataFrame":
-    """Tabulate what differs between two checkpoints, one row per differing path.
+    """Tabulate the differences between two checkpoints, one row per differing path.
 
     Args:
-        a: The checkpoint before, its info or its id.
-        b: The checkpoint after, its info or its id.
+        a: The earlier checkpoint, its info or its id.
+        b: The later checkpoint, its info or its id.
         source: A storage, or a run or stepper that saves checkpoints; needed for infos and ids.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns.
 
     Shapes:
         Index `path` string; columns `op` category (`added`, `removed`, `changed`, `reordered`), `before`, `after`
-        object, `None` where there is no value. Secrets are masked. No difference: no rows, same columns.
+        object, `None` for a missing value. Secrets are masked. No difference: no rows, same columns.
 
     Raises:
-        TypeError: A side is an info or an id, but `source` stores no checkpoints.
+        TypeError: A side is an info or an id, but `source` does not store checkpoints.
         WorkflowCheckpointException: An id is unknown.
 
     Example:
@@ -69,7 +69,7 @@ def frame_of(found: CheckpointDiff, chosen: Chosen, *, full: bool = False) -> "p
 
 
 def comparison_frame(found: RunComparison) -> "pd.DataFrame":
-    """Tabulate what differs between two runs, one row for each part of a superstep."""
+    """Tabulate the differences between two runs, one row per part of a superstep."""
     rows = found.rows
     return build_frame(
         "compare",
@@ -98,7 +98,7 @@ def _checkpoint(side: Side, source: Any) -> WorkflowCheckpoint:
     storage = find_storage(source)
     if storage is None:
         msg = (
-            f"{side!r} has to be loaded, but source is {source!r}. "
+            f"{side!r} must be loaded, but source is {source!r}. "
             "Pass the storage, or the run that saved it: source=storage."
         )
         raise TypeError(msg)

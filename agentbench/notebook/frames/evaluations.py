@@ -1,4 +1,4 @@
-"""Evaluations and their comparison as data frames; without pandas as lists of dictionaries."""
+"""Evaluations and comparisons as data frames; without pandas as lists of dictionaries."""
 
 from importlib.util import find_spec
 from typing import Any
@@ -28,7 +28,7 @@ def comparison_frame(comparison: EvalComparison) -> Any:
     """Tabulate two evaluations item by item.
 
     Shapes:
-        Columns `query` string, `change` category; then `status`, `response` and each check, twice: the names
+        Columns `query` string, `change` category; then `status`, `response` and each check, twice: their names
         end with ` before` and ` after`.
     """
     return _frame("comparison", comparison.to_rows())

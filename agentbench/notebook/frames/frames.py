@@ -31,7 +31,7 @@ __all__ = [
 
 
 def _of_source(build: "Callable[..., pd.DataFrame]") -> "Callable[..., pd.DataFrame]":
-    """Return a method that builds a frame of the source; it takes the other arguments of the function."""
+    """Return a method that builds a frame of the source and accepts the other arguments of the function."""
 
     @functools.wraps(build)
     def method(frames: "Frames", **options: Any) -> "pd.DataFrame":
@@ -41,19 +41,19 @@ def _of_source(build: "Callable[..., pd.DataFrame]") -> "Callable[..., pd.DataFr
 
 
 class Frames:
-    """All frames of one source; each call builds a new one. A cell displays which frames there are.
+    """All frames of one source; each call builds a new one. A cell displays the list of frames.
 
-    Each method takes the arguments of the function that is named like it: `timeline(since=3)` is
-    `timeline_frame(source, since=3)`. Frames leave out the columns that are empty in all of their rows, and show the
-    first 8 characters of long ids; ids in an index are whole, for look-ups. Code that names a column which may be
-    empty passes `full=True`: that frame has all columns and whole ids.
+    Each method takes the arguments of the function of the same name: `timeline(since=3)` is `timeline_frame(source,
+    since=3)`. Frames omit columns that are empty in all rows, and show the first 8 characters of long ids; ids in an
+    index are whole, for look-ups. Code that uses a column that may be empty should pass `full=True`: that frame has all
+    columns and whole ids.
 
     Args:
-        source: A storage, a run, a result, or a list of those. A run that saves checkpoints is a source for all frames.
+        source: A storage, a run, a result, or a list of those. A run that saves checkpoints supports all frames.
 
     Raises:
         TypeError: By each method, if no frame can be made from the source.
-        ValueError: By each method, if `limit` is negative or `since` is a text that is no time.
+        ValueError: By each method, if `limit` is negative or `since` is not a valid time.
 
     Example:
         frames = Frames(run)
@@ -77,7 +77,7 @@ class Frames:
     def diff(
         self, a: Side | None = None, b: Side | None = None, *, limit: int | None = None, full: bool = False
     ) -> "pd.DataFrame":
-        """Tabulate what differs between two checkpoints, by default the last two of the source; see `diff_frame`.
+        """Tabulate the differences between two checkpoints, by default the last two of the source; see `diff_frame`.
 
         Raises:
             ValueError: The source has fewer than two checkpoints, and `a` or `b` is missing.
@@ -85,7 +85,7 @@ class Frames:
         if a is None or b is None:
             last = read_checkpoints(self.source, Chosen(limit=2), content_wanted=True).rows[-2:]
             if len(last) < 2:
-                msg = f"The source has {len(last)} checkpoints; a difference needs two. Name them: diff(a, b)."
+                msg = f"The source has {len(last)} checkpoints; a comparison needs two. Pass them: diff(a, b)."
                 raise ValueError(msg)
             a, b = last
         return diff_frame(a, b, source=self.source, limit=limit, full=full)
@@ -99,12 +99,12 @@ class Frames:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         handle = getattr(self.source, "handle", self.source)
-        facts = []  # nothing is read; for a run, the numbers of events and checkpoints are known
+        facts = []  # only facts that are known without reading
         for name, noun in (("events", "event"), ("checkpoints", "checkpoint")):
             known = getattr(handle, name, None)
             if isinstance(known, (list, tuple)):
                 facts.append(count_text(len(known), noun))
-        table = Table("Tables", ("frame", "a row is one", "read from"), _TABLES)
+        table = Table("Tables", ("frame", "one row per", "read from"), _TABLES)
         parts = Page(f"Frames of {type(self.source).__name__}", facts=facts, tables=[table]).bundle()
         return {kind: part for kind, part in parts.items() if is_wanted(kind, include, exclude)}
 
@@ -112,14 +112,14 @@ class Frames:
 #: Each frame, the meaning of its rows, and the source of its data.
 _TABLES = (
     ("checkpoints()", "checkpoint", "checkpoints"),
-    ("messages()", "message that waited in a checkpoint", "checkpoints"),
+    ("messages()", "message queued in a checkpoint", "checkpoints"),
     ("state()", "changed key; wide=True: checkpoint", "checkpoints or events"),
     ("events()", "event", "events"),
     ("timeline()", "executor and superstep", "events"),
-    ("usage()", "call of a model", "events"),
-    ("requests()", "question to a person", "checkpoints or events"),
+    ("usage()", "model call", "events"),
+    ("requests()", "request to a person", "checkpoints or events"),
     ("runs()", "run", "checkpoints or events"),
-    ("lineage()", "checkpoint and the one before it", "checkpoints"),
-    ("diff(a, b)", "difference of two checkpoints", "checkpoints"),
-    ("compare(other)", "executor or key, beside another run", "checkpoints or events"),
+    ("lineage()", "checkpoint and its parent", "checkpoints"),
+    ("diff(a, b)", "difference between two checkpoints", "checkpoints"),
+    ("compare(other)", "executor or key, compared with another run", "checkpoints or events"),
 )

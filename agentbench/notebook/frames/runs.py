@@ -1,4 +1,4 @@
-"""What runs did, as data frames: events, executors, calls of models, requests to people."""
+"""Runs as data frames: events, executors, model calls, requests to people."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.forms.questions import request_kind
 from agentbench.notebook.frames.columns import Column, Kind, build_frame
 from agentbench.notebook.history.requests import calls_with_waits, requests_of
-from agentbench.notebook.history.run_history import Event, RunHistory, opened
+from agentbench.notebook.history.run_history import Event, RunHistory, unwrap_event
 from agentbench.notebook.history.sources import Chosen, Name, Since, read_infos, read_runs, time_ns
 from agentbench.notebook.history.usage import calls_of, sum_usages
 from agentbench.notebook.runtime import settings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Prices", "events_frame", "known_prices", "requests_frame", "runs_frame", "timeline_frame", "usage_frame"]
 
-#: By model name: a `Price`, or two or three numbers for one.
+#: By model name: a `Price`, or two or three numbers.
 Prices = Mapping[str, Price | tuple[float, float] | tuple[float, float, float]]
 
 _NAN = float("nan")
@@ -30,21 +30,21 @@ _NAN = float("nan")
 def events_frame(
     source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None, full: bool = False
 ) -> "pd.DataFrame":
-    """Tabulate the events of runs, one row each, in the order in which they were emitted.
+    """Tabulate the events of runs, one row each, in emission order.
 
     Args:
         source: A run, a result, a list of events, or a list of those.
         run_id: Only this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
         Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
-        `duration_ms` float64, `attempt` Int64 (from 1, of calls of an executor with retries), `span_id`,
+        `duration_ms` float64, `attempt` Int64 (from 1, for executors with retries), `span_id`,
         `parent_span_id` string, `preview` string of at most 120 characters, secrets masked, `run_id` category. In runs
-        that were not observed `seq` and `superstep` follow the order of the events, times and attempts are missing.
-        What happened in a sub-workflow has `outer/inner` as its executor, and the superstep of the run around it.
+        that were not observed, `seq` and `superstep` follow the order of the events; times and attempts are missing.
+        Events of a sub-workflow have `outer/inner` as executor, and the superstep of the outer run.
 
     Units: `duration_ms` is the duration of the call or superstep that ended with the event, in milliseconds.
 
@@ -58,7 +58,7 @@ def events_frame(
     if since is not None:
         rows = [row for row in rows if chosen.includes(row[1], row[0].time_ns)]
     rows = chosen.last(rows)
-    events = [opened(event) for event, _, _, _ in rows]
+    events = [unwrap_event(event) for event, _, _, _ in rows]
     return build_frame(
         "events",
         {
@@ -83,14 +83,14 @@ def events_frame(
 def timeline_frame(
     source: Any, *, run_id: Name = None, since: Since = None, limit: int | None = None, full: bool = False
 ) -> "pd.DataFrame":
-    """Tabulate what each executor did in each superstep, one row per executor and superstep, in plan order.
+    """Tabulate the calls of executors, one row per executor and superstep, in plan order.
 
     Args:
         source: A run, a result, a list of events, or a list of those.
         run_id: Only this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
         Index (`superstep` int64, `executor` string); columns `start`, `end` datetime64[ns, UTC], `duration_ms` float64,
@@ -142,27 +142,27 @@ def usage_frame(
     limit: int | None = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Tabulate the calls of models, one row per `model_usage` event, in the order in which they ended.
+    """Tabulate the model calls, one row per `model_usage` event, in the order in which they ended.
 
     Args:
         source: A run, a result, a list of events, or a list of those.
-        prices: What a million tokens cost, by model name: `{"model": Price(input=2.0, output=8.0)}`, or numbers
-            `(2.0, 8.0)`. They come before those of `configure(prices=...)`; there are no others.
+        prices: Prices per million tokens, by model name: `{"model": Price(input=2.0, output=8.0)}`, or numbers
+            `(2.0, 8.0)`. They override those of `configure(prices=...)`; there are no built-in prices.
         run_id: Only this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
-        Index (`superstep` int64, `executor` string, `call` int64), `call` being the number of the call within executor
+        Index (`superstep` int64, `executor` string, `call` int64), where `call` is the call's number within executor
         and superstep, from 1; columns `model` category, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost`
         Float64, `latency_ms` float64, `run_id` category. `tokens_cached` is a part of `tokens_in`. Counts that the
-        client does not report are NA, and so is `cost` where no price is known.
+        client does not report are NA, and so is `cost` if no price is known.
 
     Units: `cost` in the currency of the prices, or as reported by the event; `latency_ms` in milliseconds.
 
     Raises:
-        ValueError: `prices` has another form.
+        ValueError: `prices` has the wrong format.
 
     Example:
         usage_frame(run, prices={"gpt-4o": (2.5, 10)})["cost"].sum()
@@ -207,23 +207,23 @@ def requests_frame(
     limit: int | None = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Tabulate the requests that runs made to people, one row each, in the order in which they were made.
+    """Tabulate the requests of runs to people, one row each, in order.
 
     Args:
         source: A storage, a run, a result, or a list of those.
         workflow_name: Only this chain.
         run_id: Only requests of this run.
         since: Only from this superstep (a number) or this time (a datetime, ISO 8601 text) on.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
         Index `request_id` string; columns `kind` category (`approval`, `choice`, `text`, `message`, `form`), `executor`
         category, `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets
-        masked, `checkpoint_id` string, `run_id` category. Answers and their times, in the run itself or in one that
-        went on from it, are read from checkpoints, and so is the last checkpoint in which the request waits: without
-        checkpoints they are NaT, NaN and NA. `answer` is None while a request waits, and NA if it was answered and no
-        checkpoint has the answer: only checkpoints store answers.
+        masked, `checkpoint_id` string, `run_id` category. Answers and their times, from the run itself or from a run
+        resumed from it, are read from checkpoints, and so is the last checkpoint in which the request is open: without
+        checkpoints they are NaT, NaN and NA. `answer` is None for an open request, and NA if it was answered but no
+        checkpoint stores the answer.
 
     Units: `wait_s` is in seconds.
 
@@ -263,26 +263,26 @@ def runs_frame(
     limit: int | None = None,
     full: bool = False,
 ) -> "pd.DataFrame":
-    """Tabulate runs, one row each, in the order in which they are met.
+    """Tabulate runs, one row each, in the order of the sources.
 
     Args:
-        source: A storage, a run, a result, or a list of those. For a run that is known from checkpoints alone, the
-            status is that of the last checkpoint, and NA where messages wait in it: a storage does not know whether
-            the run is still at work, has failed, which leaves no checkpoint, or broke off. Pass the run to know, and
-            for its error.
+        source: A storage, a run, a result, or a list of those. If only checkpoints of a run are available, its status
+            is that of the last checkpoint, and NA if messages are queued in it, because a storage cannot tell whether
+            the run is still running, has failed (which saves no checkpoint) or was interrupted. Pass the run for its
+            status and its error.
         workflow_name: Only runs of this chain.
         run_id: Only this run.
-        prices: What a million tokens cost, by model name; see `usage_frame`.
-        since: Only runs that came as far as this superstep (a number), or started at this time (a datetime, ISO 8601
+        prices: Prices per million tokens, by model name; see `usage_frame`.
+        since: Only runs that reached this superstep (a number), or started at this time (a datetime, ISO 8601
             text) or later.
-        limit: At most so many rows, the last ones.
-        full: Take in columns that are empty in all rows, and whole ids in place of their first 8 characters.
+        limit: Maximum number of rows, the last ones.
+        full: Include empty columns, and whole ids instead of their first 8 characters.
 
     Shapes:
         Index `run_id` string; columns `status` category, `started` datetime64[ns, UTC], `duration_s` float64,
         `supersteps`, `checkpoints` int64, `tokens_in`, `tokens_out`, `tokens_cached` Int64, `cost` Float64,
-        `forked_from`, `error` string. `supersteps` counts that of the start executors, number 0, as well. Tokens are NA
-        where no model was called, or the run is known from checkpoints alone; `cost` is NA unless it is known of every
+        `forked_from`, `error` string. `supersteps` includes that of the start executors, number 0. Tokens are NA
+        if no model was called or only checkpoints are available; `cost` is NA unless it is known for every
         call. `forked_from` is the checkpoint that was forked.
 
     Units: `duration_s` is in seconds, from the first to the last event or checkpoint of the run; `cost` in the currency
@@ -299,11 +299,11 @@ def runs_frame(
     infos = read_infos(source, chosen)
     written: dict[str | None, list[CheckpointInfo]] = {}
     for info in infos.rows:
-        if info.run_id is not None:  # no run wrote a fork
+        if info.run_id is not None:  # a fork has no run
             written.setdefault(info.run_id, []).append(info)
     found, listed = [], set()
     for run in read_runs(source, chosen):
-        if run.run_id is None or run.run_id not in listed:  # a run and its result are one
+        if run.run_id is None or run.run_id not in listed:  # a run and its result are the same run
             listed.add(run.run_id)
             found.append((run, written.pop(run.run_id, [])))
     found += [(RunHistory(each, status=status_of(own[-1])), own) for each, own in written.items()]
@@ -348,7 +348,7 @@ _KINDS: dict[str, Kind] = {
 
 
 def status_of(last: CheckpointInfo) -> str | None:
-    """Return the state of a run, read from its last checkpoint; `None` where messages wait in it."""
+    """Return the status of a run from its last checkpoint; `None` if messages are queued in it."""
     if last.source == "error":
         return "FAILED"
     if last.source == "stop":
@@ -359,7 +359,7 @@ def status_of(last: CheckpointInfo) -> str | None:
 
 
 def _origin(own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]) -> str | None:
-    """The checkpoint that a run was forked from: its first one goes on from the fork, which names the original."""
+    """Return the checkpoint that a run was forked from: the parent of its first one is the fork, which names it."""
     if not own:
         return None
     before = by_id.get(own[0].previous_checkpoint_id or "")
@@ -368,7 +368,7 @@ def _origin(own: Sequence[CheckpointInfo], by_id: Mapping[str, CheckpointInfo]) 
 
 
 def known_prices(prices: Prices | None) -> dict[str, Price]:
-    """Return the prices of `configure`, overridden by those passed, whose form is checked."""
+    """Return the prices of `configure`, overridden by the validated `prices`."""
     return {**settings.current().prices, **read_prices(prices)}
 
 

@@ -1,4 +1,4 @@
-"""Threads of state graphs, and calls of them, as data frames; without pandas as lists of dictionaries."""
+"""Threads and calls of state graphs as data frames; without pandas as lists of dictionaries."""
 
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -20,8 +20,8 @@ def history_frame(history: StateHistory, fields: Sequence[str], full: bool = Fal
     Shapes:
         Columns `checkpoint_id`, `parent_id` string, `created` datetime64[ns, UTC], `source`, `status` category, `step`
         int64, `writers`, `next`, `changed` object (lists of names), `tokens` int64 (of the conversation so far),
-        `duration_ms` Float64, `thread_id` category; then one object column for each field. Those that are empty are
-        left out and other ids than `checkpoint_id` shortened, unless it is `full`.
+        `duration_ms` Float64, `thread_id` category; then one object column for each field. Empty ones are
+        omitted and ids other than `checkpoint_id` shortened, unless `full`.
     """
     rows = [_of_snapshot(snapshot, history.thread_id, fields) for snapshot in reversed(history)]
     kinds: dict[str, Any] = {
@@ -33,7 +33,7 @@ def history_frame(history: StateHistory, fields: Sequence[str], full: bool = Fal
 
 
 def result_frame(result: GraphResult[Any]) -> Any:
-    """Tabulate what a call has done, one row per task, in the order of supersteps and tasks.
+    """Tabulate the tasks of a call, one row each, in the order of supersteps and tasks.
 
     Shapes:
         Columns `step`, `order` int64, `node` category, `task_id` string, `changed` object (list of fields).

@@ -1,4 +1,4 @@
-"""The renderer that is always there: a graph as SVG in plain Python, with the ids and classes of the others."""
+"""The built-in renderer: a graph as SVG in plain Python, with the same ids and classes as the other renderers."""
 
 import functools
 import math
@@ -69,12 +69,12 @@ def _around(inside: Sequence[Frame]) -> Frame:
 
 
 def _frames(shape: GraphShape, boxes: Mapping[str, Box]) -> dict[str, Frame]:
-    """Return a frame around the nodes and inner frames of each opened sub-workflow that has any."""
+    """Return the frame of each opened sub-workflow, around its nodes and inner frames."""
     around: dict[str | None, list[Frame]] = {}
     for node in shape.nodes:
         around.setdefault(node.frame, []).append(_frame_of(*boxes[node.id]))
     frames: dict[str, Frame] = {}
-    for frame in reversed(shape.frames):  # inner ones come after outer ones
+    for frame in reversed(shape.frames):  # from inner to outer frames
         if inside := around.get(frame.id):
             left, top, right, bottom = _around(inside)
             margin = FRAME_MARGIN
@@ -84,14 +84,14 @@ def _frames(shape: GraphShape, boxes: Mapping[str, Box]) -> dict[str, Frame]:
 
 
 def _outside(points: list[Point], frame: Frame | None) -> list[Point]:
-    """Return a line without its last part that lies inside a frame."""
+    """Return a line without its last part inside a frame."""
     if frame is None:
         return points
     left, top, right, bottom = frame
     inside = [left < x < right and top < y < bottom for x, y in points]
     points = points[: max(2, len(points) - inside[::-1].index(False) + 1)] if False in inside else points
     (x1, y1), (x2, y2) = points[-2:]
-    for _ in range(12):  # nearer to the border by halves
+    for _ in range(12):  # bisect towards the border
         x, y = (x1 + x2) / 2, (y1 + y2) / 2
         if left < x < right and top < y < bottom:
             x2, y2 = x, y
@@ -120,7 +120,7 @@ def _node(node: ShapeNode, box: Box, label: str) -> str:
         box = Box(box.x, box.y, box.width - _BORDER, box.height - _BORDER)
     inner = _outline(node, box, f'fill="{_INK["surface"]}" {paint}')
     y = box.y
-    if "subworkflow" in node.kinds and "hitl" not in node.kinds:  # the front of the lid
+    if "subworkflow" in node.kinds and "hitl" not in node.kinds:  # the front edge of the lid
         left, top, right, _ = _frame_of(*box)
         rim, bow, y = top + _RIM, top + _RIM * 7 / 3, y + _RIM / 2
         curve = f"M{_at(left, rim)}C{_at(left, bow)} {_at(right, bow)} {_at(right, rim)}"
@@ -136,7 +136,7 @@ def _outline(node: ShapeNode, box: Box, paint: str) -> str:
         corners += [(right, box.y), (right - cut, bottom), (left + cut, bottom)]
         return f'<polygon {paint} points="{" ".join(_at(*corner) for corner in corners)}"/>'
     if "subworkflow" in node.kinds:
-        top, bottom, bow = top + _RIM, bottom - _RIM, _RIM * 4 / 3  # of a cubic curve that comes near half an ellipse
+        top, bottom, bow = top + _RIM, bottom - _RIM, _RIM * 4 / 3  # a cubic curve that approximates half an ellipse
         over = f"C{_at(left, top - bow)} {_at(right, top - bow)} {_at(right, top)}"
         under = f"C{_at(right, bottom + bow)} {_at(left, bottom + bow)} {_at(left, bottom)}"
         return f'<path {paint} d="M{_at(left, top)}{over}L{_at(right, bottom)}{under}Z"/>'
@@ -152,7 +152,7 @@ def _frame(frame: Frame, label: str) -> str:
 
 
 def _line(points: Sequence[Point], *, dashed: bool) -> str:
-    """A line with an arrow at its end, its corners rounded."""
+    """Return a line with rounded corners and an arrow at its end."""
     bends = [points[0]]
     for point, after in zip(points[1:], [*points[2:], None], strict=True):
         (x0, y0), (x1, y1), (x2, y2) = bends[-1], point, after or (math.inf, 0)

@@ -1,7 +1,7 @@
 """A graph's shape as DOT text, by the `graphviz` package; only its `source` is used, nothing is rendered here.
 
-Names in the text are positions (`n0`, `e0`, `c0`), so ids of any spelling are safe; what people wrote appears in labels
-and tooltips alone, through `esc`. State is in the text of a PDF alone: elsewhere a change of state needs no new layout.
+Names in the text are positions (`n0`, `e0`, `c0`), so ids of any spelling are safe; foreign text appears only in labels
+and tooltips, through `esc`. States are only in the text of a PDF; elsewhere a new state does not need a new layout.
 """
 
 import functools
@@ -23,12 +23,12 @@ Detail = Literal["full", "short"]
 DIRECTIONS: tuple[Direction, ...] = ("LR", "RL", "TB", "BT")
 
 SHORT_LIMIT = 18
-PAUSE_SIGN = "‖"  # more fonts have it than the sign of a pause
-# In this order before the name: the first is drawn as a shape, see `decorate_svg`.
+PAUSE_SIGN = "‖"  # more fonts have it than the pause sign
+# Signs before the name, in this order; the first one is drawn as a shape, see `decorate_svg`.
 _MARKS = {"hitl": PAUSE_SIGN, "start": "▷", "subworkflow": "▣"}
 
-# The colours are for viewers that read no style sheet. For a list of fonts graphviz-pure takes the narrower metrics of
-# Times, and text then touches borders and lines.
+# The colours are for viewers without style sheets. For a list of fonts, graphviz-pure uses the narrower metrics of
+# Times, so that text would touch borders and lines.
 _COLOURS = PALETTE["light"]
 _TEXT = {"fontname": "Helvetica", "fontcolor": _COLOURS["text"]}
 _NODE = {"shape": "box", "style": "rounded,filled", "margin": "0.18,0.08", "height": "0.44", "penwidth": "1.2"}
@@ -37,7 +37,7 @@ _DASHED = {"style": "dashed"}
 EDGE_STYLE: dict[str, dict[str, str]] = {"conditional": _DASHED, "switch": _DASHED, "loop": {"arrowhead": "vee"}}
 
 
-@functools.lru_cache(maxsize=16)  # the same graph is drawn in many cells
+@functools.lru_cache(maxsize=16)  # many cells draw the same graph
 def to_dot(
     shape: GraphShape,
     *,
@@ -45,7 +45,7 @@ def to_dot(
     detail: Detail = "full",
     states: tuple[tuple[str, str], ...] = (),
 ) -> str:
-    """Return DOT text for a shape; `short` cuts labels and leaves out those of edges. `states` are by element id."""
+    """Return DOT text for a shape; `short` shortens labels and omits those of edges. `states` are by element id."""
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
     ranksep = f"{max(0.5, min(2, 0.05 * shape.largest_fan)):.2g}"
     gaps = {"nodesep": "0.35" if detail == "full" else "0.22", "ranksep": ranksep}
@@ -64,7 +64,7 @@ def to_dot(
 
 
 def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, detail: Detail, states: Mapping[str, str]) -> None:
-    """Add the nodes and frames that lie directly in a frame."""
+    """Add the nodes and frames directly inside a frame."""
     for node in shape.nodes:
         if node.frame == frame_id:
             element = shape.element_of[node.id]
@@ -84,7 +84,7 @@ def _node_attributes(shape: GraphShape, node: ShapeNode, detail: Detail, state: 
     if state.light:
         found |= {"fillcolor": state.light, "fontcolor": INK["light"]}
     if "hitl" in node.kinds:
-        # Graphviz makes hexagons around long names twice as wide as they need to be.
+        # Graphviz makes hexagons around long names twice as wide as necessary.
         width = f"{(text_width(label, 13) + 46) / 72:.2f}"
         found |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", "width": width}
     elif "subworkflow" in node.kinds:
@@ -95,18 +95,18 @@ def _node_attributes(shape: GraphShape, node: ShapeNode, detail: Detail, state: 
 
 
 def node_label(node: ShapeNode, detail: Detail) -> str:
-    """Return the name of a node behind the signs of its kinds, cut; not escaped."""
+    """Return the signs of a node's kinds and its name, shortened; not escaped."""
     marks = "".join(mark for kind, mark in _MARKS.items() if kind in node.kinds)
     return esc(f"{marks} {node.name}".lstrip(), into="line", limit=LABEL_LIMIT if detail == "full" else SHORT_LIMIT)
 
 
 def edge_label(edge: ShapeEdge, detail: Detail) -> str:
-    """Return what is written on an edge, cut; not escaped."""
+    """Return the label of an edge, shortened; not escaped."""
     return esc(edge.label, into="line", limit=LABEL_LIMIT) if detail == "full" else ""
 
 
 def node_class(node: ShapeNode, first: str = "ab_node") -> str:
-    """Return the CSS classes of a node or frame: what it is, and one `ab_k_…` for each kind."""
+    """Return the CSS classes of a node or frame: `first`, and one `ab_k_…` for each kind."""
     return " ".join([first, *(f"ab_k_{kind}" for kind in node.kinds or ("executor",))])
 
 
@@ -115,11 +115,11 @@ def _add_edge(graph: Any, shape: GraphShape, edge: ShapeEdge, detail: Detail) ->
     attributes = {"id": element[edge.source, edge.target], "class": f"ab_edge ab_e_{edge.kind}"}
     attributes |= EDGE_STYLE.get(edge.kind, {})
     if label := edge_label(edge, detail):
-        # Spaces keep the text off the line, which Graphviz leaves no gap to.
+        # Spaces separate the text from the line, because Graphviz leaves no gap.
         attributes["label"] = esc(f"  {label}  ", into="dot")
     ends = [(edge.source, shape.anchor(edge.source, leaving=True)), (edge.target, shape.anchor(edge.target))]
     if edge.kind == "loop" and ends[0][1] != ends[1][1]:
-        # Written the other way round: Graphviz looks for loops by itself, and where frames are in play finds others.
+        # Written in reverse, because Graphviz detects loops itself, and with frames it would find different ones.
         attributes |= {"dir": "back", "arrowtail": "vee"}
         ends.reverse()
     for side, (node_id, _) in zip(("ltail", "lhead"), ends, strict=True):

@@ -1,4 +1,4 @@
-"""Making large graphs small enough to read: similar nodes are folded, or only a neighbourhood is drawn."""
+"""Reduces large graphs to a readable size: similar nodes are folded, or only a neighbourhood is drawn."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -9,20 +9,20 @@ from agentbench.notebook.graph.shape import TIMES, GraphShape, ShapeEdge, ShapeN
 __all__ = ["HOW_TO_OPEN", "MAX_NODES", "close_frames", "fit", "fold_siblings", "neighbourhood"]
 
 MAX_NODES = 1000
-"""Most nodes of a picture, after folding."""
+"""Maximum number of nodes in a picture, after folding."""
 
 HOW_TO_OPEN = "To open one, pass its id: expand=[...]."
-"""How to unfold a group by code; panels replace it in notes by how to do it there."""
+"""How to unfold a group by code; panels replace this text in notes."""
 
 MAX_BYTES = 400_000
 RADIUS = 2
 
 
 def fit(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = (), focus: Collection[str] = ()) -> GraphShape:
-    """Return a shape that can be drawn: unchanged, folded, or a part of it. Its `note` says what is omitted.
+    """Return a drawable shape: unchanged, folded, or a part of it. Its `note` describes the omitted parts.
 
-    Above `max_nodes`, or above 400 KB, which dense graphs reach earlier, similar nodes are folded; more than 300 as
-    `max_nodes` raise the limit of 400 KB, too. Groups in `expand` stay open, by their id or that of any member. The
+    Above `max_nodes`, or above 400 KB (which dense graphs reach earlier), similar nodes are folded; a `max_nodes` above
+    300 also raises the limit of 400 KB. Groups in `expand` stay open, by their id or that of any member. The
     executors in `focus` are in the centre of a partial picture; by default the start nodes.
     """
     if len(shape.nodes) <= max_nodes and _svg_bytes(shape) <= MAX_BYTES * max(1.0, max_nodes / 300):
@@ -34,9 +34,9 @@ def fit(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = (), focu
 
 
 def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphShape:
-    """Fold nodes that have the same kinds and the same neighbours into one node, `name` times their number.
+    """Fold nodes with the same kinds and neighbours into one node, `name` times their number.
 
-    Groups stay open whose id, or the id of a member, is in `expand`.
+    Groups stay open if `expand` contains their id or that of a member.
     """
     before: dict[str, set[str]] = {node.id: set() for node in shape.node_of.values()}
     after: dict[str, set[str]] = {node.id: set() for node in shape.node_of.values()}
@@ -58,9 +58,9 @@ def fold_siblings(shape: GraphShape, *, expand: Collection[str] = ()) -> GraphSh
 
 
 def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] = ()) -> GraphShape:
-    """Close opened sub-workflows, the innermost and largest first, until at most `max_nodes` are left.
+    """Close opened sub-workflows, the innermost and largest first, until at most `max_nodes` remain.
 
-    Those in `expand` stay open, and all around them.
+    Those in `expand` and all that contain them stay open.
     """
     opened = {each[:end] for each in expand for end, char in enumerate(f"{each}/") if char == "/"}
     n_closed = 0
@@ -84,9 +84,9 @@ def close_frames(shape: GraphShape, *, max_nodes: int, expand: Collection[str] =
 
 
 def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int = 300) -> GraphShape:
-    """Return the part of a graph within two edges of the focus, in both directions: the nearest `limit` nodes.
+    """Return the part of a graph within two edges of the focus, in both directions: at most the nearest `limit` nodes.
 
-    The focus are executor ids; if there are none that are known, the start nodes, else the first node.
+    `focus` are executor ids; if none is known, the start nodes are used, otherwise the first node.
     """
     ends = shape.holder_of
     around: dict[str, list[str]] = {}
@@ -106,7 +106,7 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
     ids = {node.id for node in nodes} | inside
     hidden = tuple(executor for node in shape.nodes if node.id not in ids for executor in node.members or (node.id,))
     named = ", ".join(shape.name_of[each] for each in centre[:3]) + (", …" if len(centre) > 3 else "")
-    note = f"{len(hidden):,} executors are hidden: the picture has only those within {RADIUS} edges of {named}."
+    note = f"{len(hidden):,} executors are hidden: the picture shows only those within {RADIUS} edges of {named}."
     return replace(
         shape,
         nodes=nodes,
@@ -118,7 +118,7 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
 
 
 def _svg_bytes(shape: GraphShape) -> int:
-    """Estimate the size of the picture; nothing is rendered for a decision about what to render."""
+    """Estimate the size of the picture; without rendering."""
     labels = sum(150 + 2 * len(edge.label) for edge in shape.edges if edge.label)
     return 350 * len(shape.nodes) + 340 * len(shape.edges) + labels
 
@@ -140,7 +140,7 @@ def _group(nodes: list[ShapeNode]) -> ShapeNode:
 
 
 def _merge_edges(edges: Iterable[ShapeEdge], holder: dict[str, ShapeNode]) -> tuple[ShapeEdge, ...]:
-    """Return the edges between groups: one for each pair, with a label if all its edges have the same one."""
+    """Return one edge for each pair of groups, with a label if all its edges have the same one."""
     merged: dict[tuple[str, str], ShapeEdge] = {}
     for edge in edges:
         source, target = (holder[end].id if end in holder else end for end in (edge.source, edge.target))

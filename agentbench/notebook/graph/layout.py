@@ -1,8 +1,8 @@
-"""The built-in layered layout: places for the nodes and edges of a graph, in plain Python.
+"""The built-in layered layout: positions of the nodes and edges of a graph, in plain Python.
 
-Ranks follow the longest path, loops left out; two barycentre sweeps order the nodes of each rank. Edges are straight or
-bend in the gaps between ranks, so that none runs through a node; loops run below everything between their ends.
-Coordinates are points. Ranks grow along x here, and the result is turned into the wanted direction.
+Ranks follow the longest path, without loops; two barycentre sweeps order the nodes of each rank. Edges are straight or
+bend in the gaps between ranks, so that none crosses a node; loops run below everything between their ends.
+Coordinates are points. Ranks grow along x here, and the result is rotated to the requested direction.
 """
 
 import itertools
@@ -20,16 +20,16 @@ Point = tuple[float, float]
 Pair = tuple[str, str]
 Size = tuple[float, float]
 Wire = tuple[list[Point], Point]
-"""The points that an edge runs through, and the middle of its text."""
+"""The points of an edge, and the middle of its text."""
 
 UPRIGHT = ("TB", "BT")
-"""Directions in which ranks lie below each other."""
+"""Directions in which ranks are stacked vertically."""
 
 _RANK_GAP, _NODE_GAP, _LOOP_GAP = 44.0, 22.0, 18.0
 _BESIDE, _ARROW = 10.0, 10.0
 _BEFORE, _BEHIND, _BETWEEN = range(3)
 FRAME_MARGIN, TITLE_HEIGHT = 14.0, 14.0
-"""Room around the nodes of a frame, and for its name above them."""
+"""Space around the nodes of a frame, and for its name above them."""
 
 
 class Box(NamedTuple):
@@ -43,7 +43,7 @@ class Box(NamedTuple):
 
 @dataclass(eq=False)
 class _Cell:
-    """A node, or the place where a long edge crosses a rank; `wide` and `above` have room for texts and loops."""
+    """A node, or the point where a long edge crosses a rank; `wide` and `above` reserve space for texts and loops."""
 
     rank: int
     along: float = 0.0
@@ -61,9 +61,9 @@ class _Cell:
 def place(
     shape: GraphShape, sizes: Mapping[str, Size], texts: Mapping[Pair, Size], direction: str
 ) -> tuple[dict[str, Box], dict[Pair, Wire]]:
-    """Return the places of nodes by id and of edges by (source, target); those to frames end at a node inside.
+    """Return the positions of nodes by id and of edges by (source, target); edges to frames end at an inner node.
 
-    `sizes` and `texts` have the widths and heights of nodes, and of what is written on edges, by the same keys.
+    `sizes` and `texts` are the widths and heights of nodes and of edge labels, by the same keys.
     """
     grid = _Grid(shape, sizes, texts, upright=direction in UPRIGHT)
     boxes = {name: Box(*_turn((cell.x, cell.y), direction), *sizes[name]) for name, cell in grid.cells.items()}
@@ -75,12 +75,12 @@ def place(
 
 
 class _Grid:
-    """The cells of a graph in their ranks, from left to right."""
+    """The cells of a graph in ranks, from left to right."""
 
     def __init__(
         self, shape: GraphShape, sizes: Mapping[str, Size], texts: Mapping[Pair, Size], *, upright: bool
     ) -> None:
-        self.lift = 0.0 if upright else 10.0  # texts stand above lines that lie flat, and across the others
+        self.lift = 0.0 if upright else 10.0  # texts are above horizontal lines and across the others
         tie = shape.anchor
         self.ends: dict[Pair, Pair] = {
             (edge.source, edge.target): (tie(edge.source, leaving=True), tie(edge.target)) for edge in shape.edges
@@ -108,7 +108,7 @@ class _Grid:
         self._order()
         self._settle()
         gap = max(_RANK_GAP, min(144.0, 4.0 * shape.largest_fan)) + (TITLE_HEIGHT if upright and number else 0.0)
-        self.bends: list[Point] = []  # before and behind each rank; texts stand between there and the nodes
+        self.bends: list[Point] = []  # before and after each rank; texts are between these points and the nodes
         x = 0.0
         for row, (before, behind, between) in zip(self.rows, self.rooms, strict=True):
             along = max(cell.along for cell in row)
@@ -119,7 +119,7 @@ class _Grid:
         self._set_lanes(_LOOP_GAP + (FRAME_MARGIN if number else 0.0))
 
     def _chain(self, source: str, target: str) -> list[_Cell]:
-        """Link the cells that an edge runs through, one in each rank."""
+        """Link the cells of an edge, one in each rank."""
         first, last = self.cells[source], self.cells[target]
         chain = [first, *map(_Cell, range(first.rank + 1, last.rank)), last]
         for left, right in itertools.pairwise(chain):
@@ -129,7 +129,7 @@ class _Grid:
         return chain
 
     def _reserve_room(self) -> None:
-        """Texts stand where their edge is alone: before the node it enters, behind the one it leaves, or between."""
+        """Reserve space for texts where their edge is alone: before its target, after its source, or between."""
         leaving, entering = (Counter(ends) for ends in zip(*self.chains, strict=True)) if self.chains else ({}, {})
         for pair, (source, target) in self.ends.items():
             if source == target:
@@ -144,7 +144,7 @@ class _Grid:
                 room[side] = max(room[side], along + _ARROW)
 
     def _order(self) -> None:
-        """Two sweeps: order each rank by the mean place of the neighbours, members of one frame side by side."""
+        """Order each rank by the mean position of the neighbours, in two sweeps; members of a frame stay together."""
         for row in self.rows:
             _sort(row, {cell: cell.frame for cell in row})
         for forwards in (True, False):
@@ -155,7 +155,7 @@ class _Grid:
                 _sort(row, {cell: (together.get(cell.frame, means[cell]), cell.frame, means[cell]) for cell in row})
 
     def _settle(self) -> None:
-        """Give every cell its place across the ranks: near its neighbours, never over the next one in its row."""
+        """Set the position of every cell across the ranks: near its neighbours, without overlaps in its row."""
         for row in self.rows:
             _spread(row, dict.fromkeys(row, 0.0))
         for forwards in (True, False, True):
@@ -169,7 +169,7 @@ class _Grid:
             _spread(row, level)
 
     def _set_lanes(self, gap: float) -> None:
-        """Place each loop below everything between its ends, short ones nearer than long ones."""
+        """Place each loop below everything between its ends, short loops closer than long ones."""
         spans = {
             pair: sorted(self.cells[name].rank for name in ends)
             for pair, ends in self.ends.items()
@@ -181,7 +181,7 @@ class _Grid:
             self.lanes[pair] = max([lane, *(self.lanes[other] + self.texts[other][1] + 14 for other in nearer)])
 
     def wire(self, pair: Pair) -> Wire:
-        """Return an edge, not turned yet."""
+        """Return an edge before rotation."""
         source, target = self.ends[pair]
         if source == target:
             cell = self.cells[source]
@@ -201,9 +201,9 @@ class _Grid:
         return points, ((x1 + x2 - _ARROW * (side == _BEFORE)) / 2, (y1 + y2) / 2 - self.lift * (y1 == y2))
 
     def _loop(self, pair: Pair) -> Wire:
-        """Down from a node with nothing below it, else down the gap behind it; up again in the same way."""
+        """Return a loop: down from a node if nothing is below it, otherwise down the gap after it; then up."""
         (first, last), lane = (self.cells[name] for name in self.ends[pair]), self.lanes[pair]
-        if self.rows[first.rank][-1] is first:  # begins under the node: outlines are not all flat
+        if self.rows[first.rank][-1] is first:  # starts below the node, because outlines may be curved
             x = first.x - min(first.along / 6, 12)
             points = [(x, first.y + first.across / 2 - 4), (x, lane)]
         else:
@@ -224,13 +224,13 @@ def _sort(row: list[_Cell], key: Mapping[_Cell, Any]) -> None:
 
 
 def _means(row: Sequence[_Cell], name: str, *, forwards: bool) -> dict[_Cell, float]:
-    """Return the mean of an attribute over the neighbours of each cell in the rank before, or behind."""
+    """Return the mean of an attribute over the neighbours of each cell in the previous or next rank."""
     near = {cell: (cell.before or cell.after) if forwards else (cell.after or cell.before) for cell in row}
     return {cell: fmean(getattr(each, name) for each in near[cell] or [cell]) for cell in row}
 
 
 def _spread(row: Sequence[_Cell], wish: Mapping[_Cell, float]) -> None:
-    """Place a row as near to its wishes as order and gaps allow: isotonic regression by pooling neighbours."""
+    """Place a row as close to its wishes as order and gaps allow: isotonic regression by pooling neighbours."""
     steps = ((a.wide + b.wide) / 2 + _NODE_GAP + b.above for a, b in itertools.pairwise(row))
     packed = list(itertools.accumulate(steps, initial=0.0))
     pools: list[tuple[float, int]] = []

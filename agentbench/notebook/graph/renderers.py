@@ -1,7 +1,7 @@
-"""The renderers that turn a graph into a picture: how they are found, which one is taken, and the cache before them.
+"""The renderers that convert a graph to a picture: lookup, automatic choice and cache.
 
-The one named by `configure(renderer=)`, by the variable AGENTBENCH_RENDERER or in a call is taken as it is: its failure
-is an error. Otherwise the first that is there, in the order of `ORDER`; should that fail, the built-in one draws.
+A renderer named by `configure(renderer=)`, by the variable AGENTBENCH_RENDERER or in a call is always used, and its
+failure is an error. Otherwise the first installed one in the order of `ORDER` is used; if it fails, the built-in one.
 """
 
 import contextlib
@@ -24,23 +24,23 @@ from agentbench.notebook.runtime import settings
 __all__ = ["ORDER", "Renderer", "automatic", "find_renderer", "render_dot", "render_svg"]
 
 ORDER = ("pure", "dot", "builtin")
-"""Automatic choice, first first: `pure` looks up no fonts, so its output is the same everywhere."""
+"""The order of the automatic choice: `pure` uses no system fonts, so its output is the same everywhere."""
 
 ENVIRONMENT = "AGENTBENCH_RENDERER"
 
 _PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)"}
-# How to get those that no extra brings.
+# How to install renderers that are not in an extra.
 _COMMAND = {"dot": "apt install graphviz, brew install graphviz or winget install graphviz"}
 _FORMATS = {"pure": ("svg", "png"), "dot": ("svg", "png", "pdf"), "builtin": ("svg",)}
 
-# Control characters, surrogates and non-characters: no renderer must have to cope with them, and XML forbids them.
+# Control characters, surrogates and non-characters: XML forbids them, and renderers should not have to handle them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BAD_LINE = re.compile(r"line (\d+)")
 
 
 @dataclass(frozen=True)
 class Renderer:
-    """A renderer that is there, with the path of its program, if it has one. The version is part of the cache's key."""
+    """An installed renderer, with the path of its program, if any. The version is part of the cache key."""
 
     name: str
     version: str
@@ -50,9 +50,9 @@ class Renderer:
 def render_svg(
     dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: str | None = None
 ) -> tuple[bytes, RenderFailed | None]:
-    """Draw a graph as SVG: the `dot` text with a program, or with `draw`, the built-in renderer.
+    """Draw a graph as SVG: the `dot` text by a program, or by `draw`, the built-in renderer.
 
-    Returns the picture, and the error of the program if the built-in renderer drew in its place.
+    Returns the picture, and the error of the program if the built-in renderer was used instead.
     """
     named = _named(renderer)
     chosen = find_renderer(named) if named else automatic()
@@ -68,7 +68,7 @@ def render_svg(
 
 
 def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
-    """Turn DOT text into an `svg`, `png` or `pdf`: with the configured program, else the first that writes it."""
+    """Convert DOT text to `svg`, `png` or `pdf` with the configured program, otherwise the first one that can."""
     named = _named(renderer)
     found = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
     for each in found:
@@ -84,7 +84,7 @@ def _named(renderer: str | None) -> str | None:
 
 
 def find_renderer(name: str) -> Renderer:
-    """Return a renderer by name; `RendererUnavailable` if it is not installed, `ValueError` if there is none."""
+    """Return a renderer by name; `RendererUnavailable` if it is not installed, `ValueError` if it does not exist."""
     if name not in _FORMATS:
         msg = f"There is no renderer {name!r}. Use one of {', '.join(map(repr, _FORMATS))}."
         raise ValueError(msg)
@@ -96,7 +96,7 @@ def find_renderer(name: str) -> Renderer:
 
 @functools.cache
 def automatic() -> Renderer:
-    """Return the renderer that is taken when none is named; decided once per process."""
+    """Return the default renderer; decided once per process."""
     return next(found for found in map(_look_for, ORDER) if found is not None)
 
 
@@ -105,7 +105,7 @@ def _look_for(name: str) -> Renderer | None:
     if name == "builtin":
         return Renderer("builtin", "1")
     program = _pure_program() if name == "pure" else shutil.which("dot")
-    if program is None or sys.platform == "emscripten":  # no processes there
+    if program is None or sys.platform == "emscripten":  # no processes available
         return None
     if name == "dot":
         return Renderer(name, _start([program, "-V"], b"", "dot").stderr.decode("utf-8", "replace").strip(), program)
@@ -116,7 +116,7 @@ def _look_for(name: str) -> Renderer | None:
 
 
 def _pure_program() -> str | None:
-    """Beside this interpreter, then by the package's own file list, then on the PATH: a venv need not be activated."""
+    """Find the program next to this interpreter, then in the package's file list, then on the PATH."""
     folders = [sysconfig.get_path("scripts")]
     with contextlib.suppress(metadata.PackageNotFoundError):
         listed = metadata.distribution("graphviz-pure").files or ()

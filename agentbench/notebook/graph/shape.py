@@ -1,6 +1,6 @@
-"""The graph of a workflow as plain values: what is drawn, however it is drawn.
+"""The graph of a workflow as plain values, independent of the renderer.
 
-Read from public members only, so that anything with `executors` and `edge_groups` can be drawn.
+It uses only public members, so that anything with `executors` and `edge_groups` can be drawn.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ __all__ = [
 NodeKind = Literal["executor", "start", "output", "hitl", "subworkflow", "group"]
 EdgeKind = Literal["direct", "conditional", "fan_out", "fan_in", "switch", "loop"]
 
-# In words for text and screen readers; `executor` is what everything is and goes without saying.
+# Kinds in words, for text and screen readers; `executor` applies to every node and is omitted.
 KIND_WORDS: dict[str, str] = {
     "start": "start",
     "output": "output",
@@ -33,7 +33,7 @@ KIND_WORDS: dict[str, str] = {
 }
 
 TIMES = "\N{MULTIPLICATION SIGN}"
-"""Stands between the name of a folded group and the number of its members."""
+"""Separates the name of a folded group from its number of members."""
 
 _DEEPEST = 8
 
@@ -42,8 +42,8 @@ _DEEPEST = 8
 class ShapeNode:
     """One node, or one frame around an opened sub-workflow; its id is that of the executor.
 
-    Inside an opened sub-workflow, its `frame`, the id begins with the ids on the way: `outer/inner`. `kinds` are in the
-    order of `KIND_WORDS`, none for a plain executor. `members` are the ids of the executors in a folded group.
+    Inside an opened sub-workflow (its `frame`), the id starts with the outer ids: `outer/inner`. `kinds` are in the
+    order of `KIND_WORDS`, empty for a plain executor. `members` are the ids of the executors in a folded group.
     """
 
     id: str
@@ -71,7 +71,7 @@ class ShapeEdge:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphShape:
-    """The nodes, edges and frames of a picture, in builder order; at most one edge for a pair of nodes.
+    """The nodes, edges and frames of a picture, in builder order; at most one edge per pair of nodes.
 
     Edges that name a frame end at its border. `hidden` are the ids of executors that are not drawn, and `note` is a
     line about folded and hidden nodes, empty when everything is drawn.
@@ -84,7 +84,7 @@ class GraphShape:
     hidden: tuple[str, ...] = ()
     note: str = ""
 
-    def __hash__(self) -> int:  # shapes are keys of what follows from them; a large one has thousands of values
+    def __hash__(self) -> int:  # shapes are cache keys, and hashing all values of a large one is slow
         return hash((self.name, self.nodes[:8], len(self.nodes), len(self.edges), self.note))
 
     @cached_property
@@ -113,19 +113,19 @@ class GraphShape:
 
     @cached_property
     def levels(self) -> dict[str, int]:
-        """How far each node is from the start, in the order in which the graph runs; without loops and frames."""
+        """The distance of each node from the start, in execution order, without loops and frames."""
         nodes = dict.fromkeys(node.id for node in self.nodes)
         edges = [(edge.source, edge.target) for edge in self.edges if edge.kind != "loop"]
         return path_lengths(nodes, [ends for ends in edges if ends[0] in nodes and ends[1] in nodes])
 
     @cached_property
     def largest_fan(self) -> int:
-        """The most edges that leave or enter one node: the more, the wider the gap that they are drawn in."""
+        """The maximum number of edges that leave or enter one node; it determines the gap between ranks."""
         ends = [Counter(edge.source for edge in self.edges), Counter(edge.target for edge in self.edges)]
         return max((count for counter in ends for count in counter.values()), default=0)
 
     def anchor(self, node_id: str, *, leaving: bool = False) -> str:
-        """Return the id of the node that an edge is tied to: for a frame one of the nodes inside it."""
+        """Return the id of the node to which an edge is attached: for a frame, one of its inner nodes."""
         if all(frame.id != node_id for frame in self.frames):
             return node_id
         inside = [node for node in self.nodes if node.id.startswith(f"{node_id}/")]
@@ -134,14 +134,14 @@ class GraphShape:
         return fitting[0].id
 
     def element(self, key: Any) -> str | None:
-        """Return the element of an executor, or of the edge (source, target) between two or between their groups."""
+        """Return the element of an executor, or of the edge (source, target) between executors or their groups."""
         if isinstance(key, tuple):
             key = tuple(self.holder_of.get(end, end) for end in key)
         return self.element_of.get(key)
 
 
 def find_workflow(source: object) -> Any:
-    """Return the workflow in `source`: itself, or its `workflow` (a run, a compiled graph, a stepper)."""
+    """Return `source` or its `workflow` (of a run, a compiled graph, a stepper)."""
     for candidate in (source, getattr(source, "workflow", None)):
         if hasattr(candidate, "edge_groups"):
             return candidate
@@ -151,7 +151,7 @@ def find_workflow(source: object) -> Any:
 
 
 def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphShape:
-    """Read the graph of a workflow, or of something with a `workflow`; a shape is returned as it is.
+    """Read the graph of a workflow, or of something with a `workflow`; a shape is returned unchanged.
 
     `expand` are the ids of sub-workflow nodes to open (`outer/inner` for nested ones), or `True` for all.
     """
@@ -160,7 +160,7 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     workflow = find_workflow(source)
     reader = _Reader(expand)
     reader.read(workflow)
-    # Workflows without a name have a generated one with a random id, which would differ in every picture.
+    # Unnamed workflows have a generated name with a random id, which would differ in every picture.
     name = "workflow" if workflow.name.startswith("WorkflowBuilder-") else workflow.name
     nodes, edges, frames = tuple(reader.nodes), tuple(reader.edges.values()), tuple(reader.frames)
     return GraphShape(name=name, nodes=nodes, edges=edges, frames=frames)
@@ -169,9 +169,9 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
 def back_edges(
     nodes: Iterable[str], edges: Iterable[tuple[str, str]], *, first: Iterable[str] = ()
 ) -> set[tuple[str, str]]:
-    """Return the edges that close a loop: those that lead back to a node the walk came from.
+    """Return the edges that close a loop: those to a node on the current path of the walk.
 
-    The walk begins at the nodes in `first`, then at every node it has not met yet.
+    The walk starts at the nodes in `first`, then at every unvisited node.
     """
     after: dict[str, list[str]] = {node: [] for node in nodes}
     for source, target in edges:
@@ -182,7 +182,7 @@ def back_edges(
         if root in met:
             continue
         met.add(root)
-        path = {root: iter(after.get(root, ()))}  # grows and shrinks at its end
+        path = {root: iter(after.get(root, ()))}  # a stack
         while path:
             node = next(reversed(path))
             ahead = next(path[node], None)
@@ -197,7 +197,7 @@ def back_edges(
 
 
 def path_lengths(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """Return the number of edges of the longest path to each node, in topological order; nodes of loops come last."""
+    """Return the number of edges of the longest path to each node, in topological order; nodes in loops come last."""
     waiting = dict.fromkeys(nodes, 0)
     after: dict[str, list[str]] = {node: [] for node in waiting}
     for source, target in edges:
@@ -205,7 +205,7 @@ def path_lengths(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict
         waiting[target] += 1
     lengths = dict.fromkeys(waiting, 0)
     order = [node for node, count in waiting.items() if not count]
-    for node in order:  # grows while it is read
+    for node in order:  # grows during the iteration
         for target in after[node]:
             lengths[target] = max(lengths[target], lengths[node] + 1)
             waiting[target] -= 1
@@ -215,7 +215,7 @@ def path_lengths(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict
 
 
 class _Reader:
-    """Collects nodes, frames and edges over a workflow and the sub-workflows that are to be opened."""
+    """Collects nodes, frames and edges of a workflow and of its opened sub-workflows."""
 
     def __init__(self, expand: Collection[str] | bool) -> None:
         self.expand = expand
@@ -275,7 +275,7 @@ def _case_label(case: Any) -> str:
 
 
 def _function_name(name: str | None, function: object = None) -> str:
-    """The name of a function; of a lambda its expression, since Python's name for it is always the same."""
+    """Return the name of a function; for a lambda its expression, because its name is always the same."""
     if name not in (None, "<lambda>", "<callable>"):
         return str(name)
     return lambda_text(function) or "λ"

@@ -1,7 +1,7 @@
-"""The SVG of renderers, made safe and ready: cleaned on arrival, then decorated with titles, classes, states and style.
+"""Post-processing of the renderers' SVG: first cleaned, then decorated with titles, classes, states and style.
 
-Cleaning leaves a list of harmless elements and attributes and drops everything else: scripts, links, comments with
-versions in them, `style` attributes. It is applied to every SVG, of every renderer.
+Cleaning keeps a list of harmless elements and attributes and removes everything else: scripts, links, comments with
+versions, `style` attributes. It is applied to the SVG of every renderer.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _FRACTION = re.compile(r"-?\d+\.\d+")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _EDGE_CLASS = {"path": "ab_wire", "polygon": "ab_tip"}
 _SHAPES = frozenset(["path", "polygon", "ellipse", "rect"])
-# Kinds of nodes that are no boxes.
+# Kinds of nodes with other shapes than boxes.
 _OWN_SHAPE = frozenset(["start", "hitl", "subworkflow"])
 _ROUNDING = 9.0
 _NOTE_MARGIN, _NOTE_LINE = 14, 16
@@ -47,7 +47,7 @@ Bounds = tuple[float, float, float, float]
 
 
 def clean_svg(data: bytes, renderer: str) -> bytes:
-    """Return an SVG with nothing in it but shapes and text, sized in pixels; `RenderFailed` for other data."""
+    """Return an SVG that contains only shapes and text, sized in pixels; `RenderFailed` for other data."""
     if b"<!ENTITY" in data:
         raise RenderFailed(renderer, "its SVG declares entities")
     try:
@@ -66,9 +66,9 @@ def clean_svg(data: bytes, renderer: str) -> bytes:
 def decorate_svg(
     svg: bytes, shape: GraphShape, states: Mapping[str, str] | None, *, theme: str = "auto", text: str = ""
 ) -> str:
-    """Return what a renderer drew of a shape with names, states by element id, its own style and a ground.
+    """Add names, states by element id, a style and a background to the drawing of a shape.
 
-    `None` as states is for a picture that a panel paints: with connections, without a style. `text` is for readers that
+    `states=None` is for a picture that a panel paints: with connections, without a style. `text` is for readers that
     do not see the picture.
     """
     root = ElementTree.fromstring(svg)
@@ -106,14 +106,14 @@ def _local(tag: object) -> str:
 
 
 def _scrub(element: Element) -> None:
-    """Drop everything but shapes and text; links are replaced by their content."""
+    """Remove everything except shapes and text; links are replaced by their content."""
     element.tag = _local(element.tag)
     for name, value in list(element.items()):
         harmless = name in _ATTRIBUTES and (name not in ("fill", "stroke") or _PLAIN_PAINT.fullmatch(value))
         if not harmless:
             del element.attrib[name]
         elif name in _PLACES:
-            # Saved notebooks hold every digit; a tenth of a pixel is enough.
+            # A tenth of a pixel is precise enough and keeps saved notebooks small.
             element.set(name, _FRACTION.sub(lambda match: number(float(match[0])), value))
     if element.tag not in ("text", "tspan", "title", "desc"):
         element.text = None
@@ -127,7 +127,7 @@ def _scrub(element: Element) -> None:
 
 
 def _decorate_node(group: Element, node: ShapeNode, state: str | None) -> None:
-    """Add the name and the signs of a state; without a state, what a panel needs to add them."""
+    """Add the name and the signs of a state; without a state, the data that a panel needs to add them."""
     facts = ", ".join(fact for fact in (node.words, node.type_name) if fact)
     members = f": {', '.join(node.members[:20])}{', …' if len(node.members) > 20 else ''}" if node.members else ""
     _set_title(group, f"{node.id}{f' ({facts})' if facts else ''}{members}")
@@ -140,7 +140,7 @@ def _decorate_node(group: Element, node: ShapeNode, state: str | None) -> None:
         for drawn in shapes:
             _as_rect(drawn)
     bounds = _bounds(shapes)
-    # As large as all of them: the outer border of an output, the body below a cylinder's lid.
+    # The largest shape: the outer border of an output, the body below a cylinder's lid.
     outline = next((each for each in shapes if math.dist(_bounds([each]), bounds) < 1), shapes[0])
     _draw_pause(group)
     if state is None:
@@ -151,7 +151,7 @@ def _decorate_node(group: Element, node: ShapeNode, state: str | None) -> None:
         return
     if STATES[state].icon:
         _add_mark(group, shapes[0], bounds, state)
-    if state == "waiting":  # a double border of any shape: wider copies below it
+    if state == "waiting":  # a double border: wider copies below the shape
         for name, width, colour in (("ab_gap", "4", {"stroke": "#FFFFFF"}), ("ab_halo", "6.5", {})):
             ring = {**outline.attrib, "fill": "none", "class": name, **colour, "stroke-width": width}
             group.insert(1, Element(outline.tag, ring))
@@ -174,11 +174,11 @@ def _decorate_edge(group: Element, shape: GraphShape, edge: ShapeEdge, *, live: 
 
 def _set_title(group: Element, text: str) -> None:
     for title in group.iter("title"):
-        title.text = esc(text, into="line")  # the serialiser escapes markup
+        title.text = esc(text, into="line")  # the serializer escapes markup
 
 
 def _bounds(shapes: Sequence[Element]) -> Bounds:
-    """Return the bounds of some shapes. Renderers write absolute coordinates only."""
+    """Return the bounds of some shapes. Renderers write only absolute coordinates."""
     xs: list[float] = []
     ys: list[float] = []
     for shape in shapes:
@@ -197,7 +197,7 @@ def _bounds(shapes: Sequence[Element]) -> Bounds:
 
 
 def _as_rect(shape: Element) -> None:
-    """Turn a rounded box into a `rect`: Graphviz writes it as eight curves."""
+    """Convert a rounded box to a `rect`; Graphviz writes it as eight curves."""
     if shape.tag == "path":
         left, top, right, bottom = _bounds([shape])
         shape.tag = "rect"
@@ -211,7 +211,7 @@ def _set_numbers(element: Element, **values: float) -> None:
 
 
 def _add_mark(group: Element, shape: Element, bounds: Bounds, state: str) -> None:
-    """The second sign of a state, on the upper right of the shape; a fill for viewers that read no style."""
+    """Add the sign of a state at the upper right of the shape, with a fill for viewers without styles."""
     style = STATES[state]
     left, top, right, _bottom = bounds
     if style.light is not None and "ab_node" in group.get("class", ""):
@@ -223,7 +223,7 @@ def _add_mark(group: Element, shape: Element, bounds: Bounds, state: str) -> Non
 
 
 def _draw_pause(group: Element) -> None:
-    """Draw the pause sign before a name as a shape: many fonts lack it."""
+    """Draw the pause sign before a name as a shape, because many fonts lack it."""
     text = group.find("text")
     label = "" if text is None else text.text or ""
     if text is None or not label.startswith(PAUSE_SIGN):
@@ -237,19 +237,19 @@ def _draw_pause(group: Element) -> None:
 
 
 def _sort(body: Element, shape: GraphShape) -> None:
-    """Frames below edges below nodes, and nodes in the order in which the graph runs: so they are read and tabbed."""
+    """Sort frames before edges before nodes, and nodes in execution order, for reading and for the Tab key."""
     order = {shape.element_of[node_id]: place for place, node_id in enumerate(shape.levels)}
     body[:] = sorted(body, key=lambda each: ("cen".find(each.get("id", "")[:1]), order.get(each.get("id", ""), 0)))
 
 
 def _add_frame(root: Element, shape: GraphShape, theme: str, text: str, *, with_states: bool) -> None:
-    """Add the parts of a standalone picture: name and description, style, and a ground that reads on any page."""
+    """Add the parts of a standalone picture: name and description, style, and a background for any page."""
     digest = hashlib.sha256(f"{shape.name}\0{text}".encode("utf-8", "replace")).hexdigest()[:8]
     root.set("role", "img")
     root.set("aria-labelledby", f"ab_{digest}_t ab_{digest}_d")
     root.set("class", f"ab_svg ab_{theme}")
     left, top, width, height = (float(each) for each in root.get("viewBox", "0 0 100 100").split())
-    # Nothing is left out silently: lines below the picture say what is folded or hidden.
+    # Lines below the picture report folded and hidden nodes.
     note = textwrap.wrap(esc(shape.note, into="line", limit=400), max(24, int(width / 7)))
     wider = max([0.0, *(text_width(line, 12) * 1.1 + 2 * _NOTE_MARGIN - width for line in note)])
     left, width = left - wider / 2, width + wider

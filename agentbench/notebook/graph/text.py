@@ -15,16 +15,16 @@ MAX_LINES = 60
 _NAME_LIMIT = 60
 _TARGET_LIMIT = 12
 
-# Everything but letters, digits and harmless signs is written as a character number, which Mermaid reads in labels.
+# Everything except letters, digits and harmless signs is written as a character number, which Mermaid supports.
 _MERMAID_SPECIAL = re.compile(r"[^\w .,:()/+-]")
 
 
 def shape_text(
     shape: GraphShape, states: Mapping[str, str] | None = None, *, max_lines: int = MAX_LINES, note: str = ""
 ) -> str:
-    """Return a graph as an adjacency list, one node a line: `plan (start) [done] -> search, review [if good]`.
+    """Return a graph as an adjacency list, one node per line: `plan (start) [done] -> search, review [if good]`.
 
-    States are by executor id; `note` is one more remark for the end, beside the shape's own.
+    `states` are by executor id; `note` is an additional remark at the end.
     """
     states = states or {}
     outgoing: dict[str, list[ShapeEdge]] = {}
@@ -63,7 +63,7 @@ def shape_mermaid(shape: GraphShape, *, direction: str = "LR") -> str:
 
 
 def _in_frames(shape: GraphShape) -> list[tuple[ShapeNode, int]]:
-    """Nodes in builder order, each frame before the first node in it, with their depth."""
+    """Return nodes in builder order, each frame before its first node, with their depth."""
     frames: dict[str | None, ShapeNode] = {frame.id: frame for frame in shape.frames}
     listed: dict[str, tuple[ShapeNode, int]] = {}
     for node in shape.nodes:
@@ -78,7 +78,7 @@ def _in_frames(shape: GraphShape) -> list[tuple[ShapeNode, int]]:
 def _most_wanted(
     listed: list[tuple[ShapeNode, int]], states: Mapping[str, str], room: int
 ) -> list[tuple[ShapeNode, int]]:
-    """Choose the nodes that need attention, then the first ones; in their order."""
+    """Choose the nodes that need attention, then the first ones, in their original order."""
     least = PRECEDENCE.index("done")
     ranks = [min(PRECEDENCE.index(states.get(node.id, "idle")), least) for node, _ in listed]
     chosen = sorted(sorted(range(len(listed)), key=ranks.__getitem__)[:room])
@@ -86,7 +86,7 @@ def _most_wanted(
 
 
 def _name(node: ShapeNode) -> str:
-    """The name as it is written in text: a folded group as `worker (x12)`."""
+    """Return the name for text; a folded group as `worker (x12)`."""
     if not node.members:
         return esc(node.name, into="line", limit=_NAME_LIMIT)
     count = str(len(node.members))

@@ -32,7 +32,7 @@ FULL_DETAIL_NODES = 100
 
 WIDE_PX = 1000
 
-# What a file holds, by its suffix: the name of a text of the view, or None for bytes.
+# The content of a file by its suffix: an attribute of the view, or None for bytes.
 _SUFFIXES = {
     ".svg": "svg", ".png": None, ".pdf": None, ".dot": "dot", ".gv": "dot", ".txt": "text", ".mmd": "mermaid",
     ".mermaid": "mermaid",
@@ -43,18 +43,18 @@ _SUFFIXES = {
 class GraphView:
     """A picture of a graph, made by `draw`, which documents the arguments. A cell displays it.
 
-    Everything is rendered at its first use and then cached. `svg`, `live_svg`, `png` and `save` raise
-    `RendererUnavailable` or `RenderFailed`; displaying never raises, it shows the text form and the problem instead.
+    Everything is rendered at first use and then cached. `svg`, `live_svg`, `png` and `save` raise
+    `RendererUnavailable` or `RenderFailed`; displaying never raises but shows the text form and the problem instead.
 
     Attributes:
         shape: The drawn graph, after folding.
         whole: The graph before folding.
         states: States by executor id.
-        direction: Where the edges lead.
+        direction: Direction of the edges.
         detail: `full` or `short`.
         theme: `auto`, `light` or `dark`.
         renderer: Name of the renderer, `None` for the configured or automatic one.
-        shown_in: Number of the cell that displays it already, and so does not display it as its last expression.
+        shown_in: Number of the cell that already displays it; as the last expression there it is not displayed again.
 
     Example:
         view = draw(workflow, direction="TB")
@@ -73,7 +73,7 @@ class GraphView:
 
     @cached_property
     def dot(self) -> str:
-        """DOT text. Its names are positions; states are not in it."""
+        """DOT text, with positions as names and without states."""
         return to_dot(self.shape, direction=self.direction, detail=self.detail)
 
     @cached_property
@@ -89,7 +89,7 @@ class GraphView:
 
     @cached_property
     def table(self) -> str:
-        """All nodes before folding, one a line, however many."""
+        """All nodes before folding, one per line."""
         return shape_text(self.whole, self.states, max_lines=len(self.whole.node_of) + 3)
 
     @cached_property
@@ -99,7 +99,7 @@ class GraphView:
 
     @property
     def element_states(self) -> dict[str, str]:
-        """States by element id of the picture, edges included; a folded group has the strongest of its members'."""
+        """States by element id, including edges; a folded group has the strongest state of its members."""
         found: dict[str, str] = {}
         for key, state in self.states.items():
             if element := self.shape.element(key):
@@ -108,30 +108,30 @@ class GraphView:
 
     @property
     def live_svg(self) -> str:
-        """The picture for a panel, which paints states: with names and connections in it, without its own style."""
+        """The picture for a panel that paints states: with names and connections, without its own style."""
         return decorate_svg(self._rendered[0], self.shape, None)
 
     def png(self, scale: float = 2) -> bytes:
-        """The picture as PNG on an opaque ground; `scale` is the number of pixels per point.
+        """The picture as PNG on an opaque background; `scale` is the number of pixels per point.
 
         Raises:
             MissingExtraError: resvg, which comes with the extra `notebook`, is not installed.
-            ValueError: A picture of this scale is not possible.
+            ValueError: The scale is not possible.
         """
         return svg_to_png(self.svg, scale)
 
     def save(self, path: str | Path) -> Path:
-        """Write a file; the suffix says what: .svg, .png, .pdf, .dot, .gv, .txt, .mmd or .mermaid.
+        """Write a file in the format of its suffix: .svg, .png, .pdf, .dot, .gv, .txt, .mmd or .mermaid.
 
         Raises:
             ValueError: For another suffix.
-            FileNotFoundError: There is no such folder to write into.
-            RenderFailed: No renderer that is installed writes this format.
+            FileNotFoundError: The folder does not exist.
+            RenderFailed: No installed renderer writes this format.
         """
         path = Path(path)
         suffix = path.suffix.lower()
         if suffix not in _SUFFIXES:
-            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(sorted(_SUFFIXES))}."
+            msg = f"{path.name!r} has no known format. Expected one of the suffixes {', '.join(sorted(_SUFFIXES))}."
             raise ValueError(msg)
         if text := _SUFFIXES[suffix]:
             path.write_text(getattr(self, text), encoding="utf-8", newline="\n")
@@ -151,7 +151,7 @@ class GraphView:
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, Any]:
-        """SVG, PNG if it is small, and text. A failure becomes a line of the text and is never raised here."""
+        """Return SVG, PNG if it is small, and text. A failure is reported in the text and never raised."""
         bundle: dict[str, Any] = {}
         try:
             if is_wanted("image/svg+xml", include, exclude):
@@ -167,7 +167,7 @@ class GraphView:
         return bundle
 
     def _ipython_display_(self) -> None:
-        """Display nothing in the cell that displays it already; elsewhere the views of the bundle."""
+        """Display the views of the bundle, except in the cell that already displays the picture."""
         if self.shown_in is None or self.shown_in != cell_number():
             raise NotImplementedError
 
@@ -177,7 +177,7 @@ class GraphView:
         return render_svg(lambda: self.dot, draw_here, renderer=self.renderer)
 
 
-@functools.lru_cache(maxsize=16)  # the same graph is drawn in many cells
+@functools.lru_cache(maxsize=16)  # many cells draw the same graph
 def _decorated(data: bytes, shape: GraphShape, states: tuple[tuple[str, str], ...], theme: str, text: str) -> str:
     return decorate_svg(data, shape, dict(states), theme=theme, text=text)
 
@@ -197,18 +197,18 @@ def draw(  # noqa: PLR0913 - published signature
 
     Args:
         source: A workflow, a compiled graph, a run of one, or a `GraphShape`.
-        run: A run, a result, a list of events, or states by executor id: the states are marked in the picture. By
+        run: A run, a result, a list of events, or states by executor id: the picture shows the states. By
             default that of `source`, if it is a run.
-        direction: Where the edges lead: `LR`, `RL`, `TB` (or `TD`), `BT`; `auto` is `LR`, or `TB` for long
+        direction: Direction of the edges: `LR`, `RL`, `TB` (or `TD`), `BT`; `auto` is `LR`, or `TB` for long
             chains, which would be too small to read.
-        detail: `full`, `short` (names cut, no edge labels), or `auto`: `full` up to 100 nodes.
+        detail: `full`, `short` (shortened names, no edge labels), or `auto`: `full` up to 100 nodes.
         expand: Sub-workflows and folded groups to open, by id; `True` opens all sub-workflows.
         max_nodes: Above this number, nodes with equal neighbours are folded into one.
-        theme: `light`, `dark`, or `auto`, which follows `configure(theme=)` and else the reader's browser.
-        renderer: `pure`, `dot` or `builtin`; by default the configured one or the first that is there.
+        theme: `light`, `dark`, or `auto`, which follows `configure(theme=)`, otherwise the reader's browser.
+        renderer: `pure`, `dot` or `builtin`; by default the configured one or the first installed one.
 
     Raises:
-        TypeError: `source` holds no graph, or `run` holds no states of executors.
+        TypeError: `source` has no graph, or `run` has no executor states.
         ValueError: For an unknown direction, detail or theme.
 
     Example:
@@ -237,16 +237,16 @@ def draw(  # noqa: PLR0913 - published signature
 
 
 def busy_executors(states: Mapping[Any, str]) -> list[str]:
-    """Return the executors around which a part of a very large graph is drawn."""
+    """Return the executors in the centre of a partial picture of a very large graph."""
     busy = ("running", "waiting", "failed", "queued")
     return [key for key, state in states.items() if state in busy and isinstance(key, str)]
 
 
 def render(dot: str, format: str, workflow: object, states: Mapping[str, str]) -> bytes:  # noqa: A002 - of the engine
-    """Turn the engine's own drawing of a workflow, DOT text, into `svg`, `png` or `pdf`.
+    """Convert the engine's own drawing of a workflow, DOT text, to `svg`, `png` or `pdf`.
 
-    Where no program for DOT is there, or with a warning where it fails, the workflow is drawn as SVG, with its states
-    by executor id.
+    If no DOT program is installed, or it fails (with a warning), the workflow is drawn as SVG, with its states by
+    executor id.
     """
     if format != "svg":
         return render_dot(dot, format)
@@ -264,7 +264,7 @@ def _require(what: str, value: str, known: Collection[str]) -> None:
 
 
 def _is_long(shape: GraphShape) -> bool:
-    """Whether the graph is wider than a cell from left to right, and narrower from top to bottom."""
+    """Whether the graph is too wide for a cell from left to right, but not from top to bottom."""
     widths: dict[int, list[float]] = {}
     for node in shape.nodes:
         widths.setdefault(shape.levels[node.id], []).append(text_width(node.name[:LABEL_LIMIT], 13) + 60)

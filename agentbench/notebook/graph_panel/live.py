@@ -1,4 +1,4 @@
-"""`GraphPanel`: the graph as an anywidget, whose picture is sent once and whose states follow as small maps."""
+"""`GraphPanel`: a graph as an anywidget; the picture is sent once, states are sent as small maps."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
@@ -27,7 +27,7 @@ _BADGE_LIMIT = 24
 
 
 def panel_note(shape: GraphShape) -> str:
-    """Return a line about folded and hidden nodes, and how a page opens them; empty when everything is drawn."""
+    """Return a line about folded and hidden nodes and how to open them; empty if everything is drawn."""
     here = "To open one, select it, then click it again or press Enter."
     return esc(shape.note.replace(HOW_TO_OPEN, here), into="line")
 
@@ -35,9 +35,9 @@ def panel_note(shape: GraphShape) -> str:
 class GraphPanel(anywidget.AnyWidget):
     """A live graph in a cell: states of a run, selection, breakpoints. Made by `make_graph_panel`; see its example.
 
-    Executors are named by their ids, edges by (source id, target id). Ids that the workflow does not have, and unknown
-    states, raise `ValueError`. Methods may be called from any thread and as often as events come: changes are gathered,
-    the latest state of an element wins, and at most 20 messages a second go to the page.
+    Executors are named by their ids, edges by (source id, target id). Unknown ids and states raise `ValueError`.
+    Methods may be called from any thread and for every event: changes are collected, the latest state wins,
+    and at most 20 messages per second are sent to the page.
 
     Example:
         panel = make_graph_panel(workflow)
@@ -45,13 +45,13 @@ class GraphPanel(anywidget.AnyWidget):
         panel.snapshot().save("graph.svg")
 
     Attributes:
-        view: Zoom and place, as last reported by the page. Never part of a saved notebook.
+        view: Zoom and position, as last reported by the page. Never stored in a notebook.
     """
 
     _esm = read_script("svg.js", "graph_panel.js")
     _css = live_style()
 
-    # Elements ("n3") of the picture are the keys. The page paints once each `stamp`; both sides set `breakpoints` and
+    # Keys are elements ("n3") of the picture. The page paints once per `stamp`; both sides set `breakpoints` and
     # `selected`.
     svg = traitlets.Unicode("").tag(sync=True)
     patch = traitlets.Dict().tag(sync=True)
@@ -69,9 +69,9 @@ class GraphPanel(anywidget.AnyWidget):
         self, source: object, *, expand: Collection[str] | bool = (), height: int = 420, **options: Any
     ) -> None:
         self._source = source
-        self._options = options  # of `draw`
+        self._options = options  # options of `draw`
         self._expand = expand if isinstance(expand, bool) else tuple(expand)
-        # By executor id, or by (source id, target id): also of what is folded or hidden now.
+        # By executor id, or by (source id, target id), including folded and hidden elements.
         self._states: dict[Any, str] = {}
         self._badges: dict[str, str] = {}
         self._breakpoints: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class GraphPanel(anywidget.AnyWidget):
         self._watch = PageWatch()
         self._stand_in = StandIn(self, lambda: self.snapshot()._repr_mimebundle_())
         self._listeners = Listeners()
-        self._drawn = self._draw()  # last: where it refuses something, what is there already can be closed
+        self._drawn = self._draw()  # last, so that the rest can be closed if it raises
         name = esc(self.shape.name, into="line", limit=80)
         label = f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."
         super().__init__(height=height, svg=self._drawn.live_svg, label=label, note=panel_note(self.shape))
@@ -92,7 +92,7 @@ class GraphPanel(anywidget.AnyWidget):
 
     @property
     def shape(self) -> GraphShape:
-        """The graph that is drawn, groups folded or opened as they are now."""
+        """The drawn graph, with groups as currently folded or opened."""
         return self._drawn.shape
 
     @property
@@ -102,12 +102,12 @@ class GraphPanel(anywidget.AnyWidget):
 
     @property
     def table(self) -> str:
-        """All nodes, those that are folded or hidden too, one a line with their states."""
+        """All nodes, including folded and hidden ones, one per line with their states."""
         return self.snapshot().table
 
     @property
     def selected_id(self) -> str | None:
-        """Executor id of the selected node, `None` when nothing or an edge is selected."""
+        """Executor id of the selected node, `None` if nothing or an edge is selected."""
         return self._selected
 
     @property
@@ -116,17 +116,17 @@ class GraphPanel(anywidget.AnyWidget):
         return self._breakpoints
 
     def update(self, states: Mapping[Any, str], badges: Mapping[str, object] | None = None) -> None:
-        """Change the states of some elements and the badges of some nodes; what is not named stays as it is.
+        """Change the states of some elements and the badges of some nodes; others do not change.
 
         Args:
             states: Keys of `STATES`, by executor id or by (source id, target id).
-            badges: Short texts by executor id; `None` or empty takes a badge away.
+            badges: Short texts by executor id; `None` or empty removes a badge.
 
         Raises:
-            ValueError: For a state that does not exist; nothing is changed then.
+            ValueError: For an unknown state; nothing is changed.
         """
         if unknown := set(states.values()) - STATES.keys():
-            msg = f"There is no state {min(unknown)!r}. Use one of {', '.join(map(repr, STATES))}."
+            msg = f"Unknown state {min(unknown)!r}. Use one of {', '.join(map(repr, STATES))}."
             raise ValueError(msg)
         with TRAIT_LOCK:
             self._states.update(states)
@@ -135,21 +135,21 @@ class GraphPanel(anywidget.AnyWidget):
         self._pacer.touch()
 
     def reset(self) -> None:
-        """Put every element back to idle and drop all badges."""
+        """Reset every element to idle and remove all badges."""
         with TRAIT_LOCK:
             self._states.clear()
             self._badges.clear()
         self._pacer.touch()
 
     def flush(self) -> None:
-        """Send at once what is still being gathered."""
+        """Send all collected changes immediately."""
         self._pacer.flush()
 
     def select(self, executor_id: str | None) -> None:
         """Select a node, or nothing; listeners of `on_select` are called.
 
         Raises:
-            ValueError: For an id that the workflow does not have.
+            ValueError: For an unknown id.
         """
         if executor_id is not None:
             self._in_order([executor_id])
@@ -165,13 +165,13 @@ class GraphPanel(anywidget.AnyWidget):
         """Replace the displayed breakpoints; listeners of `on_breakpoints` are not called.
 
         Raises:
-            ValueError: For an id that the workflow does not have.
+            ValueError: For an unknown id.
         """
         self._breakpoints = self._in_order(executor_ids)
         self._show_marks()
 
     def on_select(self, fn: Callable[[str | None], object]) -> Unsubscribe:
-        """Call `fn(executor_id or None)` whenever the selection changes."""
+        """Call `fn(executor_id or None)` when the selection changes."""
         return self._listeners.add("select", fn)
 
     def on_breakpoints(self, fn: Callable[[tuple[str, ...]], object]) -> Unsubscribe:
@@ -179,7 +179,7 @@ class GraphPanel(anywidget.AnyWidget):
         return self._listeners.add("breakpoints", fn)
 
     def set_expanded(self, group_ids: Iterable[str]) -> None:
-        """Open these groups and sub-workflows, fold all others."""
+        """Open these groups and sub-workflows and fold all others."""
         self._expand = tuple(group_ids)
         self._redraw()
 
@@ -189,18 +189,18 @@ class GraphPanel(anywidget.AnyWidget):
         self.set_expanded(sorted(opened ^ {group_id}))
 
     def snapshot(self) -> GraphView:
-        """Return a static picture with the states as they are now."""
+        """Return a static picture with the current states."""
         return draw(self._source, run=self.states, expand=self._expand, **self._options)
 
     def expect_page(self) -> None:
-        """Say in the cell what to do, if no page shows this panel within five seconds.
+        """Display advice in the cell if no page loads this panel within five seconds.
 
-        Displaying the panel does this by itself; call it when the panel is displayed inside a box.
+        Displaying the panel does this automatically; call it if the panel is inside a box.
         """
         self._watch.start()
 
     def close(self) -> None:
-        """Take the panel off the page and drop its content; may be called twice."""
+        """Close the panel and drop its content. May be called twice."""
         self._pacer.close()
         self._watch.finish()
         self._stand_in.close()
@@ -223,7 +223,7 @@ class GraphPanel(anywidget.AnyWidget):
     # ---- what is drawn
 
     def _draw(self) -> GraphView:
-        """Draw the graph; of a very large one the part around the selection, else around the busy executors."""
+        """Draw the graph; of a very large one the part around the selection, otherwise around the running executors."""
         focus = self.states if self._selected is None else {self._selected: "running"}
         return draw(self._source, run=focus, expand=self._expand, **self._options)
 
@@ -239,11 +239,11 @@ class GraphPanel(anywidget.AnyWidget):
         return [element for each in self._breakpoints if (element := self._element_of(each))]
 
     def _in_order(self, executor_ids: Iterable[str]) -> tuple[str, ...]:
-        """Return these ids, each once, in builder order; `ValueError` for one that the workflow does not have."""
+        """Return these ids, each once, in builder order; `ValueError` for an unknown one."""
         wanted = set(executor_ids)
         order = [node.id for node in (*self._drawn.whole.nodes, *self._drawn.whole.frames, *self.shape.nodes)]
         if unknown := wanted.difference(order):
-            msg = f"There is no executor {min(unknown)!r} in {self.shape.name!r}. Use an id of workflow.executors."
+            msg = f"Unknown executor {min(unknown)!r} in {self.shape.name!r}. Use an id of workflow.executors."
             raise ValueError(msg)
         return tuple(dict.fromkeys(each for each in order if each in wanted))
 
@@ -266,7 +266,7 @@ class GraphPanel(anywidget.AnyWidget):
             self._show_marks()
 
     def _send_states(self) -> None:
-        """Send the states that have changed, and the badges; those of members of a folded group are left out."""
+        """Send the changed states, and the badges; those of members of a folded group are omitted."""
         states = replace(self._drawn, states=self._states).element_states
         patch = {
             element: states.get(element, "idle")
@@ -274,7 +274,7 @@ class GraphPanel(anywidget.AnyWidget):
             if states.get(element, "idle") != self._sent.get(element, "idle")
         }
         nodes = self.shape.node_of.items()
-        # The badge of an open sub-workflow would cover what is inside.
+        # The badge of an open sub-workflow would cover its content.
         badges = {
             element: badge
             for element, node in nodes
@@ -288,14 +288,14 @@ class GraphPanel(anywidget.AnyWidget):
 
     def _show_marks(self) -> None:
         """Show the selection and the breakpoints."""
-        with TRAIT_LOCK:  # a trait that is set to its own value sends nothing
+        with TRAIT_LOCK:  # setting a trait to its current value sends nothing
             self.selected = self._element_of(self._selected)
             self.breakpoints = self._breakpoint_elements()
 
     def _view_from_python(self, change: Any) -> None:
         self.send({"kind": "view", "view": change["new"]})
 
-    # ---- from the page, which is only believed where it names what is there
+    # ---- from the page; unknown names are ignored
 
     def _from_page(self, _widget: object, content: object, _buffers: object) -> None:
         match content:
@@ -320,7 +320,7 @@ class GraphPanel(anywidget.AnyWidget):
             self.select(None if node is None else node.id)
 
     def _breakpoints_on_page(self, change: Any) -> None:
-        """Take over the breakpoints that the person set; those inside folded groups stay."""
+        """Apply the breakpoints that the person set; those inside folded groups are kept."""
         if change["new"] == self._breakpoint_elements():
             return
         drawn, before = self.shape.node_of, self._breakpoints

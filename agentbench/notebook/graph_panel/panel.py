@@ -20,18 +20,18 @@ def make_graph_panel(
     max_nodes: int = 300,
     height: int = 420,
 ) -> "GraphPanel":
-    """Return a live panel for a graph. With `configure(live_graph=False)` a cell shows it as a picture and a text.
+    """Return a live panel for a graph. With `configure(live_graph=False)` a cell displays a picture and text instead.
 
     Args:
         source: A workflow, a run of one, or a `GraphShape`.
-        direction: Where the edges lead: `LR`, `RL`, `TB`, `BT`.
-        expand: Sub-workflows and groups to open at first, by id; `True` opens all sub-workflows.
+        direction: Direction of the edges: `LR`, `RL`, `TB`, `BT`.
+        expand: Sub-workflows and groups to open initially, by id; `True` opens all sub-workflows.
         max_nodes: Above this number, nodes with equal neighbours are folded into one.
-        height: Greatest height of the picture in pixels; larger graphs scroll.
+        height: Maximum height of the picture in pixels; larger graphs scroll.
 
     Raises:
         WidgetsUnavailable: ipywidgets or anywidget is not installed.
-        TypeError: `source` holds no graph.
+        TypeError: `source` has no graph.
 
     Example:
         panel = make_graph_panel(workflow)
@@ -42,7 +42,7 @@ def make_graph_panel(
     try:
         from agentbench.notebook.graph_panel.live import GraphPanel
     except ModuleNotFoundError as error:
-        instead = "draw() shows a picture"
+        instead = "use draw() for a static picture"
         raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
     require_limit("height", height, least=1)
     return GraphPanel(source, direction=direction, expand=expand, max_nodes=max_nodes, height=height)

@@ -1,4 +1,4 @@
-"""Pure: what each executor and edge of a graph is doing, from the events of a run."""
+"""Pure: the states of the executors and edges of a graph, from the events of a run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from agentbench.notebook.history.run_history import Superstep, is_visit, opened
+from agentbench.notebook.history.run_history import Superstep, is_visit, unwrap_event
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
@@ -16,14 +16,14 @@ __all__ = ["Activity", "Element", "ElementStates", "course_of"]
 
 #: An executor id, or the (source id, target id) of an edge.
 Element = str | tuple[str, str]
-#: States of the elements that are not idle.
+#: States by element, without idle ones.
 ElementStates = Mapping[Element, str]
 
 _RAN = ("done", "ran", "waiting", "failed")
 
 
 def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Element, str]:
-    """Return the states of `now`, with each element that ran `before`, superstep by superstep, at least `ran`."""
+    """Return the states of `now`; idle elements that ran in one of the supersteps `before` get the state `ran`."""
     course: dict[Element, str] = {}
     for states in before:
         for element, state in states.items():
@@ -35,10 +35,10 @@ def course_of(before: Iterable[ElementStates], now: ElementStates) -> dict[Eleme
 
 
 class Activity:
-    """The states of nodes and edges, how often each executor was called, and how many tokens its agent used.
+    """The states of nodes and edges, the visits of each executor, and the tokens of its agent.
 
-    A superstep is `begin()`, its events through `see()`, then `rest()`. An element has the strongest of the states that
-    apply to it: an executor that was called and emitted a request is `waiting`, not `done`.
+    For each superstep call `begin()`, `see()` for its events, then `rest()`. An element has the strongest state that
+    applies to it: an executor that was called and emitted a request is `waiting`, not `done`.
 
     Args:
         nodes: Executor ids, in builder order.
@@ -50,11 +50,11 @@ class Activity:
         self.edges = tuple(dict.fromkeys(edges))
         self.visits: Counter[str] = Counter()
         self.tokens: Counter[str] = Counter()
-        self._inside: dict[str, None] = {}  # executors in sub-workflows, as far as they were called: `outer/inner`
+        self._inside: dict[str, None] = {}  # called executors in sub-workflows: `outer/inner`
         self.reset()
 
     def reset(self) -> None:
-        """Make every element idle again; visits still count."""
+        """Make every element idle; visits are kept."""
         self._superstep = Superstep(0)
         self._is_over = False
         self._delivered: set[Element] = set()
@@ -62,7 +62,7 @@ class Activity:
         self._waiting: set[str] = set()
 
     def begin(self) -> None:
-        """Start a superstep: queued edges deliver, and the states of the last superstep are cleared."""
+        """Start a superstep: queued edges deliver, and the states of the previous superstep are cleared."""
         self._superstep = Superstep(0)
         self._is_over = False
         self._delivered = {element for element in self._queued if isinstance(element, tuple)}
@@ -71,20 +71,20 @@ class Activity:
     def see(self, event: WorkflowEvent[Any]) -> None:
         """Update the states by one event of the superstep."""
         self._superstep.add(event)
-        seen = opened(event)
-        executor = seen.source_id or ""
-        if seen.type == "executor_invoked":
-            self.visits[executor] += is_visit(seen.data)
+        inner = unwrap_event(event)
+        executor = inner.source_id or ""
+        if inner.type == "executor_invoked":
+            self.visits[executor] += is_visit(inner.data)
             self._queued.discard(executor)
-            if seen is not event:
+            if inner is not event:
                 self._inside[executor] = None
-        elif seen.type == "model_usage":
-            self.tokens[executor] += tokens_of(seen)
+        elif inner.type == "model_usage":
+            self.tokens[executor] += tokens_of(inner)
         elif event.type == "request_info":
             self._waiting.add(executor)
 
     def rest(self, planned: Iterable[PlannedDelivery], waiting: Iterable[str]) -> None:
-        """End the superstep; `waiting` are the executors with a pending request."""
+        """End the superstep; `waiting` are the executors with an open request."""
         self._is_over = True
         self._queued = set()
         for delivery in planned:
@@ -93,21 +93,21 @@ class Activity:
         self.wait_for(waiting)
 
     def wait_for(self, executors: Iterable[str]) -> None:
-        """Set the executors that have an open request."""
+        """Set the executors with an open request."""
         self._waiting = set(executors)
 
     @property
     def running(self) -> tuple[str, ...]:
-        """Executors at work now, in builder order."""
+        """The running executors, in builder order."""
         calls = {} if self._is_over else self._superstep.calls
         return tuple(node for node in self.nodes if node in calls and calls[node].at_work > 0)
 
     def states(self) -> dict[Element, str]:
         """Return the states of all elements that are not idle."""
         calls = self._superstep.all_calls.values()
-        asked = {call.executor for call in calls if call.requests and call.executor.split("/")[0] in self._waiting}
+        requesting = {call.executor for call in calls if call.requests and call.executor.split("/")[0] in self._waiting}
         at_work = {call.executor for call in calls if call.at_work > 0 and not self._is_over}
-        # A target that was not chosen may get a message over another edge: it is done then, which is stronger.
+        # A target that was not chosen may get a message over another edge; then `done` is stronger.
         skipped = {
             target
             for event in self._superstep.routes
@@ -116,7 +116,7 @@ class Activity:
         }
         kinds: dict[str, set[Element]] = {
             "failed": {call.executor for call in calls if call.status == "failed"},
-            "waiting": {*self._waiting, *(asked & self._inside.keys())},
+            "waiting": {*self._waiting, *(requesting & self._inside.keys())},
             "running": {*at_work},
             "queued": self._queued,
             "done": {*self._delivered, *(call.executor for call in calls if call.status in ("completed", "bypassed"))},
@@ -128,7 +128,7 @@ class Activity:
         return {element: state for element, state in states.items() if state != "idle"}
 
     def whole(self, states: ElementStates) -> dict[Element, str]:
-        """Return the states of all elements, the idle ones too, so that a panel can replace the states it displays."""
+        """Return the states of all elements, including idle ones, so that a panel can replace its displayed states."""
         return {element: states.get(element, "idle") for element in self._elements}
 
     @property

@@ -1,4 +1,4 @@
-"""What agents in a workflow were given and said, and the conversation of a whole run."""
+"""The conversations of agents in a workflow, and the conversation of a whole run."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ __all__ = ["conversation_in_run", "conversation_of", "messages_in_answer", "tool
 
 
 def conversation_in_run(run: RunHistory) -> list[Message]:
-    """Return who said what in a run, in order: the input, agents, questions to people and their answers, outputs."""
+    """Return the conversation of a run, in order: input, agents, requests to people and their answers, outputs."""
     talk = _Talk()
-    asked: Counter[str] = Counter()  # open questions by executor
+    open_requests: Counter[str] = Counter()  # number of open requests by executor
     for step in run.supersteps:
         for call in step.all_calls.values():
             for received in call.messages:
-                if step is run.supersteps[0] or asked[call.executor] > 0:  # the input, or an answer
-                    asked[call.executor] -= 1
+                if step is run.supersteps[0] or open_requests[call.executor] > 0:  # the input, or an answer
+                    open_requests[call.executor] -= 1
                     answer = messages_in_answer(received)
                     talk.add(list(_messages_in(received if answer is None else answer)) or [_message("user", received)])
             talk.add_results(call.results)
-            asked[call.executor] = max(asked[call.executor], 0) + len(call.requests)
+            open_requests[call.executor] = max(open_requests[call.executor], 0) + len(call.requests)
             for event in call.requests:
-                if hasattr(event.data, "agent_response"):  # a draft, which may have been said already
+                if hasattr(event.data, "agent_response"):  # a draft, which may already be in the conversation
                     talk.add(event.data.agent_response.messages)
                 else:
-                    talk.said.append(_message("assistant", event.data, call.executor))
+                    talk.messages.append(_message("assistant", event.data, call.executor))
         for event in step.outputs:
             if isinstance(event.data, AgentResponse):
                 talk.add(event.data.messages)
             elif not isinstance(event.data, AgentResponseUpdate):
-                talk.said.append(_message("assistant", event.data, event.executor_id))
-    return talk.said
+                talk.messages.append(_message("assistant", event.data, event.executor_id))
+    return talk.messages
 
 
 class _Talk:
-    """Messages in the order in which they were said; executors pass on whole conversations."""
+    """Collects messages in order without duplicates, because executors pass on whole conversations."""
 
     def __init__(self) -> None:
-        self.said: list[Message] = []
+        self.messages: list[Message] = []
         self._counts: Counter[object] = Counter()
         self._ids: set[object] = set()
 
     def add(self, conversation: Iterable[Message], *, is_new: bool = False) -> None:
-        """Add what is new in a conversation. The same words twice in one conversation were said twice."""
+        """Add the new messages of a conversation. A text that occurs twice in one conversation is kept twice."""
         counts: Counter[object] = Counter()
         for message in conversation:
             key = (message.role, message.author_name, str([content.to_dict() for content in message.contents]))
@@ -62,10 +62,10 @@ class _Talk:
             if (is_new and known not in self._ids) or counts[key] > self._counts[key]:
                 self._counts[key] += 1
                 self._ids.update([known] if message.message_id else [])
-                self.said.append(message)
+                self.messages.append(message)
 
     def add_results(self, results: Iterable[Any]) -> None:
-        """Add the answers among what an executor sent and yielded, and what an agent was told before its answer."""
+        """Add the answers that an executor sent or yielded, with the messages before an agent's answer."""
         results = list(results)
         for result in results:
             if hasattr(result, "agent_response"):
@@ -76,21 +76,21 @@ class _Talk:
                 self.add(result.messages)
         updates = [result for result in results if isinstance(result, AgentResponseUpdate)]
         if updates and not any(hasattr(result, "agent_response") for result in results):
-            is_new = any(update.agent_id for update in updates)  # else an executor passes answers on
+            is_new = any(update.agent_id for update in updates)  # otherwise the executor only passes answers on
             self.add(AgentResponse.from_updates(updates).messages, is_new=is_new)
 
 
 def messages_in_answer(answer: Any) -> list[Message] | None:
-    """Return the messages of a response that a person may write as a text; `None` for other responses."""
+    """Return the messages in a response that can be typed as text; `None` for other responses."""
     if isinstance(answer, Message):
         return [answer]
-    if hasattr(type(answer), "_from_text_"):  # a dataclass that holds them
+    if hasattr(type(answer), "_from_text_"):  # a dataclass with the messages
         answer = next((value for _, value in fields_of(answer)), None)
     return answer if isinstance(answer, list) and all(isinstance(each, Message) for each in answer) else None
 
 
 def _message(role: str, value: Any, author: str | None = None) -> Message:
-    """Return a value that is not a message as one."""
+    """Convert another value to a message."""
     content = value if isinstance(value, (str, Content)) else line_preview(mask_secrets(value))
     if messages_in_answer(value) == []:
         words = getattr(value, "_text_answer_", None)
@@ -99,22 +99,22 @@ def _message(role: str, value: Any, author: str | None = None) -> Message:
 
 
 def conversation_of(call: ExecutorCall) -> list[Message]:
-    """Return the conversation of an agent's last turn in a superstep; empty for executors that run no agent."""
+    """Return the conversation of an agent's last turn in a superstep; empty for executors without an agent."""
     sent = [result for result in call.results if hasattr(result, "agent_response")]
     if sent:
         return list(sent[-1].conversation)
     updates = [result for result in call.results if isinstance(result, AgentResponseUpdate)]
-    said = [result for result in call.results if isinstance(result, AgentResponse)]
+    responses = [result for result in call.results if isinstance(result, AgentResponse)]
     if updates:
-        said.append(AgentResponse.from_updates(updates))
-    if not said:
+        responses.append(AgentResponse.from_updates(updates))
+    if not responses:
         return []
-    given = [message for received in call.messages for message in _messages_in(received)]
-    return [*given, *(message for response in said for message in response.messages)]
+    received_messages = [message for received in call.messages for message in _messages_in(received)]
+    return [*received_messages, *(message for response in responses for message in response.messages)]
 
 
 def tool_calls_in(call: ExecutorCall) -> int:
-    """Return how many calls of tools an agent made in a superstep."""
+    """Return the number of tool calls of an agent in a superstep."""
     responses = [result.agent_response for result in call.results if hasattr(result, "agent_response")]
     messages = [message for response in responses for message in response.messages] or conversation_of(call)
     return sum(content.type == "function_call" for message in messages for content in message.contents)

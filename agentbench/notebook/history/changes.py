@@ -1,4 +1,4 @@
-"""What differs between two checkpoints: as lines of text, as rows, as a table; secrets masked, everything escaped."""
+"""The differences between two checkpoints as lines of text, rows or a table; secrets masked, everything escaped."""
 
 import difflib
 import re
@@ -44,12 +44,12 @@ _MOST_WORDS = 400
 _LONGEST_RUN = 60
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
-#: A text in pieces: whether each differs from the other side, and the piece.
+#: A text in pieces: (whether it differs from the other side, text).
 Pieces = tuple[tuple[bool, str], ...]
 
 
 class ChangeRow(NamedTuple):
-    """One change as pages display it; a side without a value is empty. A staged edit is discarded by `discards`."""
+    """One change in the page's format; a side without a value is empty. `discards` is the path of a staged edit."""
 
     sign: str
     words: str
@@ -60,7 +60,7 @@ class ChangeRow(NamedTuple):
 
 
 def change_row(change: CheckpointChange, *, discards: str = "") -> ChangeRow:
-    """Return a change as a row; of changed texts the words that differ are marked."""
+    """Return a change as a row, with the differing words of texts marked."""
     before, after = _values_of(change)
     old: Pieces
     new: Pieces
@@ -88,19 +88,19 @@ def hides(change: CheckpointChange) -> bool:
 
 
 def masked_path(change: CheckpointChange) -> str:
-    """Return the path of a change, cut after the name of a secret: keys below it may be secret too."""
+    """Return the path of a change, cut after the name of a secret, because keys below it may be secret too."""
     secret = next((place for place, key in enumerate(change.keys) if is_secret_name(key)), None)
     return change.path if secret is None else path_text(change.keys[: secret + 1])
 
 
 def _values_of(change: CheckpointChange) -> tuple[object, object]:
-    """Return both values of a change; for an added or removed request its data, for a message its data."""
+    """Return both values of a change; a request or a message is represented by its data."""
     is_request = change.op != "changed" and len(change.keys) == 2 and change.keys[0] == "requests"
     return _content_of(change.before, is_request), _content_of(change.after, is_request)
 
 
 def _content_of(value: object, is_request: bool) -> object:
-    if isinstance(value, WorkflowMessage):  # the path names its sender
+    if isinstance(value, WorkflowMessage):  # the sender is in the path
         return value.data
     if isinstance(value, list) and any(isinstance(each, WorkflowMessage) for each in value):
         return [_content_of(each, is_request) for each in value]
@@ -111,7 +111,7 @@ def _content_of(value: object, is_request: bool) -> object:
 
 
 def diff_text(diff: Any, *, limit: int | None = None, secrets: bool = False) -> str:
-    """Return a `CheckpointDiff` as text: a line about each checkpoint and, up to `limit`, one per change."""
+    """Return a `CheckpointDiff` as text: a line per checkpoint and a line per change, up to `limit`."""
     lines = [f"CheckpointDiff: {counts(diff)}", *(f"  {side:6}  {text}" for side, text in _sides(diff))]
     lines += (change_line(change, secrets=secrets) for change in diff.changes[:limit])
     if limit is not None and len(diff) > limit:
@@ -219,7 +219,7 @@ def _cell_text(change: CheckpointChange, value: object) -> str:
     if hides(change):
         return MASK
     text = preview(value, limit=_CELL_LIMIT)
-    return repr(text) if change.op == "changed" and isinstance(value, str) else text  # '1' has become 1
+    return repr(text) if change.op == "changed" and isinstance(value, str) else text  # distinguishes '1' from 1
 
 
 def _cut(text: str) -> str:
@@ -228,9 +228,9 @@ def _cut(text: str) -> str:
 
 
 def _mark_words(before: str, after: str) -> tuple[Pieces, Pieces]:
-    """Return two texts in pieces: common words, and words that only one of them has.
+    """Return two texts in pieces: common words, and words that occur in only one of them.
 
-    Long common stretches are cut, and so is everything after some hundred words.
+    Long common parts are cut, and so is everything after a few hundred words.
     """
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     same = _same_start(old, new)

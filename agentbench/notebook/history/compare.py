@@ -26,7 +26,7 @@ _ABSENT: object = object()
 
 @dataclass(frozen=True)
 class Side:
-    """One of two runs: its name in sentences, and its supersteps as far as events or checkpoints record them."""
+    """One of two runs: its name, and the supersteps that its events or checkpoints record."""
 
     name: str
     steps: Mapping[int, Superstep]
@@ -35,7 +35,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Row:
-    """One executor, or one dotted key of the state, in one superstep: its outcome or value on both sides, in a line."""
+    """One executor, or one dotted key of the state, in one superstep: its outcome or value on both sides."""
 
     superstep: int
     kind: Literal["executor", "state"]
@@ -46,10 +46,10 @@ class Row:
 
 
 class RunComparison:
-    """Two sides and the rows in which they differ or are equal: by superstep, executors before keys of the state.
+    """Two sides and their rows, by superstep, executors before keys of the state.
 
-    Equal keys have no row, nor do differences that last. A row is `unknown` where both sides sent the same, and the
-    outputs of one were not recorded.
+    Equal keys and unchanged differences have no row. A row is `unknown` if both sides sent the same but one side
+    did not record outputs.
     """
 
     def __init__(self, a: Side, b: Side, rows: Sequence[Row]) -> None:
@@ -59,7 +59,7 @@ class RunComparison:
         self.steps: dict[int, list[Row]] = {step: [] for step in sorted({*a.steps, *b.steps})}
         for row in rows:
             self.steps[row.superstep].append(row)
-        # The first superstep that both record: a resumed run has no events of what came before.
+        # The first superstep that both sides record: a resumed run has no earlier events.
         self.begins = max((min(side.steps) for side in (a, b) if side.steps), default=0)
         self.different = {row.superstep for row in rows if row.op not in ("equal", "unknown")}
         self.unknown = {row.superstep for row in rows if row.op == "unknown"}
@@ -67,13 +67,13 @@ class RunComparison:
 
     @property
     def differing_executors(self) -> set[str]:
-        """Executors whose outcome differs in some superstep."""
+        """The executors whose outcome differs in a superstep."""
         rows = [row for row in self.rows if row.kind == "executor" and row.op not in ("equal", "unknown")]
         return {row.part for row in rows if row.superstep >= self.begins}
 
     @property
     def title(self) -> str:
-        """The names of both sides, and how many supersteps are equal."""
+        """The names of both sides and the number of equal supersteps."""
         common = [step for step in self.steps if step >= self.begins]
         equal = sum(step not in self.different | self.unknown for step in common)
         count = f"{equal:,} of {count_text(len(common), 'superstep')} equal"
@@ -81,7 +81,7 @@ class RunComparison:
 
     @property
     def verdict(self) -> str:
-        """The first divergence in words."""
+        """A sentence about the first difference."""
         sides = (self.a, self.b)
         if empty := [side.name for side in sides if not side.steps]:
             return f"No supersteps are recorded for {' and '.join(empty)}."
@@ -91,8 +91,8 @@ class RunComparison:
             ends = [f"{side.name} is {state_text(side.status)}" for side in sides if side.status]
             but = f", but {' and '.join(ends)}" if len(ends) == 2 and self.a.status != self.b.status else ""
             if self.unknown:
-                return f"{lead}They send the same in every superstep{but}. Outputs are not recorded on both sides."
-            return f"{lead}They do the same in every superstep{but}."
+                return f"{lead}All supersteps send the same messages{but}. Outputs are not recorded on both sides."
+            return f"{lead}All supersteps are equal{but}."
         same = [step for step in self.steps if self.begins <= step < self.first]
         lead += f"Equal up to superstep {same[-1]}. " if same else ""
         return f"{lead}{self._divergence(self.first)}"
@@ -104,7 +104,7 @@ class RunComparison:
                 names = ", ".join(_name(part) for part in list(other.steps[superstep].calls)[:3])
                 runs = f": {names} ran there" if names else ""
                 ended = f" ({state_text(side.status)})" if side.status else ""
-                return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} goes on{runs}."
+                return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} continues{runs}."
         found = [row for row in self.steps[superstep] if row.op not in ("equal", "unknown")]
         here, there = (
             ", ".join([_name(row.part) for row in found if row.kind == "executor" and row.op == op][:3])
@@ -141,7 +141,7 @@ def compare_sides(a: Side, b: Side) -> RunComparison:
             _text(part, each) + (f"; {_NOT_RECORDED}" if op == "unknown" and not _knows_outputs(each) else "")
             for each in (one, other)
         )
-        right += " (differs within)" if op == "changed" and left == right else ""  # in the part that was cut
+        right += " (differs within)" if op == "changed" and left == right else ""  # in the omitted part
         rows.append(Row(superstep, kind, part, op, left, right))
 
     for number in sorted({*a.steps, *b.steps}):
@@ -156,7 +156,7 @@ def compare_sides(a: Side, b: Side) -> RunComparison:
 
 
 def _outcome(part: object) -> object:
-    """What counts as equal: times and ids do not."""
+    """Return the compared outcome: without times and ids."""
     if isinstance(part, ExecutorCall):
         return part.status, part.error, part.results, [event.data for event in part.requests]
     return part
@@ -175,13 +175,13 @@ def _knows_outputs(part: object) -> bool:
 
 
 def _sent(part: Any) -> object:
-    """The outcome of a call without its outputs."""
+    """Return the outcome of a call without its outputs."""
     sent = [result for result in part.results if not any(result is output for output in part.outputs)]
     return part.status, part.error, sent, [event.data for event in part.requests]
 
 
 def _text(name: str, part: object) -> str:
-    """The outcome of a call, or the value of a key, in one line, secrets masked."""
+    """Return the outcome of a call or the value of a key in one line, secrets masked."""
     if part is _ABSENT:
         return ""
     if not isinstance(part, ExecutorCall):
@@ -219,8 +219,8 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
         for each in (a, b)
     ]
     known = [read_runs(*side) for side in sides]
-    # Both sides are read in the same way: events record more than checkpoints and number the start differently, but a
-    # run that was resumed has no events of what came before.
+    # Both sides are read in the same way: events record more than checkpoints and count the start differently, but a
+    # resumed run has no earlier events.
     runs = [run for each in known for run in [run for run in each if run.calls][-1:]]
     begun = {run.calls[0].superstep for run in runs}
     if len(runs) == 2 and (begun == {0} or any(run.storage is None for run in runs)):
@@ -240,9 +240,9 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
 def _read_path(
     read: Contents, run_id: str | None, observed: Mapping[str | None, Mapping[int, Mapping[str, ExecutorCall]]]
 ) -> tuple[str | None, dict[int, Superstep]]:
-    """Return the run of the last checkpoint, and the supersteps of those that led to it.
+    """Return the run of the last checkpoint, and the supersteps that led to it.
 
-    `observed` are the calls by run and superstep that events record: unlike checkpoints, events hold outputs.
+    `observed` are the recorded calls by run and superstep; unlike checkpoints, events contain outputs.
     """
     path = [checkpoint for last in read.rows[-1:] for checkpoint in (last, *ancestors(read.by_id, last))]
     steps: dict[int, Superstep] = {}
@@ -261,12 +261,12 @@ def _read_path(
 
 
 def _calls_in(checkpoint: WorkflowCheckpoint) -> dict[str, ExecutorCall]:
-    """What executors did in the superstep before a checkpoint, as far as it records that."""
+    """Return the executor calls in the superstep before a checkpoint that it records."""
     requests: dict[str, list[object]] = {}
     for request in checkpoint.pending_request_info_events.values():
         requests.setdefault(str(request.source_executor_id), []).append(request)
     ran = [str(name) for name in checkpoint.metadata.get(WRITERS) or ()]
-    failed = checkpoint.metadata.get(SOURCE) == "error" and len(ran) == 1  # of several, the one that failed is unknown
+    failed = checkpoint.metadata.get(SOURCE) == "error" and len(ran) == 1  # if several ran, the failed one is unknown
     return {
         name: ExecutorCall(
             checkpoint.iteration_count,

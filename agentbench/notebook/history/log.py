@@ -1,4 +1,4 @@
-"""Pure: what happened in a run, in lines that a person reads."""
+"""Pure: the log of a run as readable lines."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WHY_DROPPED = {
     "dropped condition evaluated to false": "the condition of its edge was false",
     "dropped type mismatch": "no handler there takes its type",
     "dropped target mismatch": "no edge leads there",
-    "no outgoing edge": "no edge leads on from there",
+    "no outgoing edge": "the executor has no outgoing edge",
 }
 
 LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
@@ -32,25 +32,25 @@ LogKind = Literal["step", "text", "warning", "error", "fork", "edit"]
 
 @dataclass(frozen=True, slots=True)
 class LogLine:
-    """One line of the log, without markup and of bounded length; its kind is displayed as a word where it matters."""
+    """One line of the log, without markup and of limited length; important kinds are displayed as a word."""
 
     kind: LogKind
     text: str
 
     @classmethod
     def of_fork(cls, old_run: str, superstep: int | None, new_run: str) -> LogLine:
-        """A new run went on from a checkpoint of an old one."""
-        text = f"{run_name(new_run)} goes on from superstep {superstep} of {run_name(old_run)}, which stays as it is"
+        """Return the line of a new run that started from a checkpoint of an old one."""
+        text = f"{run_name(new_run)} continues from superstep {superstep} of {run_name(old_run)}, which does not change"
         return cls("fork", text)
 
     @classmethod
     def of_edit(cls, edit: object) -> LogLine:
-        """A value was changed in a fork; `edit` says which in its text, secrets masked."""
+        """Return the line of an edit in a fork; the text of `edit` masks secrets."""
         return cls("edit", esc(f"edited {str(edit).removeprefix('~ ')}", into="line", limit=LINE_LIMIT))
 
 
 def deliveries_text(executors: Iterable[str]) -> str:
-    """Who gets how many messages; `executors` has one name per delivery. Empty for none."""
+    """Return the number of messages per executor; `executors` has one name per delivery. Empty for none."""
     got = Counter(executors)
     named = [f"{_name(executor)} gets {count_text(n, 'message')}" for executor, n in list(got.items())[:_NAMED]]
     if len(got) > _NAMED:
@@ -59,17 +59,17 @@ def deliveries_text(executors: Iterable[str]) -> str:
 
 
 def outputs_of(report: StepReport) -> list[WorkflowEvent[Any]]:
-    """The output events of a superstep, in plan order; what an agent streamed is one, its response."""
+    """Return the output events of a superstep, in plan order; a streamed answer is one event, its response."""
     return join_updates(_of(report, "output"))
 
 
 def failures_of(report: StepReport) -> list[WorkflowEvent[Any]]:
-    """The events of handlers that raised, in plan order."""
+    """Return the events of failed handlers, in plan order."""
     return _of(report, "executor_failed")
 
 
 def number_of(event: WorkflowEvent[Any], report: StepReport) -> int:
-    """The superstep of an event; unlike the others, events of runs that are not observed do not say it themselves."""
+    """Return the superstep of an event; events of unobserved runs do not contain it themselves."""
     return report.superstep if event.superstep is None else event.superstep
 
 
@@ -78,9 +78,9 @@ def _of(report: StepReport, kind: str) -> list[WorkflowEvent[Any]]:
 
 
 def lines_of_report(report: StepReport) -> list[LogLine]:
-    """The lines of a superstep that is over: who got what, and the results.
+    """Return the lines of a finished superstep: deliveries and results.
 
-    An empty one may belong to the report of the one before: start executors that send nothing are followed by it.
+    A report may contain a second, empty superstep: it follows start executors that send nothing.
     """
     numbers = {number_of(event, report) for event in report.events if event.type in BEGINNINGS} or {report.superstep}
     parts = []
@@ -105,7 +105,7 @@ def lines_of_report(report: StepReport) -> list[LogLine]:
 
 
 def _lines_inside(report: StepReport) -> list[LogLine]:
-    """A line for each superstep of each sub-workflow: who got what in it."""
+    """Return a line with the deliveries for each superstep of each sub-workflow."""
     got: dict[tuple[str, int | None], list[str]] = {}
     for event in _of(report, "sub_workflow"):
         if event.data.type == "executor_invoked":
@@ -118,11 +118,11 @@ def _lines_inside(report: StepReport) -> list[LogLine]:
 
 
 _OF_PATTERNS = frozenset({"group_chat", "handoff_sent", "magentic_orchestrator"})
-"""Events whose data say in a sentence who got the turn, and why; or what the plan is, and how far it is."""
+"""Events whose data is a sentence: who speaks next and why, or the plan and its progress."""
 
 
 def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
-    """The lines of an event while its superstep is in flight; none for one that the superstep's own lines cover."""
+    """Return the lines of an event of the superstep in flight; none if the superstep's own lines cover it."""
     kind, who = event.type, _name(event.source_id)
     if kind == "log":
         return [LogLine("text", f"{who}: {_short(line)}") for line in str(event.data).splitlines() if line.strip()]
@@ -132,7 +132,7 @@ def lines_of_event(event: WorkflowEvent[Any]) -> list[LogLine]:
         return [LogLine("error", f"{type(event.data).__name__}: {_short(event.data)}")]
     if kind in _OF_PATTERNS:
         return [LogLine("text", f"{who}: {_short(event.data)}")]
-    if kind == "message_dropped" and event.data.get("type") != "AgentExecutorResponse":  # the last agent's is an output
+    if kind == "message_dropped" and event.data.get("type") != "AgentExecutorResponse":  # the last one is an output
         return [LogLine("warning", _drop_text(event.data))]
     return []
 

@@ -1,4 +1,4 @@
-"""The state of each executor after a run, and what is next: for static pictures."""
+"""The states of executors after a run, and the next deliveries, for static pictures."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from agentbench.notebook.look.states import STATES, strongest
 
 __all__ = ["STATE_OF_CALL", "read_states"]
 
-# A call that a finished run broke off has no state.
+# A call that was interrupted by the end of the run has no state.
 STATE_OF_CALL = {
     "completed": "done",
     "bypassed": "done",
@@ -46,12 +46,12 @@ def read_states(run: Any) -> dict[Any, str]:
     try:
         history = read_runs(run)[-1]
     except (TypeError, IndexError) as error:
-        msg = f"run={type(run).__name__} has no states of executors. Pass a run, its result, or states by executor id."
+        msg = f"run={type(run).__name__} has no executor states. Pass a run, its result, or states by executor id."
         raise TypeError(msg) from error
     states = {call.executor: STATE_OF_CALL[call.status] for call in history.all_calls}
-    if history.open_requests is None:  # events alone say who waits until the executor works again
-        asked = {call.executor: bool(call.requests) for call in history.calls}
-        states |= {executor: "waiting" for executor, is_waiting in asked.items() if is_waiting}
+    if history.open_requests is None:  # only the events tell who waits until the executor runs again
+        has_requests = {call.executor: bool(call.requests) for call in history.calls}
+        states |= {executor: "waiting" for executor, is_waiting in has_requests.items() if is_waiting}
     else:
         states |= dict.fromkeys(history.open_requests.values(), "waiting")
     states = {executor: state for executor, state in states.items() if state != "idle"}
@@ -59,7 +59,7 @@ def read_states(run: Any) -> dict[Any, str]:
 
 
 def _with_queued(states: dict[Any, str], run: Any) -> dict[Any, str]:
-    """Add the executors that are called next, and the edges that lead there, for a run that is not over."""
+    """Add the executors that are called next and the edges to them, for an unfinished run."""
     plan = getattr(run, "plan_without_conditions", None)
     if plan is None or run.is_over:
         return states

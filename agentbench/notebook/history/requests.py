@@ -1,4 +1,4 @@
-"""The requests of runs to people, and their answers as far as checkpoints store them."""
+"""The requests of runs to people, and the answers that checkpoints store."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,37 +11,37 @@ from agentbench.notebook.history.sources import Chosen, Name, ancestors, read_ch
 
 __all__ = ["UNKNOWN", "PersonRequest", "calls_with_waits", "requests_of"]
 
-#: The value of an answer that no checkpoint holds; `None` is an answer like others.
+#: The value of an answer that no checkpoint stores; `None` is a valid answer.
 UNKNOWN: Final = object()
 
-# Run and request: ids of requests may repeat from run to run.
+# Run and request, because request ids may repeat from run to run.
 _Key = tuple[str | None, str]
-# An answer, and when it came.
+# An answer and its time.
 _Answer = tuple[object, int | None]
 
 
 @dataclass(slots=True)
 class PersonRequest:
-    """A request to a person, from the first event or checkpoint that has it."""
+    """A request to a person, from the first event or checkpoint that contains it."""
 
     request: Any
     run_id: str | None
     superstep: int
     asked_ns: int | None
-    answer: object = None  # `None` while it waits, `UNKNOWN` if no checkpoint holds the answer that came
+    answer: object = None  # `None` while open, `UNKNOWN` if no checkpoint stores the answer
     answered_ns: int | None = None
-    checkpoint_id: str | None = None  # the last one in which it waits: to go on from with an answer
+    checkpoint_id: str | None = None  # the last checkpoint in which it is open, to resume from with an answer
 
     @property
     def wait_s(self) -> float:
-        """How long it waited; not a number if that is unknown."""
+        """Waiting time; NaN if unknown."""
         if self.asked_ns is None or self.answered_ns is None:
             return float("nan")
         return (self.answered_ns - self.asked_ns) / 1e9
 
 
 def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
-    """Return what executors did, also in sub-workflows, with the times that requests waited, as checkpoints tell."""
+    """Return all executor calls, also in sub-workflows, with the waiting times of requests from checkpoints."""
     asking = [call for call in run.calls if call.requests]
     if asking and run.storage is not None:
         read = read_checkpoints(run, Chosen())
@@ -58,14 +58,14 @@ def calls_with_waits(run: RunHistory) -> list[ExecutorCall]:
 
 
 def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None) -> list[PersonRequest]:
-    """Return the requests of the sources, in the order in which they were made."""
+    """Return the requests of the sources in order."""
     chosen = Chosen(workflow_name, run_id)
     runs, read = read_runs(source, chosen), read_checkpoints(source, chosen)
     checkpoints = [each for each in read.rows if read.can_read(each)]
     everything = [each for each in read.by_id.values() if read.can_read(each)]
     read.warn_about_problems()
     found: dict[_Key, PersonRequest] = {}
-    for run in runs:  # events know the exact time
+    for run in runs:  # events have the exact time
         for call in run.calls:
             for event in call.requests:  # a restored run emits its pending requests again
                 record = PersonRequest(event, run.run_id, call.superstep, event.time_ns)
@@ -77,7 +77,7 @@ def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None)
         for request_id, request in checkpoint.pending_request_info_events.items():
             record = PersonRequest(request, run_id, checkpoint.iteration_count, asked_ns)
             found.setdefault((run_id, request_id), record).checkpoint_id = checkpoint.checkpoint_id
-    # The best is what the run itself stored; then what a run that went on from it stored; then that it is answered.
+    # Best source: the run itself; then a run that resumed from it; then the fact that it was answered.
     answers = _answers_of_heirs(everything) | _answers_in(checkpoints)
     for key, record in found.items():
         record.answer, record.answered_ns = answers.get(key, (record.answer, None))
@@ -85,7 +85,7 @@ def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None)
 
 
 def _answers_in(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Answer]:
-    """Return the answers that wait in checkpoints as messages, each when it is first met."""
+    """Return the answers that are queued in checkpoints as messages, each with the time of its first checkpoint."""
     found: dict[_Key, _Answer] = {}
     for checkpoint in checkpoints:
         for message in (each for messages in checkpoint.messages.values() for each in messages):
@@ -97,9 +97,9 @@ def _answers_in(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Answer
 
 
 def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, _Answer]:
-    """Return the answers that came after a resume, by the runs in whose checkpoints the requests waited.
+    """Return the answers given after a resume, by the runs whose checkpoints contain the open requests.
 
-    An answer that came with the resume itself is in no checkpoint: only its time is known.
+    An answer passed to the resume itself is not in a checkpoint: only its time is known.
     """
     by_id = {checkpoint.checkpoint_id: checkpoint for checkpoint in checkpoints}
     stored: dict[_Key, _Answer] = {}
@@ -119,12 +119,12 @@ def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, _
                     stored.setdefault(key, answers[request_id])
                 else:
                     others.setdefault(key, (UNKNOWN, _began_ns(checkpoint)))
-                if each.metadata.get(SOURCE) in ("fork", "update"):  # what was before it has another future
+                if each.metadata.get(SOURCE) in ("fork", "update"):  # earlier checkpoints belong to another branch
                     break
     return others | stored
 
 
 def _began_ns(checkpoint: WorkflowCheckpoint) -> int | None:
-    """When the superstep began that a checkpoint was saved after."""
+    """Return the start time of the superstep before a checkpoint."""
     saved, took_s = time_ns(checkpoint.timestamp), checkpoint.metadata.get(DURATION_S)
     return saved - round(took_s * 1e9) if saved is not None and isinstance(took_s, (int, float)) else saved

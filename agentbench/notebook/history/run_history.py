@@ -1,7 +1,7 @@
-"""What a run did, read once: its supersteps, and in each of them what every executor did.
+"""The history of a run: its supersteps, and in each superstep the calls of the executors.
 
-Frames, plots, cards and panels display parts of this. Only `Superstep.add` knows what the events of a run mean: a new
-kind of event is read there, and every view has it.
+Frames, plots, cards and panels display parts of this. Only `Superstep.add` interprets the events of a run: a new
+kind of event is handled there, and is then available to every view.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
-__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "is_visit", "opened"]
+__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "is_visit", "unwrap_event"]
 
 Event = WorkflowEvent[Any]
 
-#: Types of the events of which a superstep has one at least.
+#: Event types of which every superstep has at least one.
 BEGINNINGS = ("superstep_started", "executor_invoked")
 
 _ENDS = {"executor_completed": "completed", "executor_failed": "failed", "executor_bypassed": "bypassed"}
-# The list of a superstep that an event belongs to.
+# The list of a superstep to which an event is added.
 _LISTS = {
     "output": "outputs",
     "intermediate": "outputs",
@@ -37,17 +37,17 @@ _LISTS = {
     "graph_routed": "routes",
 }
 _MAPPINGS = ("state_updated", "graph_routed")
-# States of a run that goes on; in any other, a call without an end was cancelled.
+# States of an unfinished run; in any other state, a call without an end was cancelled.
 _GOING = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS"})
 
 
 def is_visit(message: object) -> bool:
-    """Whether a message makes its executor act; an agent of a team only takes in what the others say."""
+    """Whether a message makes its executor act; agents of a team only record messages of the others."""
     return getattr(message, "should_respond", True) is not False
 
 
-def opened(event: Event) -> Event:
-    """Return an event; of one in a sub-workflow the one inside, with `outer/inner` as its executor, as in graphs."""
+def unwrap_event(event: Event) -> Event:
+    """Unwrap the event of a sub-workflow, with `outer/inner` as its executor as in graphs; return others unchanged."""
     if event.type != "sub_workflow":
         return event
     inside: Event = copy.copy(event.data)
@@ -62,48 +62,48 @@ def opened(event: Event) -> Event:
 
 @dataclass(slots=True)
 class ExecutorCall:
-    """What one executor did in one superstep, for all messages that it got there; times in runs that were observed."""
+    """The work of one executor in one superstep, for all of its messages; times only in observed runs."""
 
     superstep: int
     executor: str
-    order: int = 0  # place of its first delivery in the plan, or of its first event
+    order: int = 0  # position of its first delivery in the plan, or of its first event
     start_ns: int | None = None
     end_ns: int | None = None
     status: str = "running"  # or `completed`, `failed`, `bypassed`, `cancelled`, `waiting` for an answer
-    wait_ns: int | None = None  # how long its requests waited for a person, once that is over
-    messages: list[Any] = field(default_factory=list)  # that it got; the list of a barrier is one
-    at_work: int = 0  # how many messages it has not finished
-    results: list[Any] = field(default_factory=list)  # what it sent and yielded
-    outputs: list[Any] = field(default_factory=list)  # those of the results that became outputs of the workflow
-    knows_outputs: bool = True  # checkpoints record what was sent, and not what was yielded
+    wait_ns: int | None = None  # waiting time of its requests, once they are answered
+    messages: list[Any] = field(default_factory=list)  # received messages; the list of a barrier counts as one
+    at_work: int = 0  # number of unfinished messages
+    results: list[Any] = field(default_factory=list)  # sent and yielded values
+    outputs: list[Any] = field(default_factory=list)  # the results that became outputs of the workflow
+    knows_outputs: bool = True  # false for checkpoints, which do not record yielded values
     requests: list[Any] = field(default_factory=list)  # its `request_info` events
-    failure: WorkflowErrorDetails | None = None  # the exception that it raised
-    attempts: int = 0  # how often it was tried, where it may be tried again
+    failure: WorkflowErrorDetails | None = None  # the raised exception
+    attempts: int = 0  # number of attempts, if retries are enabled
 
     @property
     def messages_in(self) -> int:
-        """How many messages it got."""
+        """Number of received messages."""
         return len(self.messages)
 
     @property
     def error(self) -> str:
-        """The exception that it raised, as text."""
+        """The raised exception as text."""
         return "" if self.failure is None else f"{self.failure.error_type}: {self.failure.message}"
 
     @property
     def duration_ns(self) -> int | None:
-        """From the first message to the last end."""
+        """Time from the first message to the last end."""
         return None if self.start_ns is None or self.end_ns is None else self.end_ns - self.start_ns
 
     @property
     def messages_out(self) -> int:
-        """How many messages it sent; a yield that is no output of the workflow counts as well."""
+        """Number of sent messages, including yields that are not outputs of the workflow."""
         return max(0, len(self.results) - len(self.outputs))
 
 
 @dataclass(slots=True)
 class Superstep:
-    """One superstep, 0 for the one of the start executors: what each executor did, by its id, and its other events."""
+    """One superstep (0 runs the start executors): the calls by executor id, and the other events."""
 
     number: int
     calls: dict[str, ExecutorCall] = field(default_factory=dict)
@@ -113,18 +113,18 @@ class Superstep:
     updates: list[Event] = field(default_factory=list)
     routes: list[Event] = field(default_factory=list)
     duration_s: float | None = None
-    checkpoint_id: str | None = None  # of the one that was saved after it
-    state: Mapping[str, Any] = field(default_factory=dict)  # after it
-    inside: Superstep | None = None  # what happened in its sub-workflows, by ids such as `outer/inner`
-    has_begun: bool = False  # events of a start or a restore have the number of the superstep before
+    checkpoint_id: str | None = None  # of the checkpoint saved after it
+    state: Mapping[str, Any] = field(default_factory=dict)  # state after it
+    inside: Superstep | None = None  # the calls in its sub-workflows, by ids such as `outer/inner`
+    has_begun: bool = False  # events of a start or a restore have the number of the previous superstep
 
     def add(self, event: Event, place: int = 0) -> None:
-        """Read one event of the superstep; `place` orders the executors where the event has no plan order."""
+        """Add one event of the superstep; `place` orders the executors if the event has no plan order."""
         kind, executor = event.type, event.source_id
         self.has_begun = self.has_begun or kind in BEGINNINGS
         if kind == "sub_workflow":
             self.inside = self.inside or Superstep(self.number)
-            self.inside.add(inner := opened(event), place)
+            self.inside.add(inner := unwrap_event(event), place)
             if inner.type == "model_usage":
                 self.usages.append(inner)
             return
@@ -148,7 +148,7 @@ class Superstep:
 
     @property
     def all_calls(self) -> dict[str, ExecutorCall]:
-        """What each executor did, also those in sub-workflows."""
+        """The calls of all executors, including those in sub-workflows."""
         return self.calls if self.inside is None else {**self.calls, **self.inside.calls}
 
     def _call(self, executor: str, event: Event, place: int) -> ExecutorCall:
@@ -170,24 +170,24 @@ class Superstep:
 
 @dataclass
 class RunHistory:
-    """A run, as its handle, its result or its events record it."""
+    """A run, read from its handle, its result or its events."""
 
     run_id: str | None = None
     events: Sequence[Event] = ()
     infos: Sequence[CheckpointInfo] = ()
     status: str | None = None
     error: str | None = None
-    open_requests: Mapping[str, str] | None = None  # the executors that asked, by request id, if known
+    open_requests: Mapping[str, str] | None = None  # the requesting executors by request id, if known
     storage: CheckpointStorage | None = None
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing goes on in it any more."""
+        """Whether the run has ended."""
         return self.status is not None and self.status not in _GOING
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The superstep of each event: its stamp, else the one that follows from the order of the events."""
+        """The superstep of each event: its stamp, otherwise derived from the order of the events."""
         current = _number_before(self.events)
         found: list[int] = []
         for event in self.events:
@@ -199,7 +199,7 @@ class RunHistory:
 
     @cached_property
     def supersteps(self) -> list[Superstep]:
-        """Its supersteps by number; the calls of each are in plan order, equal from run to run."""
+        """The supersteps by number, with calls in plan order, which is the same from run to run."""
         steps: dict[int, Superstep] = {}
         for place, (event, number) in enumerate(zip(self.events, self.numbers, strict=True)):
             if number not in steps:
@@ -209,7 +209,7 @@ class RunHistory:
         state: Mapping[str, Any] = {}
         for step in ordered:
             for event in step.updates:
-                state = _updated(state, event.data)
+                state = _apply_changes(state, event.data)
             step.state = state
             for call in step.all_calls.values():
                 self._settle(call)
@@ -218,33 +218,33 @@ class RunHistory:
 
     @property
     def calls(self) -> list[ExecutorCall]:
-        """What its executors did, superstep by superstep."""
+        """The calls of executors, superstep by superstep."""
         return [call for step in self.supersteps for call in step.calls.values()]
 
     @property
     def all_calls(self) -> list[ExecutorCall]:
-        """What its executors did, and those in sub-workflows, superstep by superstep."""
+        """The calls of executors, including those in sub-workflows, superstep by superstep."""
         return [call for step in self.supersteps for call in step.all_calls.values()]
 
     def _settle(self, call: ExecutorCall) -> None:
-        """Set the status of a call, as far as it follows from that of the run."""
+        """Set the status of a call if it follows from the status of the run."""
         if call.status == "failed":
             return
         if call.at_work > 0:
             call.status = "cancelled" if self.is_over else "running"
         elif self.open_requests and any(event.request_id in self.open_requests for event in call.requests):
             call.status = "waiting"
-        elif call.status == "running":  # a restored run emits its pending requests again, and calls nothing for it
+        elif call.status == "running":  # a restored run emits its open requests again without calling the executor
             call.status = "completed"
 
 
-def _updated(state: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+def _apply_changes(state: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     new = {key: change.get("new") for key, change in changes.items()}
     return {key: value for key, value in {**state, **new}.items() if value is not ABSENT}
 
 
 def _number_before(events: Sequence[Event]) -> int:
-    """The superstep before the first numbered one: 0 where a run begins, the last finished one where it goes on."""
+    """Return the superstep before the first numbered one: 0 for a new run, the last finished one for a resumed run."""
     for event in events:
         if event.type == "executor_invoked":
             return 0

@@ -1,4 +1,4 @@
-"""What a run did so far, added up superstep by superstep: a view of a long run need not read it from its start."""
+"""A running summary of a run, updated per superstep, so that views of long runs need not read all events again."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["NodeRecord", "RunRecord", "sent_by"]
 
 @dataclass(slots=True)
 class NodeRecord:
-    """What one executor did so far, also one in a sub-workflow."""
+    """The summary of one executor, also of one in a sub-workflow."""
 
     last_call: ExecutorCall | None = None
-    last_turn: ExecutorCall | None = None  # of its agent
-    latest: dict[str, tuple[int, Any]] = field(default_factory=dict)  # superstep and value, by what it is
+    last_turn: ExecutorCall | None = None  # of an agent
+    latest: dict[str, tuple[int, Any]] = field(default_factory=dict)  # superstep and value by label
     outputs: list[Any] = field(default_factory=list)
     usages: list[Event] = field(default_factory=list)
     visits: int = 0
     tool_calls: int = 0
     keys_written: dict[str, None] = field(default_factory=dict)
-    inside: list[Superstep] = field(default_factory=list)  # of the workflow in it, when that ran last
+    inside: list[Superstep] = field(default_factory=list)  # supersteps of its sub-workflow in the last call
 
     def add(self, call: ExecutorCall) -> None:
-        """Read what it did in a superstep."""
+        """Add its call in a superstep."""
         found = {
             "last input": call.messages[-1:],
             "last sent": [sent] if (sent := sent_by(call)) else [],
@@ -47,16 +47,16 @@ class NodeRecord:
 
 
 class RunRecord:
-    """What a run did, and what each of its executors did; grows with each superstep."""
+    """The summary of a run and of each of its executors; grows with each superstep."""
 
     def __init__(self) -> None:
         self.nodes: defaultdict[str, NodeRecord] = defaultdict(NodeRecord)
-        self.outputs: list[tuple[int, Event]] = []  # of the workflow, with their supersteps
+        self.outputs: list[tuple[int, Event]] = []  # outputs of the workflow, with their supersteps
         self.warnings: list[str] = []
-        self.unanswered = 0  # questions that nobody answered when the run ended
+        self.unanswered = 0  # requests without an answer at the end of the run
 
     def add(self, report: StepReport) -> None:
-        """Read a superstep that is over; the one that follows start executors which send nothing is in its report."""
+        """Add a finished superstep; its report includes the empty one after start executors that send nothing."""
         steps: dict[int, Superstep] = {}
         inside: defaultdict[str, dict[int, Superstep]] = defaultdict(dict)
         for event in report.events:
@@ -94,5 +94,5 @@ class RunRecord:
 
 
 def sent_by(call: ExecutorCall) -> list[Any]:
-    """Return what an executor sent or yielded; pieces of a streamed answer are in the answer that was sent."""
+    """Return the values that an executor sent or yielded, without the pieces of a streamed answer."""
     return [result for result in call.results if not isinstance(result, AgentResponseUpdate)]

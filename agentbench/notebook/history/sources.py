@@ -1,6 +1,6 @@
-"""What a view was passed, resolved: runs, storages, checkpoints, infos, ids of runs, or a list of those.
+"""Resolves the sources of a view: runs, storages, checkpoints, infos, ids of runs, or a list of those.
 
-Storages are asynchronous; they are read on the engine thread, once per view.
+Storages are asynchronous, so they are read on the engine thread, once per view.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -37,21 +37,21 @@ __all__ = [
 
 #: A superstep, or a time as datetime or ISO 8601 text; `None` for all.
 Since = int | datetime | str | None
-#: The only name or id that is wanted; `None` for all.
+#: A name or id to filter by; `None` for all.
 Name = str | None
 
 S = TypeVar("S")
 T = TypeVar("T")
 K = TypeVar("K", CheckpointInfo, WorkflowCheckpoint)
 
-# A storage whose client belongs to another event loop says so in one of these ways.
+# Error texts of storages whose client belongs to another event loop.
 _COMPLAINTS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """The filter of a frame: which part of its sources it has rows of."""
+    """The filter of a frame."""
 
     workflow_name: Name = None
     run_id: Name = None
@@ -69,7 +69,7 @@ class Chosen:
         return rows if self.limit is None else rows[max(0, len(rows) - self.limit) :]
 
     def gather(self, newest_first: Iterable[S], rows_of: Callable[[S], list[T]]) -> list[T]:
-        """Return the rows of each source within `limit`, in order; reads no more sources than that takes."""
+        """Return the rows of each source within `limit`, in order; reads only as many sources as needed."""
         found: list[list[T]] = []
         count = 0
         for each in newest_first if self.limit != 0 else ():
@@ -81,7 +81,7 @@ class Chosen:
         return self.last([row for rows in reversed(found) for row in rows])
 
     def includes(self, superstep: int, at: str | int | None) -> bool:
-        """Whether something at this superstep and time (text, nanoseconds, `None`: unknown) is within `since`."""
+        """Whether this superstep and time (text, nanoseconds, `None`: unknown) are within `since`."""
         if self.since is None:
             return True
         if isinstance(self.since, int):
@@ -92,7 +92,7 @@ class Chosen:
 
 
 def time_ns(time: datetime | str) -> int | None:
-    """Return nanoseconds since 1970, UTC; a time without a zone is one in UTC. `None` for text that is no time."""
+    """Return nanoseconds since 1970, UTC; a time without a zone is read as UTC. `None` for other text."""
     if isinstance(time, str):
         try:  # Python 3.10 does not read the letter Z
             time = datetime.fromisoformat(f"{time[:-1]}+00:00" if time.endswith(("Z", "z")) else time)
@@ -105,7 +105,7 @@ def time_ns(time: datetime | str) -> int | None:
 
 @dataclass
 class Read(Generic[T]):
-    """Checkpoints, or infos of them: the chosen rows in the order of their storage, and all of their chains by id."""
+    """Checkpoints or their infos: the chosen rows in storage order, and all checkpoints of their chains by id."""
 
     rows: Sequence[T]
     by_id: Mapping[str, T]
@@ -113,13 +113,13 @@ class Read(Generic[T]):
 
 @dataclass
 class Contents(Read[WorkflowCheckpoint]):
-    """Checkpoints with their content, as far as it can be read."""
+    """Checkpoints with their content, if readable."""
 
     _problems: dict[str, WorkflowCheckpointException] = field(default_factory=dict)
     _n_read: int = 0
 
     def can_read(self, checkpoint: WorkflowCheckpoint) -> bool:
-        """Load the content of a checkpoint; return whether that is possible, and record the problem if not."""
+        """Load the content of a checkpoint; return whether it is readable, otherwise record the problem."""
         if checkpoint.checkpoint_id in self._problems:
             return False
         try:
@@ -131,10 +131,10 @@ class Contents(Read[WorkflowCheckpoint]):
         return True
 
     def warn_about_problems(self) -> None:
-        """Emit one warning about checkpoints that cannot be read, at the line that calls for a frame.
+        """Emit one warning about unreadable checkpoints, at the caller's line.
 
         Raises:
-            WorkflowCheckpointException: None could be read.
+            WorkflowCheckpointException: No checkpoint could be read.
         """
         if not self._problems:
             return
@@ -142,12 +142,12 @@ class Contents(Read[WorkflowCheckpoint]):
         if not self._n_read:
             raise first
         count = len(self._problems)
-        what = "One checkpoint is left out." if count == 1 else f"{count:,} checkpoints are left out. The first:"
+        what = "One checkpoint is omitted." if count == 1 else f"{count:,} checkpoints are omitted. The first:"
         warn_user(f"{what} {first}", UserWarning)
 
 
 def read_runs(source: object, chosen: Chosen | None = None, *, events_wanted: bool = False) -> list[RunHistory]:
-    """Return the runs among the sources; with `events_wanted`, emit a warning if there are only other sources."""
+    """Return the runs among the sources; with `events_wanted`, warn if there are only other sources."""
     sources = _Sources(source)
     if events_wanted and not sources.runs and not sources.is_empty:
         warn_user("Storages and checkpoints have no events. Pass the run or its result.", UserWarning)
@@ -170,13 +170,13 @@ def read_infos(source: object, chosen: Chosen) -> Read[CheckpointInfo]:
 
 
 def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = False) -> Contents:
-    """Return the checkpoints of the sources; with `content_wanted`, emit a warning if only infos are available.
+    """Return the checkpoints of the sources; with `content_wanted`, warn if only infos are available.
 
-    With a limit, each content is loaded when it is needed; without one, whole chains are loaded at once.
+    With a limit, contents are loaded on demand; without one, whole chains are loaded at once.
     """
     sources = _Sources(source)
     if content_wanted and not (sources.is_empty or sources.all_storages or sources.checkpoints):
-        warn_user("A run without a storage has no checkpoints. Pass checkpoint_storage= to it.", UserWarning)
+        warn_user("This run has no checkpoint storage. Pass checkpoint_storage= to the run.", UserWarning)
 
     async def of_chain(storage: CheckpointStorage, chain: str) -> list[WorkflowCheckpoint]:
         if chosen.limit is None or not isinstance(storage, SupportsCheckpointInfos):
@@ -187,7 +187,7 @@ def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = F
 
 
 def ancestors(by_id: Mapping[str, K], each: K) -> Iterator[K]:
-    """Yield the checkpoints that led to one, the last one first; a ring in a damaged storage ends that."""
+    """Yield the ancestors of a checkpoint, the latest first; stops at a cycle in a damaged storage."""
     passed = {each.checkpoint_id}
     before = by_id.get(each.previous_checkpoint_id or "")
     while before is not None and before.checkpoint_id not in passed:
@@ -206,7 +206,7 @@ def find_storage(source: object) -> CheckpointStorage | None:
 
 
 class _Sources:
-    """What was passed, sorted by type; ids of runs among the sources filter the content of storages."""
+    """Sources by type; run ids among the sources filter the content of storages."""
 
     def __init__(self, source: object) -> None:
         self.runs: list[RunHistory] = []
@@ -233,7 +233,7 @@ class _Sources:
             self._known[type(source)].append(source)
         elif all(
             hasattr(handle, name) for name in ("events", "run_id", "pending_requests")
-        ):  # has a storage and is none
+        ):  # has a storage but is not one
             self.runs.append(_of_handle(handle))
         elif isinstance(source, CheckpointStorage):
             self.storages.append(source)
@@ -253,8 +253,8 @@ class _Sources:
 def _unknown_source(source: object) -> TypeError:
     name = repr(source)[:80] if isinstance(source, str) else type(source).__name__
     msg = (
-        f"No frame can be made from {name}. Expected a checkpoint storage, a run (workflow.start()), a result (await "
-        "workflow.run()), a stepper, or a list of them. A run's id goes with its storage: [storage, id], or run_id=..."
+        f"Cannot make a frame from {name}. Expected a checkpoint storage, a run (workflow.start()), a result (await "
+        "workflow.run()), a stepper, or a list of them. Pass a run's id with its storage: [storage, id], or run_id=..."
     )
     return TypeError(msg)
 
@@ -284,7 +284,7 @@ def _of_events(result: Any) -> RunHistory:
     status: list[Event] = list(getattr(result, "status_timeline", list)())
     known = set(map(id, events)) if status else set()
     missing = [event for event in status if id(event) not in known]
-    # Only stamped events can be put in their places.
+    # Only stamped events can be ordered.
     if missing and all(event.seq is not None for event in (*events, *missing)):
         events = sorted([*events, *missing], key=lambda event: event.seq or 0)
     last = status or [event for event in events if event.type == "status"]
@@ -314,7 +314,7 @@ def run_on_engine(work: Coroutine[Any, Any, T], *storages: object) -> T:
 
     Raises:
         NestedLoopError: A client in one of them belongs to another loop.
-        Exception: What the coroutine raises.
+        Exception: Any error of the coroutine.
     """
     try:
         return run_sync(work)
@@ -325,7 +325,7 @@ def run_on_engine(work: Coroutine[Any, Any, T], *storages: object) -> T:
         if cause is None or not storages:
             raise
         reason = (
-            "it uses a client, which belongs to one event loop, and frames are read on another. Await the checkpoints "
+            "its client belongs to one event loop, but frames are read on another one. Await the checkpoints "
             "first and pass them to the frame: checkpoints_frame(await storage.list_checkpoints(workflow_name=...))"
         )
         call = f"{type(storages[0]).__name__}.list_checkpoints"
@@ -338,13 +338,13 @@ async def _read(
     direct: Sequence[K],
     of_chain: Callable[[CheckpointStorage, str], Awaitable[list[K]]],
 ) -> tuple[list[K], dict[str, K]]:
-    """Return the chosen ones among the checkpoints of the sources, and all of their chains by id."""
+    """Return the chosen checkpoints of the sources, and all checkpoints of their chains by id."""
     chains: list[tuple[CheckpointStorage, str, str | None]] = []
     for storage in sources.storages:
         names = [chosen.workflow_name] if chosen.workflow_name else await list_workflow_names(storage)
         chains += [(storage, name, None) for name in names]
     for run in sources.runs:
-        if run.storage is not None:  # which has more than the handle's own list, which a restore cuts back
+        if run.storage is not None:  # complete, unlike the handle's list, which a restore shortens
             chains += [(run.storage, name, run.run_id) for name in sorted({info.workflow_name for info in run.infos})]
     by_id: dict[str, K] = {}
     wanted = {each.checkpoint_id for each in direct}
@@ -369,7 +369,7 @@ def _run_of(each: CheckpointInfo | WorkflowCheckpoint) -> Any:
 
 
 def _read_later(storage: CheckpointStorage, info: CheckpointInfo) -> WorkflowCheckpoint:
-    """Return a checkpoint from its info, whose content is loaded on demand."""
+    """Return a checkpoint for an info; its content is loaded on demand."""
     known = {
         "workflow_name": info.workflow_name,
         "checkpoint_id": info.checkpoint_id,

@@ -1,4 +1,4 @@
-"""The shared state of runs after each superstep, and what changed in it."""
+"""The shared state of runs after each superstep, and its changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ __all__ = ["StateAfter", "StateChange", "StateHistory", "flatten_state"]
 
 @dataclass(frozen=True)
 class StateChange:
-    """One key, dotted where mappings lie in mappings, that was `set` or deleted (`del`).
+    """One key that was `set` or deleted (`del`), dotted for nested mappings.
 
-    The executor is `None` where several ran and no event names the writer.
+    The executor is `None` if several ran and no event names the writer.
     """
 
     key: str
@@ -29,7 +29,7 @@ class StateChange:
 
 @dataclass(frozen=True)
 class StateAfter:
-    """State after a superstep, and what changed in it; `checkpoint_id` is `None` where none was saved."""
+    """The state after a superstep and its changes; `checkpoint_id` is `None` if none was saved."""
 
     superstep: int
     at: str | int | None
@@ -40,7 +40,7 @@ class StateAfter:
 
 
 def flatten_state(state: Mapping[str, Any], *, internal: bool = False) -> dict[str, object]:
-    """Return state as one level of dotted keys; empty mappings and mappings with keys other than text stay values."""
+    """Return a state as one level of dotted keys; empty mappings and those with non-text keys stay values."""
     flat: dict[str, object] = {}
     for key, value in state.items():
         if internal or not key.startswith("_"):
@@ -57,7 +57,7 @@ def _flatten(key: str, value: Any, flat: dict[str, object]) -> None:
 
 
 class StateHistory:
-    """The state after each wanted superstep, read from the sources; `internal` takes in keys that begin with `_`."""
+    """The state after each requested superstep, read from the sources; `internal` includes keys that begin with `_`."""
 
     def __init__(self, source: Any, chosen: Chosen, *, internal: bool) -> None:
         self._chosen = chosen
@@ -76,7 +76,7 @@ class StateHistory:
         self.warn_about_problems = self._read.warn_about_problems
 
     def newest_first(self) -> Iterator[StateAfter]:
-        """The wanted states, the last one first."""
+        """Yield the requested states, the last one first."""
         for run in reversed(self._runs):
             if run.storage is None:
                 yield from reversed(list(self._of_events(run)))
@@ -91,7 +91,7 @@ class StateHistory:
                 yield StateAfter(superstep, at, run_id, after, changes, checkpoint.checkpoint_id)
 
     def _of_events(self, run: RunHistory) -> Iterator[StateAfter]:
-        """Yield the wanted states of an observed run."""
+        """Yield the requested states of an observed run."""
         before: Mapping[str, object] = {}
         for step in run.supersteps:
             if step.updates:
@@ -102,7 +102,7 @@ class StateHistory:
                 before = after
 
     def _before(self, checkpoint: WorkflowCheckpoint) -> tuple[Mapping[str, object], bool]:
-        """The state that a checkpoint went on from, as far as it can be read; and whether that was just before."""
+        """Return the state before a checkpoint, if readable, and whether it is that of the previous superstep."""
         is_next = True
         for each in ancestors(self._read.by_id, checkpoint):
             if (state := self._state(each)) is not None:
@@ -124,7 +124,7 @@ class StateHistory:
         place: tuple[str | None, int],
         only: str | None = None,
     ) -> list[StateChange]:
-        """Return what changed in a superstep of a run; `only` is the writer where no event names another one."""
+        """Return the changes of a superstep; `only` is the writer if no event names one."""
 
         def writer(key: str) -> str | None:
             return self._writers.get((*place, key.partition(".")[0]), only)

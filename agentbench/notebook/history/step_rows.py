@@ -11,14 +11,14 @@ from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
 
-#: Of a warning, in characters: it says how to mend what it is about, at its end.
+#: Characters of a warning; long, because the advice is at its end.
 WARNING_LIMIT = 600
 
 
 def superstep_rows(run: RunHistory) -> list[tuple[str, str, str, str]]:
-    """Number, executors, what happened and duration of each superstep in which an executor ran or something came out.
+    """Return number, executors, results and duration of each superstep in which an executor ran or produced output.
 
-    Durations are empty where outputs have to be equal in each run.
+    Durations are empty if outputs must be equal in each run.
     """
     rows = []
     for step in run.supersteps:
@@ -38,14 +38,14 @@ def _call_text(call: ExecutorCall) -> str:
 
 
 def warning_rows(run: RunHistory) -> list[tuple[str, str]]:
-    """Superstep and text of each warning and of each error that did not end the run."""
+    """Return superstep and text of each warning and of each error that did not end the run."""
     warnings = [(step.number, event.data) for step in run.supersteps for event in step.warnings]
     named = [(n, f"{type(w).__name__}: {w}" if isinstance(w, BaseException) else w) for n, w in warnings]
     return [(str(number), line_preview(text, WARNING_LIMIT)) for number, text in named]
 
 
 def output_rows(run: RunHistory) -> list[tuple[str, str, str]]:
-    """Executor, kind and preview of each output."""
+    """Return executor, kind and preview of each output."""
     return [row for step in run.supersteps for row in _outputs(step)]
 
 
@@ -57,7 +57,7 @@ def _outputs(step: Superstep) -> list[tuple[str, str, str]]:
 
 
 def request_rows(requests: Iterable[Any]) -> list[tuple[str, str, str, str]]:
-    """Id, executor, question and expected answer of each request."""
+    """Return id, executor, question and answer type of each request."""
     return [
         (
             event.request_id,
@@ -70,7 +70,7 @@ def request_rows(requests: Iterable[Any]) -> list[tuple[str, str, str, str]]:
 
 
 def failure_rows(events: Sequence[Any]) -> list[tuple[str, str, str]]:
-    """Executor, error and message of each failure; the run's own only where no executor failed."""
+    """Return executor, error and message of each failure; the run's own failure only if no executor failed."""
     wanted = [event for event in events if event.type == "executor_failed"]
     wanted = wanted or [event for event in events if event.type == "failed"]
     return [

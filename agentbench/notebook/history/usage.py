@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from agentbench.notebook.history.run_history import RunHistory, opened
+from agentbench.notebook.history.run_history import RunHistory, unwrap_event
 from agentbench.notebook.runtime.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowEvent
 
@@ -23,7 +23,7 @@ __all__ = [
 
 K = TypeVar("K", bound=Hashable)
 
-# Clients name the same count differently; the first name that is there counts.
+# Clients use different names for the same count; the first existing name is used.
 _IN = ("input_token_count", "input_tokens", "prompt_tokens")
 _OUT = ("output_token_count", "output_tokens", "completion_tokens")
 _ALL = ("total_token_count", "total_tokens")
@@ -33,18 +33,18 @@ _INFINITE = float("inf")
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens and cost of calls; tokens are `None` where no call counted them, the cost unless all are known."""
+    """Tokens and cost of calls; tokens are `None` if no call counted them, the cost if one is unknown."""
 
     calls: int = 0
     tokens_in: int | None = None
     tokens_out: int | None = None
-    tokens_cached: int | None = None  # the part of `tokens_in` that came from the provider's cache
+    tokens_cached: int | None = None  # the part of `tokens_in` from the provider's cache
     cost: float | None = None
 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One `model_usage` event: which call it was of an executor in a superstep, from 1, and what it used."""
+    """One `model_usage` event: the number of the call in its executor and superstep, from 1, and its usage."""
 
     superstep: int
     executor: str
@@ -56,7 +56,7 @@ class ModelCall:
 
 
 def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[ModelCall]:
-    """Return the calls of models, in the order in which they ended."""
+    """Return the model calls in the order in which they ended."""
     found: list[ModelCall] = []
     for step in run.supersteps:
         numbers: Counter[str] = Counter()
@@ -71,8 +71,8 @@ def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[ModelCall]:
 def usage_of(event: WorkflowEvent[Any], prices: Mapping[str, Price]) -> Usage:
     """Return the tokens and cost of a `model_usage` event.
 
-    Its data is a mapping or an object with `model`; the counts under `usage_details` or `usage`, or beside it; and
-    `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` in it overrides a price.
+    Its data is a mapping or an object with `model`; the counts, under `usage_details` or `usage` or directly; and
+    `latency_ms`, or `latency_s` or `latency` in seconds. A `cost` in the data overrides a price.
     """
     usage = _counts_in(event.data)
     tokens_in, tokens_out, cached = (_count(usage, names) for names in (_IN, _OUT, _CACHED))
@@ -82,8 +82,8 @@ def usage_of(event: WorkflowEvent[Any], prices: Mapping[str, Price]) -> Usage:
 
 
 def tokens_of(event: WorkflowEvent[Any]) -> int:
-    """Tokens that a `model_usage` event counts, also of a sub-workflow; 0 for other events."""
-    event = opened(event)
+    """Return the tokens of a `model_usage` event, also of a sub-workflow; 0 for other events."""
+    event = unwrap_event(event)
     if event.type != "model_usage":
         return 0
     usage = _counts_in(event.data)
@@ -91,7 +91,7 @@ def tokens_of(event: WorkflowEvent[Any]) -> int:
 
 
 def sum_usages(usages: Iterable[Usage]) -> Usage:
-    """Add up what was used."""
+    """Return the sum of usages."""
     used = list(usages)
     return Usage(
         sum(each.calls for each in used),
@@ -103,7 +103,7 @@ def sum_usages(usages: Iterable[Usage]) -> Usage:
 
 
 def group_usages(calls: Iterable[ModelCall], key: Callable[[ModelCall], K]) -> dict[K, Usage]:
-    """Add up calls by key, in the order in which keys are met."""
+    """Return the sums of calls by key, in the order in which keys first occur."""
     groups: defaultdict[K, list[Usage]] = defaultdict(list)
     for call in calls:
         groups[key(call)].append(call.used)
@@ -121,7 +121,7 @@ def _counts_in(data: Any) -> Any:
 
 
 def latency_of(event: WorkflowEvent[Any]) -> float | None:
-    """Return the milliseconds that a call took, as its `model_usage` event says."""
+    """Return the milliseconds of a call from its `model_usage` event."""
     stated = _number(_part(event.data, "latency_ms"))
     if stated is not None:
         return stated
@@ -141,7 +141,7 @@ def _count(usage: Any, names: Iterable[str]) -> int | None:
 
 
 def _number(value: object) -> float | None:
-    """A number that can be a count, a cost or a time."""
+    """Return a number that can be a count, a cost or a time."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return value if 0 <= value < _INFINITE else None

@@ -37,8 +37,8 @@ def element(tag: str, *children: object, **attributes: object) -> Markup:
 
     A trailing underscore of an attribute is dropped (`class_`).
     """
-    given = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items() if value is not None)
-    written = "".join(f' {name}="{_escape(value)}"' for name, value in given)
+    pairs = ((name.rstrip("_").replace("_", "-"), value) for name, value in attributes.items() if value is not None)
+    written = "".join(f' {name}="{_escape(value)}"' for name, value in pairs)
     inside = "".join(_escape(child) for child in children if child is not None)
     return Markup(f"<{tag}{written}>{inside}</{tag}>")
 

@@ -1,4 +1,4 @@
-"""Two runs, or two chains of checkpoints, beside each other."""
+"""The comparison of two runs or two chains of checkpoints."""
 
 import itertools
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ _OUTLINE = f"stroke:{PALETTE['light']['break']}!important;stroke-width:3!importa
 _DIFFERS = "\N{NOT EQUAL TO}"
 _SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b": "+", "unknown": "?"}
 
-#: Superstep, sign, part, and what it did on both sides; equal supersteps in a row are one line.
+#: Superstep, sign, part, and the outcome on both sides; consecutive equal supersteps are one line.
 Line = tuple[str, str, str, str, str]
 
 
 class ComparePlot(Plot):
-    """Two runs beside each other, as `compare` returns them: both graphs above a table, text and a frame.
+    """The comparison of two runs, made by `compare`: both graphs above a table, text and a frame.
 
     Attributes:
-        first: The first superstep that differs; `None` if none does.
-        verdict: The first divergence in words.
+        first: The first superstep that differs, `None` if all are equal.
+        verdict: A sentence about the first difference.
 
     Example:
         found = compare(before, after)
@@ -60,9 +60,9 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None) -> ComparePlot:
     """Compare two runs superstep by superstep: which executors ran, what they sent and requested, and the shared state.
 
     Runs with events are compared by their events. If one side has only checkpoints, both sides are compared by their
-    checkpoints; of a storage, by the chain that ends in its last checkpoint. Checkpoints hold no outputs: parts that
-    sent the same are then marked `?`, "outputs not recorded". Times and ids do not count. A run that was resumed or
-    forked is compared from its first superstep on: superstep n is compared with superstep n.
+    checkpoints; for a storage, by the chain that ends in its last checkpoint. Checkpoints contain no outputs, so parts
+    that sent the same messages are then marked `?`, "outputs not recorded". Times and ids are ignored. A resumed or
+    forked run is compared from its first superstep on: superstep n with superstep n.
 
     A cell displays both graphs, if they are known, with the differing executors marked, above a table with the
     differences of each superstep.
@@ -75,7 +75,7 @@ def compare(run_a: Any, run_b: Any, *, source: Any = None) -> ComparePlot:
     Returns:
         A plot. Its `frame` has the index (`superstep` int64, `part` string), columns `kind` (`executor`, `state`) and
         `op` category (`equal`, `changed`, `only_a`, `only_b`, `unknown`), `a`, `b` string, secrets masked. A key of
-        the state has a row where it begins to differ, and where the difference changes.
+        the state has a row where its difference begins and where it changes.
 
     Raises:
         TypeError: A side is none of these, or is an id and `source` is missing.
@@ -104,7 +104,7 @@ def _html(found: RunComparison, sources: "list[Any]") -> str:
 
 
 def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
-    """Return the graphs of both sides, a thick outline around the nodes that differ; none if one is unknown."""
+    """Return the graphs of both sides with differing nodes outlined; empty if a graph is unknown."""
     try:
         views = []
         for side, source in zip((found.a, found.b), sources, strict=True):
@@ -121,7 +121,7 @@ def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
             rules = "".join(f"#{each} .ab_shape{{{_OUTLINE}}}" for each in nodes)
             svg = view.svg.replace("</svg>", f"<style>{rules}</style></svg>")
             figures.append(element("figure", caption, image(svg, view.text)))
-    except (AgentFrameworkException, TypeError):  # a picture that fails must not hide the table
+    except (AgentFrameworkException, TypeError):  # a failing picture must not hide the table
         return []
     return figures
 
@@ -130,7 +130,7 @@ def _graphs(found: RunComparison, sources: "list[Any]") -> list[Markup]:
 
 
 def _lines(found: RunComparison) -> list[Line]:
-    """Return the supersteps as lines: each that differs in detail, equal ones that follow each other as one."""
+    """Return the supersteps as lines: differing ones in detail, consecutive equal ones as one line."""
     lines: list[Line] = []
     for is_equal, group in itertools.groupby(found.steps, lambda step: step not in found.different | found.unknown):
         steps = list(group)
@@ -160,7 +160,7 @@ def _part(row: Row) -> str:
 
 
 def _text(found: RunComparison) -> str:
-    """Return title, first divergence and table, at most 60 lines."""
+    """Return title, first difference and table, at most 60 lines."""
     names = ("", "") if not found.different | found.unknown else (found.a.name, found.b.name)
     rows = [("superstep", "", "", *names), *_lines(found)]
     cut = [[cell if len(cell) <= _CELL else f"{cell[: _CELL - 1]}…" for cell in row] for row in rows]

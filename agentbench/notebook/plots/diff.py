@@ -1,4 +1,4 @@
-"""What differs between two checkpoints, with the changed words marked."""
+"""The differences between two checkpoints, with the changed words marked."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ __all__ = ["DiffPlot", "diff"]
 
 
 class DiffPlot(Plot):
-    """The differences of two checkpoints, as `diff` returns them. Iterates over its changes; false if there are none.
+    """The differences between two checkpoints, made by `diff`. Iterates over its changes; false if there are none.
 
     Attributes:
         found: The `CheckpointDiff` itself.
@@ -57,12 +57,12 @@ def diff(a: Side, b: Side, *, source: Any = None) -> DiffPlot:
     """Compare two checkpoints; a cell displays the result as a table with the changed words marked.
 
     Args:
-        a: The checkpoint before, its info or its id.
-        b: The checkpoint after, its info or its id.
+        a: The earlier checkpoint, its info or its id.
+        b: The later checkpoint, its info or its id.
         source: A storage, or a run or stepper that saves checkpoints; needed for infos and ids.
 
     Raises:
-        TypeError: A side is an info or an id, but `source` stores no checkpoints.
+        TypeError: A side is an info or an id, but `source` does not store checkpoints.
         WorkflowCheckpointException: An id is unknown.
 
     Example:

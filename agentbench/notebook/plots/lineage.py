@@ -1,4 +1,4 @@
-"""The tree of checkpoints: time flows down, forks are branches, and a line beside each says what it is."""
+"""The tree of checkpoints: time flows down, forks are branches, and each row has a description."""
 
 import itertools
 from collections import Counter, defaultdict
@@ -39,18 +39,18 @@ _RULES = (
 
 
 def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
-    """Draw which checkpoint followed which: time flows down, forks are branches to the right.
+    """Draw the tree of checkpoints: time flows down, forks are branches to the right.
 
-    `agentbench.lineage` is another function: it lists the checkpoints that led to one.
+    (`agentbench.lineage` is another function, which lists the ancestors of a checkpoint.)
 
-    Of a run that went on from a checkpoint of another one, that checkpoint is drawn too. In its `panel()` a checkpoint
-    can be chosen by mouse or keyboard: `panel.chosen` is its id, `panel.on_select(fn)` calls a function with it.
+    If a run resumed from a checkpoint of another run, that checkpoint is drawn too. In its `panel()`, a checkpoint can
+    be selected by mouse or keyboard: `panel.chosen` is its id, `panel.on_select(fn)` calls a function with it.
 
     Args:
         storage: A storage, a run, a result, or a list of those.
         current: The checkpoint to ring: its id or info.
         workflow_name: Only this chain.
-        width: Of the picture, in points; by default as wide as its words.
+        width: Width of the picture in points; by default as wide as its text.
 
     Example:
         panel = lineage(storage).panel()
@@ -73,7 +73,7 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
 
 @dataclass(frozen=True)
 class Row:
-    """One line: a checkpoint or several that simply follow each other; its branch; the row that it goes on from."""
+    """One row: a checkpoint or several consecutive ones, its column, and its parent row."""
 
     infos: Sequence[CheckpointInfo]
     column: int
@@ -94,11 +94,11 @@ class Row:
 
 
 def _with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, CheckpointInfo]) -> list[CheckpointInfo]:
-    """Checkpoints together with those that they went on from; with a fork, also with the point that it left from."""
+    """Add the parents of checkpoints; for a fork, also the checkpoint that was forked."""
     found = {info.checkpoint_id: info for info in infos}
     for info in infos:
         before = known.get(info.previous_checkpoint_id or "")
-        # No run wrote a fork: it lies between the run and the checkpoint that was forked.
+        # A fork's checkpoint belongs to no run: it is between the run and the forked checkpoint.
         while before is not None and before.checkpoint_id not in found:
             found[before.checkpoint_id] = before
             before = known.get(before.previous_checkpoint_id or "") if before.forked_from is not None else None
@@ -106,7 +106,7 @@ def _with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, Checkpoin
 
 
 def _rows(infos: Sequence[CheckpointInfo], current: str | None, branching: set[str]) -> list[Row]:
-    """Arrange checkpoints; long stretches without a branch are folded, if need be with the questions in them."""
+    """Arrange checkpoints in rows; long stretches without a branch are folded, if necessary including requests."""
     n_children = Counter(info.previous_checkpoint_id for info in infos)
     rows = [[info] for info in infos]
     for fold_questions in (False, True):
@@ -136,9 +136,9 @@ def _rows(infos: Sequence[CheckpointInfo], current: str | None, branching: set[s
 
 
 def _fold(infos: Sequence[CheckpointInfo], alone: set[str]) -> list[list[CheckpointInfo]]:
-    """Return checkpoints that simply follow each other as one row."""
+    """Group consecutive checkpoints into rows."""
     rows: list[list[CheckpointInfo]] = []
-    open_rows: dict[str, list[CheckpointInfo]] = {}  # by the last checkpoint of each
+    open_rows: dict[str, list[CheckpointInfo]] = {}  # by the id of their last checkpoint
     for info in infos:
         is_alone = info.checkpoint_id in alone
         row = None if is_alone else open_rows.pop(info.previous_checkpoint_id or "", None)
@@ -152,7 +152,7 @@ def _fold(infos: Sequence[CheckpointInfo], alone: set[str]) -> list[list[Checkpo
 
 
 def _columns(parents: Sequence[int | None]) -> list[int]:
-    """A column per row: the first row to go on from another stays below it, later ones branch off to a free column."""
+    """Return a column per row: the first child stays below its parent, later ones branch off to a free column."""
     heir: dict[int, int] = {}
     for row, parent in enumerate(parents):
         if parent is not None and parent < row:
@@ -165,10 +165,10 @@ def _columns(parents: Sequence[int | None]) -> list[int]:
         branch = [head]
         while branch[-1] in heir:
             branch.append(heir[branch[-1]])
-        # Its link leaves the parent's row, so the column is needed from there on.
+        # The link starts at the parent's row, so the column is needed from there on.
         first = head if parent is None else min(parent, head)
         near = 0 if parent is None else columns[parent] + 1
-        # To the right of the parent while there is room, else wherever there is.
+        # To the right of the parent if there is room, otherwise anywhere.
         places = itertools.chain(range(near, _WRAP_BEYOND), range(near), itertools.count(_WRAP_BEYOND))
         column = next(at for at in places if all(branch[-1] < start or end < first for start, end in taken[at]))
         taken[column].append((first, branch[-1]))
@@ -193,7 +193,7 @@ def _svg(rows: Sequence[Row], title: str, width: float | None) -> str:
     wide = width or min(_WIDEST, max(middle + widest, room_for(heading, FONT_SIZE) + _EDGE) + _EDGE)
     parts = [text(_EDGE, 20, cut_to_width(heading, wide - 2 * _EDGE), classes="ab_strong")]
     if not rows:
-        parts.append(text(_EDGE, _HEAD + 12, "No checkpoint has been saved yet.", classes="ab_soft"))
+        parts.append(text(_EDGE, _HEAD + 12, "No checkpoints yet.", classes="ab_soft"))
     places = [
         (_EDGE + (min(row.column, columns - 1) + 0.5) * tree / columns, _HEAD + (at - hidden + 0.5) * _ROW + 2)
         for at, row in enumerate(rows)
@@ -203,7 +203,7 @@ def _svg(rows: Sequence[Row], title: str, width: float | None) -> str:
             parts.append(_link(places[row.parent], places[at], is_fork=row.is_fork))
     for at, row in list(enumerate(rows))[hidden:]:
         x, y = places[at]
-        # A transparent rectangle: the whole row has the tooltip, and can be chosen where rows can be.
+        # A transparent rectangle, so that the whole row has the tooltip and can be selected.
         size = f'x="{number(_EDGE - 6)}" width="{number(wide - 2 * _EDGE + 12)}" height="{number(_ROW)}"'
         look = "ab_row ab_here" if row.is_current else "ab_row"
         info, writers = row.info, ", ".join(row.info.writers) or "no executor"
@@ -225,7 +225,7 @@ def _svg(rows: Sequence[Row], title: str, width: float | None) -> str:
 
 def _link(above: tuple[float, float], below: tuple[float, float], *, is_fork: bool) -> str:
     (x0, y0), (x1, y1) = above, below
-    # Down the own column, so that links of other branches are not crossed more than needed.
+    # Down its own column, to cross as few links of other branches as possible.
     bend = f"C{number(x1)} {number(y0 + 4)} {number(x1)} {number(y0 + 8)} {number(x1)} {number(y0 + _ROW)}"
     path = f"V{number(y1)}" if x0 == x1 else f"{bend}V{number(y1)}"
     return f'<path class="ab_link{" ab_fork" if is_fork else ""}" d="M{number(x0)} {number(y0)}{path}"/>'
@@ -250,8 +250,8 @@ def _signs(row: Row, x: float, y: float) -> Iterable[str]:
 
 
 def _text(rows: Sequence[Row], title: str) -> str:
-    """A line per row, branches indented below what they left; the middle is left out where there are more than 60."""
-    depths: list[int] = []  # columns grow with the number of branches side by side, too
+    """Return a line per row, branches indented below their parent; the middle is omitted beyond 60 lines."""
+    depths: list[int] = []  # depth of each row; columns would also grow with parallel branches
     for at, row in enumerate(rows):
         above = row.parent if row.parent is not None and row.parent < at else None
         depths.append(0 if above is None else depths[above] + (row.column != rows[above].column))
@@ -263,7 +263,7 @@ def _text(rows: Sequence[Row], title: str) -> str:
 
 
 def _name(row: Row) -> str:
-    """The short id of a checkpoint, or how many there are."""
+    """Return the short id of a checkpoint, or the number of checkpoints."""
     return f"{len(row.infos)} checkpoints" if row.is_folded else _short_id(row.info.checkpoint_id)
 
 
@@ -272,7 +272,7 @@ def _short_id(checkpoint_id: str) -> str:
 
 
 def _facts(rows: Sequence[Row]) -> list[str]:
-    """What each row is: its superstep, its source, what waits in it, its origin, and its run where that begins."""
+    """Return the description of each row: superstep, source, requests, parent, and the run where it begins."""
     lines: list[str] = []
     runs: set[str | None] = {None}
     for at, row in enumerate(rows):
@@ -280,7 +280,7 @@ def _facts(rows: Sequence[Row]) -> list[str]:
         if row.is_folded:
             asking = sum(each.n_requests > 0 for each in row.infos)
             facts = [f"supersteps {row.infos[0].iteration} to {info.iteration}"]
-            facts += [f"{asking} of them ask a person"] if asking else []
+            facts += [f"{asking} with requests"] if asking else []
         else:
             facts = [f"superstep {info.iteration}"]
             facts += [esc(info.source, into="line", limit=20)] if info.source != "step" else []

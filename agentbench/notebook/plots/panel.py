@@ -1,4 +1,4 @@
-"""An interactive plot in a cell: a switch between its forms, rows to choose by mouse or keyboard."""
+"""An interactive plot: a switch between its forms, and rows to select by mouse or keyboard."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,14 +16,14 @@ __all__ = ["PlotPanel"]
 
 
 class PlotPanel(anywidget.AnyWidget):
-    """A plot to work with. Made by `Plot.panel`.
+    """An interactive plot, made by `Plot.panel`.
 
     Attributes:
         svg: The displayed form.
         choices: Names of the forms, if there are several.
-        choice: Index of the displayed one; set by both sides.
-        selected: Place of the chosen row, -1 for none; set by both sides.
-        label: Its name for screen readers.
+        choice: Index of the displayed form; set by both sides.
+        selected: Index of the selected row, -1 for none; set by both sides.
+        label: The name for screen readers.
     """
 
     _esm = read_script("dom.js", "svg.js", "plot.js")
@@ -35,7 +35,7 @@ class PlotPanel(anywidget.AnyWidget):
     label = traitlets.Unicode("").tag(sync=True)
 
     def __init__(self, title: str, forms: Mapping[str, Callable[[], str]], keys: Sequence[str] = ()) -> None:
-        """Show the first of some forms; `keys` are those of the rows that can be chosen."""
+        """Show the first form; `keys` are the keys of the selectable rows."""
         self._title = esc(title, into="line", limit=200)
         self._draw = list(forms.values())
         self._keys = list(keys)
@@ -47,15 +47,15 @@ class PlotPanel(anywidget.AnyWidget):
 
     @property
     def chosen(self) -> str | None:
-        """The key of the chosen row, such as the id of a checkpoint; `None` before one is chosen."""
+        """The key of the selected row, such as the id of a checkpoint; `None` before one is selected."""
         return self._keys[self.selected] if 0 <= self.selected < len(self._keys) else None
 
     def on_select(self, fn: Callable[[str], object]) -> Unsubscribe:
-        """Call a function with the key of each chosen row; returns a function that ends that."""
+        """Call a function with the key of each selected row; returns a function that removes it."""
         return self._listeners.add("select", fn)
 
     def close(self) -> None:
-        """Take it off the page and drop its content; may be called twice."""
+        """Close the panel and drop its content. May be called twice."""
         if self.comm is not None:
             with self.hold_sync():
                 self.svg, self.label, self.choices = "", "", []
@@ -71,7 +71,7 @@ class PlotPanel(anywidget.AnyWidget):
         return still.bundle(super()._repr_mimebundle_(**kwargs), kwargs.get("include"))
 
     def _show_choice(self, change: Any) -> None:
-        if 0 <= change["new"] < len(self._draw):  # a page may say anything
+        if 0 <= change["new"] < len(self._draw):  # a page may send any value
             self.svg = self._draw[change["new"]]()
 
     def _notify(self, _change: Any) -> None:

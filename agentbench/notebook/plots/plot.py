@@ -1,4 +1,4 @@
-"""The common form of all plots: a picture or a table, the same in words, and the data behind it."""
+"""The common base of all plots: a picture or a table, its text, and its data."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
@@ -18,10 +18,10 @@ __all__ = ["Plot", "aligned", "cut_lines", "require_one_of"]
 
 
 def require_one_of(name: str, value: str, kinds: Any) -> None:
-    """Raise for an argument that is none of the values of a `Literal`.
+    """Check that an argument is one of the values of a `Literal`.
 
     Raises:
-        ValueError: It is another one.
+        ValueError: It is another value.
     """
     expected = get_args(kinds)
     if value not in expected:
@@ -30,13 +30,13 @@ def require_one_of(name: str, value: str, kinds: Any) -> None:
 
 
 def cut_lines(lines: Sequence[str], most: int = 57) -> Sequence[str]:
-    """Return lines of text without their middle, where there are very many."""
+    """Return lines of text, without their middle if there are too many."""
     half = most // 2
     return lines if len(lines) <= most else [*lines[:half], f"… {len(lines) - 2 * half:,} more …", *lines[-half:]]
 
 
 def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
-    """Return rows of cells as lines of text in columns; the columns `right` end below each other."""
+    """Return rows of cells as lines of text in columns; the columns `right` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     pads = [str.rjust if at in right else str.ljust for at in range(len(widths))]
     return [
@@ -45,18 +45,18 @@ def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
 
 
 class Plot:
-    """A picture or a table, with its words and its data; each part is built at its first use. A cell displays it.
+    """A picture or a table, with its text and its data; each part is built at its first use. A cell displays it.
 
     `timeline`, `lineage` and `usage` make pictures: `svg`. `compare` and `diff` make tables: `html`.
 
     Args:
-        title: One line about it.
-        text: Returns the words.
+        title: One line of description.
+        text: Returns the text.
         frame: Returns the data.
         svg: Draws the picture.
-        html: Returns the table, for a plot without a picture.
-        forms: Other ways to draw the picture, by name; `svg` is the first of them.
-        keys: The key of each row of the picture, where rows can be chosen.
+        html: Returns the table of a plot without a picture.
+        forms: Forms of the picture by name; `svg` is the first one.
+        keys: The key of each row, if rows can be selected.
 
     Raises:
         MissingExtraError: `frame` needs pandas, `panel` needs anywidget.
@@ -87,12 +87,12 @@ class Plot:
 
     @cached_property
     def svg(self) -> str:
-        """The picture, with its own colours for light and dark pages; tables have none."""
+        """The picture, with its own colours for light and dark pages; tables do not have one."""
         return self._made("svg")
 
     @cached_property
     def html(self) -> str:
-        """The table, in the colours of the page around it, its text to be selected; pictures have none."""
+        """The table, in the colours of the page; pictures do not have one."""
         return self._made("html")
 
     def _made(self, kind: str) -> str:
@@ -103,27 +103,27 @@ class Plot:
 
     @cached_property
     def text(self) -> str:
-        """The content in words, at most 60 lines."""
+        """The content as plain text, at most 60 lines."""
         return self._text()
 
     @property
     def frame(self) -> "pd.DataFrame":
-        """The data behind it, to start from with another plotting package; a new frame at each reading."""
+        """The data, for use with other plotting packages; a new frame at each access."""
         return self._frame()
 
     def panel(self) -> "PlotPanel":
-        """Return the picture as a widget: its forms to switch between, its rows to choose by mouse or keyboard.
+        """Return the picture as a widget, with a switch between its forms and rows to select by mouse or keyboard.
 
         Raises:
             MissingExtraError: anywidget is not installed.
         """
-        require("anywidget", extra="notebook", purpose="show a plot that can be worked with")
+        require("anywidget", extra="notebook", purpose="show an interactive plot")
         from agentbench.notebook.plots.panel import PlotPanel
 
         return PlotPanel(self.title, self._forms or {"": lambda: self.svg}, self._keys)
 
     def save(self, path: str | Path) -> Path:
-        """Write a file; the suffix says what: .svg (of tables .html), .txt or .csv.
+        """Write a file in the format of its suffix: .svg (.html for tables), .txt or .csv.
 
         Raises:
             ValueError: For another suffix.
@@ -132,7 +132,7 @@ class Plot:
         kinds = {**{f".{kind}": kind for kind in self._make}, ".txt": "text", ".csv": "csv"}
         kind = kinds.get(path.suffix.lower())
         if kind is None:
-            msg = f"{path.name!r} names no format. Expected one of the suffixes {', '.join(kinds)}."
+            msg = f"{path.name!r} has no known format. Expected one of the suffixes {', '.join(kinds)}."
             raise ValueError(msg)
         content = self.frame.to_csv() if kind == "csv" else getattr(self, kind)
         path.write_text(content, encoding="utf-8", newline="\n")

@@ -1,4 +1,4 @@
-"""What each executor of a run did, and when: one lane per executor, a band per superstep."""
+"""The timeline of a run: one lane per executor, a band per superstep."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -34,7 +34,7 @@ __all__ = ["timeline"]
 _LANE = 30.0
 _BAR = 18.0
 _HEAD = 34.0
-_TOP = _HEAD + 22.0  # of the lanes
+_TOP = _HEAD + 22.0  # top of the lanes
 _AXIS = 24.0
 _LEGEND = 26.0
 _EDGE = 14.0
@@ -65,20 +65,20 @@ _RULES = (
 
 
 def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: float = 580) -> Plot:
-    """Draw what each executor of a run did, and when: a lane per executor, a band per superstep.
+    """Draw the timeline of a run: a lane per executor, a band per superstep.
 
     Failures are hatched, requests to people marked with a pause sign. Pauses much longer than the work are cut out of
     the axis. Beyond 2,000 bars supersteps are folded into columns. Its `panel()` switches between both kinds of axis.
 
     Args:
         run: A run, a result, or a list of events.
-        by: `"time"`: as long as things took; `"step"`: every superstep equally wide. Runs that were not observed have
+        by: `"time"`: real durations; `"step"`: every superstep equally wide. Runs that were not observed have
             no times and are drawn in equal steps.
-        run_id: Only this one of several runs.
-        width: Of the picture, in points; text stays readable at 600 pixels.
+        run_id: Only this run of several.
+        width: Width of the picture in points; text stays readable at 600 pixels.
 
     Raises:
-        ValueError: If `by` is neither.
+        ValueError: `by` is neither.
 
     Example:
         timeline(run, by="step").save("timeline.svg")
@@ -105,7 +105,7 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
 
 
 class _Drawing:
-    """One picture, its parts from the back to the front."""
+    """One picture, drawn from back to front."""
 
     def __init__(
         self, bars: Sequence[ExecutorCall], steps: Sequence[int], title: str, by: By, width: float, *, times: bool
@@ -176,14 +176,14 @@ class _Drawing:
 
     def _mark(self, mark: Mark) -> str:
         x, y = self._left + mark.x, _TOP + mark.lane * _LANE + (_LANE - _BAR) / 2
-        # Bars that follow each other without a gap stay two bars.
+        # Consecutive bars without a gap stay two bars.
         width = mark.width - 1 if mark.width >= 6 else mark.width
         found = _status_rect(mark.status, x, y, width, _BAR, _hover_text(mark, times=self._times))
         if mark.answered is not None and mark.answered > mark.x + mark.width:
             line = f"M{number(x + width)} {number(y + _BAR / 2)}H{number(self._left + mark.answered)}m0 -5v10"
             found = f'<path class="ab_await" d="{line}"/>{found}'
         if any(bar.requests for bar in mark.bars):
-            # At the end of the bar, where the question was put; beside a narrow bar, so that its colour stays visible.
+            # At the end of the bar, where the request was made; beside a narrow bar, so that its colour stays visible.
             place = x + mark.width - 9 if mark.width >= 30 else x + mark.width + 9
             found += pause_sign(min(place, self._width - _EDGE - 8), y + _BAR / 2, 14)
         return found
@@ -191,14 +191,14 @@ class _Drawing:
     def _axis(self) -> Iterator[str]:
         y = self._bottom
         yield f'<path class="ab_line" d="M{number(self._left)} {number(y)}H{number(self._width - _EDGE)}"/>'
-        pauses = sorted(self._layout.breaks, key=lambda cut: -cut.ns)  # the longest has its name first
+        pauses = sorted(self._layout.breaks, key=lambda cut: -cut.ns)  # label the longest first
         names = [(f"pause {_duration(cut.ns)}", cut.x + cut.width / 2) for cut in pauses]
         names += [(_duration(since), x) for x, since in self._layout.ticks]
         written: dict[str, tuple[float, float]] = {}
         for name, x in names if self._times else ():
             half = room_for(name, SMALL) / 2 + 4
             middle = min(max(self._left + x, self._left), self._width - _EDGE - half)
-            # Behind a long pause the difference of two times may be too small to be written.
+            # After a long pause, the difference of two times may be too small to label.
             if name in written or any(abs(middle - other) < half + room for other, room in written.values()):
                 continue
             written[name] = (middle, half)
@@ -212,7 +212,7 @@ class _Drawing:
             status: partial(_status_rect, status, width=18.0, height=12.0) for status in _CLASSES if status in met
         }
         if any(bar.requests for mark in marks for bar in mark.bars):
-            signs["asked a person"] = lambda x, y: pause_sign(x + 9, y + 6, 14)
+            signs["request to a person"] = lambda x, y: pause_sign(x + 9, y + 6, 14)
         yield from legend(_EDGE, y, signs)
         if self._hidden:
             hidden = f"{self._hidden} more executors are not drawn"
@@ -225,7 +225,7 @@ def _status_rect(status: str, x: float, y: float, width: float, height: float, t
 
 
 def _band_numbers(bands: Sequence[Band]) -> list[tuple[float, str]]:
-    """Return which bands are numbered, and where: all, or every second, fifth, tenth … so that most have room."""
+    """Return the numbered bands and their positions: all, or every second, fifth, tenth …, depending on the room."""
     folded = any(band.first != band.last for band in bands)
     step = 1
     while True:
@@ -243,7 +243,7 @@ def _band_numbers(bands: Sequence[Band]) -> list[tuple[float, str]]:
 
 
 def _hover_text(mark: Mark, *, times: bool) -> str:
-    """The tooltip of a bar."""
+    """Return the tooltip of a bar."""
     first, last = mark.bars[0].superstep, mark.bars[-1].superstep
     steps = f"superstep {first}" if first == last else f"supersteps {first} to {last}, {len(mark.bars)} of them"
     requests = sum(len(bar.requests) for bar in mark.bars)
@@ -264,7 +264,7 @@ def _times_of(bars: Sequence[ExecutorCall]) -> list[str]:
 
 
 def _title(bars: Sequence[ExecutorCall], steps: Sequence[int], run_ids: Sequence[str], *, times: bool) -> str:
-    """One line about all bars, and the numbers of the supersteps."""
+    """Return one line about all bars, with the numbers of the supersteps."""
     numbers = [f"superstep {steps[0]}" if len(steps) == 1 else f"supersteps {steps[0]} to {steps[-1]}"] if steps else []
     parts = [*numbers, count_text(len({bar.executor for bar in bars}), "executor")]
     known = [t for bar in bars for t in (bar.start_ns, bar.end_ns) if t is not None]
@@ -274,12 +274,12 @@ def _title(bars: Sequence[ExecutorCall], steps: Sequence[int], run_ids: Sequence
 
 
 def _text(bars: Sequence[ExecutorCall], steps: Sequence[int], title: str, *, times: bool) -> str:
-    """Title, and a line per superstep."""
+    """Return the title and a line per superstep."""
     worked: dict[int, list[str]] = {step: [] for step in steps}
     for bar in bars:
         notes = [] if bar.status == "completed" else [bar.status]
         notes += [f"x{bar.messages_in}"] if bar.messages_in > 1 else []
-        notes += [f"asked {len(bar.requests)}"] if bar.requests and bar.status != "waiting" else []
+        notes += [f"{count_text(len(bar.requests), 'request')}"] if bar.requests and bar.status != "waiting" else []
         notes += _times_of([bar]) if times else []
         name = esc(bar.executor, into="line", limit=60)
         worked[bar.superstep].append(f"{name} ({', '.join(notes)})" if notes else name)
@@ -295,7 +295,7 @@ _UNITS = ((3_600_000_000_000, "h"), (60_000_000_000, "min"), (1_000_000_000, "s"
 
 
 def _duration(ns: int) -> str:
-    """A duration in the largest unit that it fills, with at most three digits that count: an axis has little room."""
+    """Return a duration in its largest unit, with at most three significant digits, because an axis has little room."""
     for size, unit in _UNITS:
         if ns >= size:
             return f"{ns / size:.3g} {unit}"

@@ -1,7 +1,7 @@
-"""Pure: where the bars of a timeline are. Points of the picture, no markup.
+"""Pure: the layout of a timeline, in points of the picture, without markup.
 
-Time flows to the right. Where a run waited much longer than it worked, the wait is drawn as a break of fixed width, so
-that milliseconds of work stay visible beside minutes of a person's thinking.
+Time flows to the right. A wait that is much longer than the work is drawn as a break of fixed width, so that
+milliseconds of work stay visible next to minutes of a person's thinking.
 """
 
 import itertools
@@ -20,7 +20,7 @@ _MOST_BARS = 2000
 
 _NARROWEST = 2.5
 _BREAK_WIDTH = 30.0
-# A pause is cut out if it is longer than this part of the time in which executors worked.
+# A pause is cut out if it is longer than this fraction of the executors' working time.
 _LONG_PAUSE = 0.15
 _MOST_BREAKS = 8
 _STATUS_ORDER = ("failed", "waiting", "cancelled", "running", "bypassed", "completed")
@@ -30,23 +30,23 @@ _ROUND_S = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21_600, 43_200
 
 @dataclass(frozen=True)
 class Mark:
-    """One rectangle: what one executor did in one superstep, or in several that are folded into one."""
+    """One rectangle: the work of one executor in one superstep, or in several that are folded into one."""
 
     lane: int
     x: float
     width: float
     bars: Sequence[ExecutorCall]
-    answered: float | None = None  # the place on the axis of the answers to its requests, where that is known
+    answered: float | None = None  # the position of the answers to its requests, if known
 
     @property
     def status(self) -> str:
-        """The status of its bars; of several the one that needs attention first."""
+        """The status of its bars; of several the most urgent one."""
         return min((bar.status for bar in self.bars), key=_STATUS_ORDER.index)
 
 
 @dataclass(frozen=True)
 class Band:
-    """The room of one superstep, or of several that are folded."""
+    """The horizontal space of one superstep, or of several that are folded."""
 
     first: int
     last: int
@@ -56,7 +56,7 @@ class Band:
 
 @dataclass(frozen=True)
 class Break:
-    """A cut in the axis of time."""
+    """A cut in the time axis."""
 
     x: float
     width: float
@@ -77,9 +77,9 @@ class Layout:
 
 
 def lay_out(bars: Sequence[ExecutorCall], width: float, by: By = "time", *, empty: Iterable[int] = ()) -> Layout:
-    """Place bars, which are in plan order, by time if all of them have times, else in equal steps.
+    """Place bars, which are in plan order, by time if all of them have times, otherwise in equal steps.
 
-    Beyond 2,000 bars, supersteps are folded. The numbers of `empty` ones have a place of their own in equal steps.
+    Beyond 2,000 bars, supersteps are folded. In equal steps, `empty` supersteps also get a column.
     """
     lanes = {executor: lane for lane, executor in enumerate(dict.fromkeys(bar.executor for bar in bars))}
     steps = sorted({*empty, *(bar.superstep for bar in bars)})
@@ -114,7 +114,7 @@ def lay_out(bars: Sequence[ExecutorCall], width: float, by: By = "time", *, empt
 
 
 def _groups(bars: Iterable[ExecutorCall], steps: Sequence[int], size: int) -> dict[tuple[int, str], list[ExecutorCall]]:
-    """Return bars by (column, executor), where each column has so many supersteps."""
+    """Return bars by (column, executor), where each column has `size` supersteps."""
     column_of = {step: place // size for place, step in enumerate(steps)}
     groups: dict[tuple[int, str], list[ExecutorCall]] = {}
     for bar in bars:
@@ -123,7 +123,7 @@ def _groups(bars: Iterable[ExecutorCall], steps: Sequence[int], size: int) -> di
 
 
 class _TimeScale:
-    """Nanoseconds to points, with long pauses cut out."""
+    """Converts nanoseconds to points, with long pauses cut out."""
 
     def __init__(self, bars: Sequence[ExecutorCall], width: float) -> None:
         self._latest = max(t for bar in bars for t in (bar.start_ns, bar.end_ns) if t is not None)
@@ -149,7 +149,7 @@ class _TimeScale:
                 self._knots.append((end, x + _BREAK_WIDTH))
 
     def span(self, bars: Sequence[ExecutorCall]) -> tuple[int, int]:
-        """First start and last end of bars; what has no end lasts until the last thing that is known."""
+        """Return the first start and the last end of bars; unfinished bars last until the latest known time."""
         starts = [bar.start_ns for bar in bars if bar.start_ns is not None]
         return min(starts), max(self._latest if bar.end_ns is None else bar.end_ns for bar in bars)
 
@@ -160,7 +160,7 @@ class _TimeScale:
         return self._knots[-1][1]
 
     def ticks(self) -> list[tuple[float, int]]:
-        """Round times, about a hundred points apart, outside of the breaks."""
+        """Return round times, about a hundred points apart, outside the breaks."""
         if self._per_ns <= 0:
             return []
         step = _round_time(100 / self._per_ns)
@@ -172,7 +172,7 @@ class _TimeScale:
 
 
 def _round_time(ns: float) -> int:
-    """The next larger round time: of minutes and hours the parts that people use."""
+    """Return the next larger round time; minutes and hours in common fractions."""
     if ns <= _SECOND:
         return round_up(ns)
     seconds = ns / _SECOND

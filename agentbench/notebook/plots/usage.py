@@ -1,4 +1,4 @@
-"""The usage of models: columns along the supersteps, or a bar per executor or model with its numbers."""
+"""The model usage: a column per superstep, or a bar per executor or model with its numbers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -54,20 +54,20 @@ _RULES = (
 def usage(
     run: Any, *, by: UsedBy = "superstep", prices: Prices | None = None, run_id: str | None = None, width: float = 580
 ) -> Plot:
-    """Draw what models used: tokens in and out, and what it cost, where all prices are known.
+    """Draw the model usage: tokens in and out, and the cost if all prices are known.
 
-    Along the supersteps, neighbours share a column where there are many. By executor or by model, each has a bar with
-    its numbers beside it, in the order in which they first called.
+    By superstep, neighbours share a column if there are many. By executor or by model, each has a bar with its numbers,
+    in the order of the first calls.
 
     Args:
         run: A run, a result, or a list of events.
-        by: What each bar is for: `"superstep"`, `"executor"` or `"model"`.
-        prices: What a million tokens cost, by model name; see `usage_frame`.
-        run_id: Only this one of several runs.
-        width: Of the picture, in points.
+        by: Grouping of the bars: `"superstep"`, `"executor"` or `"model"`.
+        prices: Prices per million tokens, by model name; see `usage_frame`.
+        run_id: Only this run of several.
+        width: Width of the picture in points.
 
     Raises:
-        ValueError: `by` is none of the three, or `prices` has another form.
+        ValueError: `by` is none of the three, or `prices` has the wrong format.
 
     Example:
         usage(run, by="model", prices={"gpt-4o": (2.5, 10)})
@@ -123,7 +123,7 @@ class _Drawing:
         )
 
     def text(self) -> str:
-        """A line per group, columns aligned, and the sum; at most 60 lines."""
+        """The groups as aligned lines, and their sum; at most 60 lines."""
         if not self._groups:
             return self.title
         body = [(esc(key, into="line", limit=40), *self._cells(used)) for key, used in self._groups.items()]
@@ -148,10 +148,10 @@ class _Drawing:
         cached = f", {used.tokens_cached:,} cached" if used.tokens_cached else ""
         return f"<title>{esc(f'{name}: {self._words(used)}{cached}', into='svg', limit=400)}</title>"
 
-    # ---- along the supersteps
+    # ---- columns by superstep
 
     def _columns(self) -> Iterator[str]:
-        """A column per superstep, and the cost that has come together by then, where all of it is known."""
+        """Yield a column per superstep, and the cumulative cost if it is known."""
         first, last = min(self._groups), max(self._groups)
         cost = self._total.cost
         left = _EDGE + room_for("superstep", SMALL) + 8
@@ -195,10 +195,10 @@ class _Drawing:
             yield text(self._width - _EDGE, _HEAD, price, anchor="end", classes="ab_price ab_small")
         yield from self._legend(bottom + _FOOT + 8, has_line=bool(cost))
 
-    # ---- a bar each
+    # ---- bars by executor or model
 
     def _rows(self) -> Iterator[str]:
-        """A bar per executor or model, its numbers beside it."""
+        """Yield a bar per executor or model, with its numbers."""
         rows = list(self._groups.items())[:_MOST_ROWS]
         words = [self._words(used) for _, used in rows]
         labels = min(_WIDEST_LABEL, max(room_for(name[:100], FONT_SIZE) for name in self._groups))
@@ -227,12 +227,12 @@ class _Drawing:
             signs["cost so far"] = lambda x, y: f'<path class="ab_cost" d="M{number(x)} {number(y + 6)}h18"/>'
         yield from legend(_EDGE, y, signs)
         if remark or self._total.cost is None:
-            remark = remark or "no cost: not every price is known"
+            remark = remark or "no cost: a price is missing"
             yield text(self._width - _EDGE, y, remark, anchor="end", classes="ab_soft ab_small")
 
 
 def _bar(used: Usage, per_token: float, x: float, y: float, wide: float, *, upright: bool) -> str:
-    """Tokens in, the cached part of them, and tokens out: from (x, y) up or to the right."""
+    """Return a bar of tokens in, their cached part, and tokens out: from (x, y) up or to the right."""
 
     def box(start: float, size: float) -> tuple[float, float, float, float]:
         return (x, y - start - size, wide, size) if upright else (x + start, y, size, wide)
@@ -249,12 +249,12 @@ def _tokens(used: Usage) -> int:
 
 
 def _count(count: int | None) -> str:
-    """A count with its thousands apart; a dash where it is not known."""
+    """Return a count with thousands separators; a dash if unknown."""
     return _UNKNOWN if count is None else f"{count:,}"
 
 
 def _cost_digits(largest: float) -> int:
-    """Digits behind the point that show a cost of this size, the same for a whole column."""
+    """Return the number of decimal places for a cost of this size, the same for a whole column."""
     if largest >= 1.0:
         return 2
     return 4 if largest >= 0.01 else 6 if largest else 2

@@ -1,4 +1,4 @@
-"""Where progress is drawn: a widget in a notebook, the bar of tqdm in a terminal, or a line every five seconds."""
+"""Displays of progress: a widget in a notebook, a tqdm bar in a terminal, or a line every five seconds."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from agentbench.notebook.text.phrases import count_text
 __all__ = ["Bar", "Display", "Lines", "Widget", "items_html", "progress_html"]
 
 _LINE_EVERY_S = 5.0
-_TURN_S = 2.4  # how long the bar of an unknown total takes from end to end
+_TURN_S = 2.4  # time of the moving bar from end to end, if the total is unknown
 
 
 def progress_html(state: ProgressState, name: str) -> Markup:
-    """Return two bars: supersteps, and the executors of the current one. Without a total the first one only moves."""
+    """Return two bars: supersteps, and the executors of the current one. Without a total, the first bar only moves."""
     ended, called = state.share_here
     here = f"{ended:,} of {called:,} finished"
     spent = " · ".join(state.consumption())
@@ -36,7 +36,7 @@ def progress_html(state: ProgressState, name: str) -> Markup:
 
 
 def items_html(name: str, done: int, total: int, more: str) -> Markup:
-    """Return one bar: how many items of a total are done, with its own style."""
+    """Return one bar for the finished items of a total, with its own style."""
     style = element("style", Markup(read_static("theme.css") + read_static("progress.css")))
     row = _row(name, "items", (done, total), f"{done:,} of {count_text(total, 'item')}", more)
     return element("div", style, element("div", *row, class_="abp", role="group", aria_label=f"Progress of {name}"))
@@ -60,7 +60,7 @@ def _row(
 
 
 class Widget:
-    """Two bars and a Stop button; `stop` is called when it is pressed, and must return at once."""
+    """Two bars and a Stop button; `stop` is called when it is pressed, and must return immediately."""
 
     def __init__(self, name: str, stop: Callable[[], object]) -> None:
         import ipywidgets
@@ -68,10 +68,10 @@ class Widget:
         self._name = name
         self._bars = ipywidgets.HTML()
         self._bars.add_class("abp-main")
-        # Screen readers read this every five seconds, not ten times a second.
+        # Updated for screen readers every five seconds, not ten times a second.
         self._status = ipywidgets.HTML()
         self._next_status_s = 0.0
-        self._button = ipywidgets.Button(description="Stop", tooltip=f"Stop {name}; its last checkpoint continues it")
+        self._button = ipywidgets.Button(description="Stop", tooltip=f"Stop {name}; it can be resumed later")
         self._button.add_class("abp-stop")
         self._button.on_click(lambda _: self._press(stop))
         style = ipywidgets.HTML(f"<style>{read_static('theme.css')}{read_static('progress.css')}</style>")
@@ -87,7 +87,7 @@ class Widget:
         stop()
 
     def draw(self, state: ProgressState) -> None:
-        """Display how far it is."""
+        """Display the progress."""
         with TRAIT_LOCK:
             self._bars.value = str(progress_html(state, self._name))
             if state.elapsed_s >= self._next_status_s:
@@ -95,7 +95,7 @@ class Widget:
                 self._status.value = element("span", state.words(), role="status", class_="abp-quiet")
 
     def close(self, last_words: str) -> bool:
-        """Put one line of text in the place of the bars, so that nothing of them is stored."""
+        """Replace the bars with one line of text, so that they are not stored."""
         from agentbench.notebook.runtime.widgets import close_all
 
         with TRAIT_LOCK:
@@ -107,13 +107,13 @@ class Widget:
 
 
 class Bar:
-    """The bar of tqdm."""
+    """A tqdm bar."""
 
     def __init__(self, name: str, total: int | None) -> None:
         self._bar = importlib.import_module("tqdm.auto").tqdm(total=total, desc=name, unit="superstep", leave=False)
 
     def draw(self, state: ProgressState) -> None:
-        """Display how far it is."""
+        """Display the progress."""
         parts = filter(None, [*state.consumption(times=False), state.names_at_work])
         self._bar.set_postfix_str(", ".join(parts), refresh=False)
         self._bar.update(state.supersteps - self._bar.n)
@@ -126,21 +126,21 @@ class Bar:
 
 
 class Lines:
-    """A line every five seconds."""
+    """Prints a line every five seconds."""
 
     def __init__(self) -> None:
         self._next_at = _LINE_EVERY_S
 
     def draw(self, state: ProgressState) -> None:
-        """Print how far it is, if it is time."""
+        """Print the progress, if it is time."""
         if state.elapsed_s >= self._next_at:
             self._next_at = state.elapsed_s + _LINE_EVERY_S
             print(state.words(), file=sys.stderr, flush=True)  # noqa: T201 - a person watches
 
     def close(self, last_words: str) -> bool:
-        """Do nothing: the lines stay."""
+        """Do nothing, because the lines stay."""
         return False
 
 
 Display = Widget | Bar | Lines
-"""Where progress is drawn; `close` is true if the last words took its place."""
+"""A display of progress; `close` returns whether the final text replaced it."""

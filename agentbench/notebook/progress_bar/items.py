@@ -1,4 +1,4 @@
-"""A bar over many items, such as those of an evaluation. A line of text stays when they are done."""
+"""A progress bar over many items, such as those of an evaluation. At the end a line of text stays."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _DRAW_EVERY_S = 0.1
 
 @contextmanager
 def item_progress(name: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show how many items are done, after half a second; nothing where outputs are compared.
+    """Show the number of finished items after half a second; nothing if outputs are compared.
 
     Args:
         name: Name of the bar.
         total: Number of items.
 
     Yields:
-        A function to call when an item is done.
+        A function to call for each finished item.
     """
     began, done, drawn_at = time.monotonic(), 0, 0.0
     display: Any = None

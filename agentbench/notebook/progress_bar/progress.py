@@ -1,4 +1,4 @@
-"""`progress`: a run driven to its end under a bar, in a notebook or a terminal, leaving one line of text behind."""
+"""`progress`: runs to the end with a progress bar, in a notebook or a terminal, and leaves one line of text."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ _SHOW_AFTER_S = 0.5
 
 
 def progress(run: WorkflowRun, *, total: int | None = None) -> Progress:
-    """Drive a run under a progress bar.
+    """Drive a run with a progress bar.
 
-    In a notebook it is a widget with a Stop button, in a terminal tqdm's bar if tqdm is installed, else a line every
-    five seconds. Runs under half a second show none. At the end one line of text stays, without times where outputs are
-    compared.
+    In a notebook the bar is a widget with a Stop button, in a terminal a tqdm bar if tqdm is installed, otherwise a
+    line every five seconds. Runs under half a second show none. At the end one line of text stays, without times if
+    outputs are compared.
 
     Args:
         run: A run that is not driven yet, `workflow.start(...)`.
-        total: How many supersteps are expected, if that is known. Otherwise they are counted.
+        total: The expected number of supersteps, if known.
 
     Returns:
-        `await progress(run)` in a cell, `progress(run).wait()` in a script. Both give the final `WorkflowRunState` and
-        raise what the run raises. The stop button of the notebook, or Ctrl-C, ends the run too; its last checkpoint
-        continues it.
+        `await progress(run)` in a cell, `progress(run).wait()` in a script. Both return the `WorkflowRunState` and
+        raise the errors of the run. The stop button of the notebook, or Ctrl-C, also ends the run; it can be resumed
+        from its last checkpoint.
 
     Raises:
-        TypeError: `run` is no run.
-        ValueError: `total` is no number of supersteps, 1 or more.
+        TypeError: `run` is not a run.
+        ValueError: `total` is not a number of 1 or more.
 
     Example:
         run = workflow.start("hello")
@@ -59,12 +59,12 @@ def progress(run: WorkflowRun, *, total: int | None = None) -> Progress:
 
 
 class Progress:
-    """A run under a bar; made by `progress`, which documents the arguments.
+    """A run with a progress bar; made by `progress`, which documents the arguments.
 
-    Nothing runs until it is awaited in a cell, or its `wait()` is called in a script; both raise what the run raises.
+    Nothing runs until it is awaited in a cell, or `wait()` is called in a script; both raise the errors of the run.
 
     Attributes:
-        state: How far the run is.
+        state: The progress of the run.
         run: The run being driven.
 
     Example:
@@ -74,13 +74,13 @@ class Progress:
     def __init__(self, run: WorkflowRun, *, total: int | None = None) -> None:
         driven: object = run
         if not isinstance(driven, WorkflowRun):
-            msg = f"progress() drives a run; got a {type(run).__name__}. Make one: workflow.start(input)."
+            msg = f"progress() needs a run; got a {type(run).__name__}. Make one: workflow.start(input)."
             raise TypeError(msg)
         require_limit("total", total, least=1, none="a number that is not known")
         self.state = ProgressState(total)
         self.run = run
         self._began: float | None = None
-        # A tick may come while the run ends: what is closed stays closed.
+        # A tick may come while the run ends, so a closed display must stay closed.
         self._lock = threading.Lock()
         self._display: Display | None = None
         self._over = False
@@ -110,7 +110,7 @@ class Progress:
             self.state.see(event)
 
     def wait(self) -> WorkflowRunState:
-        """Drive the run and wait for its end; for scripts and cells that do not await."""
+        """Drive the run and wait for its end; for scripts and cells without `await`."""
         _bridge.require_blocking("progress")
         guard = _bridge.cancelled_with_caller
         with guard(), self._drawing(None), guard():
@@ -118,12 +118,12 @@ class Progress:
         return self.run.status
 
     def stop(self) -> None:
-        """End the run; its last checkpoint continues it. From any thread; returns at once."""
+        """End the run; it can be resumed from its last checkpoint. Callable from any thread; returns immediately."""
         self.run.stop()
 
     @contextmanager
     def _drawing(self, loop: asyncio.AbstractEventLoop | None) -> Iterator[None]:
-        """Draw while the run is driven, and leave one line when it is over."""
+        """Draw while the run is driven, and leave one line at the end."""
         self._began = began = time.monotonic()
         ticking = _bridge.submit(self._tick(began), loop=loop)
         try:
@@ -152,7 +152,7 @@ class Progress:
 
 
 def is_compared() -> bool:
-    """Whether outputs are compared with stored ones, so that they must hold no times."""
+    """Whether outputs are compared with stored ones, so that they must not contain times."""
     return settings.current().deterministic or "PYTEST_CURRENT_TEST" in os.environ
 
 

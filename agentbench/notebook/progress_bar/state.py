@@ -1,4 +1,4 @@
-"""Pure: how far a run is, from its events, in numbers and in words."""
+"""Pure: the progress of a run, from its events, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES = 4
 
 @dataclass
 class ProgressState:
-    """How far a run is: supersteps that ended of those expected, tokens that agents used, seconds, open questions."""
+    """The progress of a run: finished and expected supersteps, tokens, seconds, open requests."""
 
     total: int | None = None
     supersteps: int = 0
@@ -29,33 +29,33 @@ class ProgressState:
     _calls_before: int = 0
 
     def see(self, event: WorkflowEvent[Any]) -> None:
-        """Take in one event."""
+        """Add one event."""
         if event.type == "superstep_started":
-            # What the start executors do comes before the first of these events, and counts as a superstep.
+            # The start executors run before the first of these events; they count as a superstep.
             self.supersteps += bool(self._here.calls) and self.supersteps == 0
             self._calls_before = self.calls
             self._here = Superstep(event.iteration or 0)
         self._here.add(event)
         if event.type == "superstep_completed":
-            self.supersteps += bool(self._here.calls)  # the last one may only find that no message is left
+            self.supersteps += bool(self._here.calls)  # the last superstep may be empty
         self.tokens += tokens_of(event)
         self.unanswered = count_unanswered([event]) or self.unanswered
 
     @property
     def calls(self) -> int:
-        """Handlers that were called."""
+        """Number of called handlers."""
         return self._calls_before + self.share_here[1]
 
     @property
     def share_here(self) -> tuple[int, int]:
-        """Handlers that ended, and handlers that were called, in the current superstep."""
+        """Numbers of finished and of called handlers in the current superstep."""
         calls = list(self._here.calls.values())
         called = sum(call.messages_in for call in calls)
         return called - sum(call.at_work for call in calls), called
 
     @property
     def names_at_work(self) -> str:
-        """The executors whose handlers run now; the first four of many."""
+        """The executors whose handlers are running; at most the first four."""
         at_work = [call.executor for call in list(self._here.calls.values()) if call.at_work > 0]
         names = [esc(name, into="line", limit=32) for name in at_work[:_NAMES]]
         more = f" and {len(at_work) - _NAMES} more" if len(at_work) > _NAMES else ""
@@ -63,22 +63,22 @@ class ProgressState:
 
     @property
     def count(self) -> str:
-        """The supersteps, in words."""
+        """The number of supersteps in words."""
         if self.total is None:
             return count_text(self.supersteps, "superstep")
         return f"{self.supersteps:,} of {count_text(self.total, 'superstep')}"
 
     def consumption(self, *, times: bool = True) -> list[str]:
-        """The tokens, if any, and the time that the run has used."""
+        """Return the tokens, if any, and the time that the run has used."""
         tokens = [count_text(self.tokens, "token")] if self.tokens else []
         return [*tokens, duration_text(self.elapsed_s)] if times else tokens
 
     def words(self, *, times: bool = True) -> str:
-        """How far it is, in one line."""
-        at_work = [f"at work: {self.names_at_work}"] if self.names_at_work else []
+        """Return the progress in one line."""
+        at_work = [f"running: {self.names_at_work}"] if self.names_at_work else []
         return ", ".join([self.count, count_text(self.calls, "call"), *self.consumption(times=times), *at_work])
 
     def last_words(self, status: object, *, times: bool) -> str:
-        """How it ended, in one line."""
+        """Return the outcome in one line."""
         end = "paused" if str(status).startswith("IN_PROGRESS") else state_text(status, self.unanswered)
         return ", ".join([end, self.count, count_text(self.calls, "call"), *self.consumption(times=times)])

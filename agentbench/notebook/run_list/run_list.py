@@ -74,8 +74,15 @@ class PastRun:
     def cells(self) -> tuple[str, ...]:
         """The cells of the row."""
         started = f"{self.started[:10]} {self.started[11:16]}"
-        asked = str(self.open_questions) if self.open_questions else ""
-        return self.chain, run_name(self.run_id).removeprefix("run "), started, str(self.supersteps), self.status, asked
+        questions = str(self.open_questions) if self.open_questions else ""
+        return (
+            self.chain,
+            run_name(self.run_id).removeprefix("run "),
+            started,
+            str(self.supersteps),
+            self.status,
+            questions,
+        )
 
 
 class RunList:
@@ -91,9 +98,9 @@ class RunList:
     """
 
     def __init__(self, storage: Any, workflow: Workflow | CompiledGraph[Any] | None = None) -> None:
-        given: Any = workflow.workflow if isinstance(workflow, CompiledGraph) else workflow
-        self.workflow: Workflow | None = given
-        if given is not None and not isinstance(given, Workflow):
+        engine_workflow: Any = workflow.workflow if isinstance(workflow, CompiledGraph) else workflow
+        self.workflow: Workflow | None = engine_workflow
+        if engine_workflow is not None and not isinstance(engine_workflow, Workflow):
             msg = f"workflow= is a workflow or a compiled graph, not {type(workflow).__name__}."
             raise TypeError(msg)
         self.storage = require_storage(storage)
@@ -182,18 +189,18 @@ class RunList:
     def _show(self, run_id: str) -> None:
         """Show a run below the table, replacing the previous one."""
         self._close_opened()
-        shown = {"kind": "view", "id": run_id, "html": "", "problem": ""}
+        view = {"kind": "view", "id": run_id, "html": "", "problem": ""}
         try:
             opened = self.open(run_id)
         except AgentFrameworkException as error:
-            shown["problem"] = esc(str(error), into="line", limit=400)
+            view["problem"] = esc(str(error), into="line", limit=400)
         else:
             if isinstance(opened, Stepper):
                 self._opened = opened
                 self._box.children = [self._panel, opened.widget]
             else:
-                shown["html"] = checkpoint_bundle(opened)["text/html"]
-        self._panel.send(shown)
+                view["html"] = checkpoint_bundle(opened)["text/html"]
+        self._panel.send(view)
 
     def _close_opened(self) -> None:
         opened, self._opened = self._opened, None

@@ -1,1 +1,1 @@
-"""What the process holds for the notebook layer: settings, prices, the kernel, waiting, the pace of widgets."""
+"""Process-wide services of the notebook layer: settings, prices, the kernel, waiting, pacing of widgets."""

@@ -15,13 +15,13 @@ _METHODS = ("_repr_html_", "_repr_svg_", "_repr_png_", "_repr_mimebundle_")
 
 
 def has_display(value: object) -> bool:
-    """Whether a value shows itself in a cell otherwise than as text."""
+    """Whether a value has a display other than text."""
     has_method = any(hasattr(type(value), name) for name in _METHODS)
     return has_method or (in_kernel() and display_of(value) is not None)
 
 
 def display_of(value: Any) -> tuple[str, str] | None:
-    """Return the picture or the HTML of an object; `None` for one that has neither, or a very large one."""
+    """Return the picture or the HTML of an object; `None` if it has neither or is very large."""
     from IPython.core.formatters import DisplayFormatter
     from IPython.core.getipython import get_ipython
 
@@ -38,12 +38,12 @@ def display_of(value: Any) -> tuple[str, str] | None:
 
 
 def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[str] | None) -> bool:
-    """Whether a front end wants a media type, as the protocol of `_repr_mimebundle_` has it."""
+    """Whether a front end requests a media type, by the protocol of `_repr_mimebundle_`."""
     return (not include or kind in include) and kind not in (exclude or ())
 
 
 def shown_as_one(panel: Any, otherwise: Callable[[], Any]) -> Any:
-    """Return what a host without boxes of ipywidgets displays of a panel: one anywidget, else `otherwise`."""
+    """Return the display of a panel in hosts without ipywidgets boxes: one anywidget, or `otherwise`."""
     try:
         root = panel.widget
     except WidgetsUnavailable:

@@ -1,4 +1,4 @@
-"""The notebook kernel, where there is one: whether this is it, and what it displays."""
+"""The notebook kernel, if any: detection and display."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["at_end_of_cell", "cell_number", "in_kernel", "show_in_cell"]
 
 
 def show_in_cell(what: object, **options: Any) -> Any:
-    """Display something in the cell that runs now."""
+    """Display an object in the running cell."""
     import IPython.display
 
     display: Any = IPython.display.display
@@ -18,7 +18,7 @@ def show_in_cell(what: object, **options: Any) -> Any:
 
 
 def at_end_of_cell(call: Callable[[], object]) -> None:
-    """Call a function once the cell that runs now has ended, with its last expression displayed."""
+    """Call a function after the running cell has ended and its last expression is displayed."""
     from IPython.core.getipython import get_ipython
 
     events: Any = get_ipython().events  # type: ignore[union-attr]
@@ -31,13 +31,13 @@ def at_end_of_cell(call: Callable[[], object]) -> None:
 
 
 def cell_number() -> int | None:
-    """The number of the cell that runs now, `None` where there are no cells."""
+    """Return the number of the running cell, `None` outside a notebook."""
     ipython = sys.modules.get("IPython")
     return getattr(None if ipython is None else ipython.get_ipython(), "execution_count", None)
 
 
 def in_kernel() -> bool:
-    """Whether this is a notebook kernel, which can show widgets. Loads nothing."""
+    """Whether this is a notebook kernel, which can display widgets. Imports nothing."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None

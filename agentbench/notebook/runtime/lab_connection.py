@@ -1,4 +1,4 @@
-"""For the server of JupyterLab, as `agentbench lab` starts it: what a kernel sends reaches the page at once."""
+"""For the JupyterLab server of `agentbench lab`: messages of a kernel reach the page without delay."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ __all__ = ["PromptConnection"]
 
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
-    """A connection between a kernel and a page that sends short messages at once.
+    """A connection between a kernel and a page that sends short messages immediately.
 
-    Otherwise one waits until the page has confirmed the one before, which takes up to 40 ms: a click on Step leads to
-    five short messages.
+    By default a short message waits until the page has confirmed the previous one, which takes up to 40 ms, and a click
+    on Step leads to five short messages.
     """
 
     def connect(self) -> Any:

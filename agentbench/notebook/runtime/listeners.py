@@ -1,4 +1,4 @@
-"""Functions that a person hangs on a panel, a form or a stepper."""
+"""Listeners that users add to a panel, a form or a stepper."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Unsubscribe = Callable[[], None]
 class Listeners:
     """The listeners of one object, by the kind of event.
 
-    `on_error` gets a line about a listener that raised, and the others are called; without it the error is raised.
+    `on_error` gets a line about a failing listener, and the others are still called; without it the error is raised.
     """
 
     def __init__(self, on_error: Callable[[str], object] | None = None) -> None:
@@ -21,21 +21,21 @@ class Listeners:
         self._on_error = on_error
 
     def add(self, kind: str, fn: Callable[[Any], Any]) -> Unsubscribe:
-        """Call `fn` with everything of a kind; returns a function that ends it. `TypeError`: it cannot be called."""
+        """Call `fn` with each event of a kind; returns a function that removes it. `TypeError` if not callable."""
         listener: object = fn
         if not callable(listener):
-            msg = f"fn={listener!r} cannot be called. Expected a function with one argument, such as print."
+            msg = f"fn={listener!r} is not callable. Expected a function with one argument, such as print."
             raise TypeError(msg)
         added = (kind, fn)
         self._all.append(added)
         return lambda: self._all.remove(added) if added in self._all else None
 
     def emit(self, kind: str, what: Any) -> list[Any]:
-        """Call those of a kind, in the order in which they were added, and return what they return."""
+        """Call the listeners of a kind in order, and return their results."""
         return [self._call(kind, fn, what) for each, fn in tuple(self._all) if each == kind]
 
     def clear(self) -> None:
-        """Remove all."""
+        """Remove all listeners."""
         self._all.clear()
 
     def _call(self, kind: str, fn: Callable[[Any], Any], what: Any) -> Any:

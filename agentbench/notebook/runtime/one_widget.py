@@ -1,4 +1,4 @@
-"""A panel of boxes and parts as one anywidget, for hosts that show no boxes of ipywidgets."""
+"""A panel of boxes and parts as one anywidget, for hosts that do not support ipywidgets boxes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _made: weakref.WeakKeyDictionary[Any, _OneWidget] = weakref.WeakKeyDictionary()
 
 
 def as_anywidget(panel: Any) -> Any:
-    """Return a panel as one anywidget, for hosts that show no boxes of ipywidgets. The same one at each call.
+    """Return a panel as one anywidget, for hosts that do not support ipywidgets boxes. Created once.
 
-    marimo displays steppers, forms, inboxes and chats by it without being asked; this is for layouts of one's own.
+    marimo uses it automatically for steppers, forms, inboxes and chats; call it for your own layouts.
 
     Args:
-        panel: What `stepper`, `chat`, `inbox`, `form` and the like return, or an ipywidget made of boxes.
+        panel: The result of `stepper`, `chat`, `inbox`, `form` and similar functions, or an ipywidget made of boxes.
 
     Raises:
         WidgetsUnavailable: ipywidgets or anywidget is not installed, or live panels are off.
@@ -42,10 +42,10 @@ def as_anywidget(panel: Any) -> Any:
 
 
 class _OneWidget(MessageWidget):
-    """Shows a tree of widgets; what its parts say and hear travels as messages of this one.
+    """Displays a tree of widgets; the messages of its parts are sent as messages of this one.
 
-    From the page: `ready`; `tell` (part, content) and `set` (part, state), what a part would send by itself. To the
-    page: `tree` for one view, `children` of a box, `told` and `state` of a part.
+    From the page: `ready`; `message` (part, content) and `set` (part, state), as a part would send them itself. To the
+    page: `tree` for one view, `children` of a box, `message` and `state` of a part.
     """
 
     _esm = _SCRIPT.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ class _OneWidget(MessageWidget):
         self._root = root
         self._parts: dict[str, Any] = {}
         super().__init__(self._on_message, name=name)
-        root.observe(lambda _: self.close(), "comm")  # which it has until it is closed
+        root.observe(lambda _: self.close(), "comm")  # closed together with the root
 
     def _on_message(self, message: Message) -> None:
         if message["kind"] == "ready":
@@ -68,11 +68,11 @@ class _OneWidget(MessageWidget):
         elif message["kind"] == "set" and isinstance(state := message.get("state"), dict):
             try:
                 part.set_state({name: state[name] for name in _traits_of(part) if name in state})
-            except traitlets.TraitError:  # no page of ours sent that
+            except traitlets.TraitError:  # an invalid value from a page
                 return
 
     def _tree(self, widget: Any) -> Message:
-        """Describe a widget and what is in it; from then on the page hears of its changes."""
+        """Describe a widget and its contents, and start sending its changes to the page."""
         style = {} if widget.layout.min_width is None else {"min-width": widget.layout.min_width}
         found: Message = {"id": _key(widget), "names": widget._dom_classes, "style": style}  # noqa: SLF001
         is_known = _key(widget) in self._parts
@@ -90,7 +90,7 @@ class _OneWidget(MessageWidget):
         return found | {"module": module, "script": widget._esm, "sheet": widget._css, "state": state}  # noqa: SLF001
 
     def _follow(self, part: Any) -> None:
-        """Pass on all that a part sends."""
+        """Forward everything that a part sends."""
         key, send = _key(part), part.send
 
         def send_here_too(content: Message, buffers: Any = None) -> None:
@@ -116,5 +116,5 @@ def _traits_of(part: Any) -> list[str]:
 
 
 def _key(widget: Any) -> str:
-    """What names a widget here; its model has no id any more once it is closed."""
+    """Return the key of a widget; its model id is not used because a closed widget has none."""
     return f"w{id(widget)}"

@@ -1,4 +1,4 @@
-"""Changes gathered and sent at a bounded rate, so that a flood of events costs a page no more than a trickle."""
+"""Collects changes and sends them at a limited rate, so that many events do not overload a page."""
 
 import threading
 import time
@@ -9,14 +9,14 @@ from agentbench._bridge import call_later
 __all__ = ["TRAIT_LOCK", "Pacer"]
 
 TRAIT_LOCK = threading.RLock()
-"""Held while traits of widgets are written; engine and kernel both write them."""
+"""Held while traits of widgets are written, because engine and kernel both write them."""
 
 
 class Pacer:
-    """Calls `send` soon after `touch`, but never more often than every `interval_s` seconds.
+    """Calls `send` after `touch`, but at most once per `interval_s` seconds.
 
-    The first touch after a pause sends at once, in the caller's thread; those that follow too early share one call
-    `later`, by default on the engine thread. `send` must be quick, and sends all changes gathered by then.
+    The first touch after a pause sends immediately, in the caller's thread; later touches share one call by `later`, by
+    default on the engine thread. `send` must be fast, and sends all changes collected so far.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class Pacer:
         self._closed = False
 
     def touch(self, delay_s: float = 0.0) -> None:
-        """Schedule `send`: something has changed. `delay_s`: not at once, since more is about to change."""
+        """Schedule `send` after a change. `delay_s` delays it, if more changes are expected."""
         with self._lock:
             now = self._now()
             due = max(self._next_at, now + delay_s)
@@ -45,7 +45,7 @@ class Pacer:
                 return
             self._due = due if due > now else None
         if due > now:
-            self._later(due - now, lambda: self.flush() if self._due == due else None)  # else an earlier one was sent
+            self._later(due - now, lambda: self.flush() if self._due == due else None)  # otherwise already sent
         else:
             self.flush()
 
@@ -59,6 +59,6 @@ class Pacer:
         self._send()
 
     def close(self) -> None:
-        """Send nothing any more."""
+        """Stop sending."""
         with self._lock:
             self._closed = True

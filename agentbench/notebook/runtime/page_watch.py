@@ -1,4 +1,4 @@
-"""Notices that no page has taken up a widget, and then says in its cell what to do."""
+"""Detects that no page has loaded a widget, and then displays advice in its cell."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ _GRACE_S = 1.0
 
 
 class PageWatch:
-    """Waits for a sign of life from a page; without one, displays a line, and removes it if the sign comes late."""
+    """Waits for a message from a page; without one, displays a line, and removes it if the message comes later."""
 
     def __init__(self, *, delay_s: float = 5.0) -> None:
         self._delay_s = delay_s
@@ -24,19 +24,19 @@ class PageWatch:
         self._line: Any = None
 
     def start(self) -> None:
-        """Begin to wait; without a kernel there is no page, and nothing happens."""
+        """Start waiting; does nothing without a kernel."""
         if self._started or self._arrived or not in_kernel():
             return
-        with contextlib.suppress(RuntimeError):  # no loop in this thread of the kernel
+        with contextlib.suppress(RuntimeError):  # no loop in this thread
             loop = asyncio.get_running_loop()
             self._started = True
-            # While a cell keeps the kernel busy, no sign of life can be read: the loop's own clock starts after it,
-            # and the second wait lets the kernel read what had queued up. The line goes to the present cell.
+            # A busy kernel cannot read messages from the page: the loop's clock starts after the cell,
+            # and the second wait lets the kernel read queued messages. The line goes to the current cell.
             cell = contextvars.copy_context()
             loop.call_later(self._delay_s, lambda: loop.call_later(_GRACE_S, self._check, context=cell))
 
     def finish(self) -> None:
-        """Stop waiting and remove the line: the page has answered, or was closed."""
+        """Stop waiting and remove the line: the page has answered or was closed."""
         self._arrived = True
         line, self._line = self._line, None
         if line is not None:

@@ -13,7 +13,7 @@ _FORMS = "Price(input, output), or the numbers (input, output) or (input, output
 
 @dataclass(frozen=True)
 class Price:
-    """The price of a million tokens of a model, in any currency; costs come out in the same.
+    """The price of a million tokens of a model, in any currency; costs are in the same currency.
 
     Attributes:
         input: Price of input tokens.
@@ -21,7 +21,7 @@ class Price:
         cached: Price of input tokens that the provider served from its cache; `None`: the same as `input`.
 
     Raises:
-        ValueError: A price is no number, negative or infinite.
+        ValueError: A price is not a number, negative or infinite.
 
     Example:
         usage_frame(run, prices={"gpt-4o": Price(2.5, 10, cached=1.25)})
@@ -40,7 +40,7 @@ class Price:
 
 
 def read_prices(prices: Any) -> dict[str, Price]:
-    """Return prices by model name in one form: each was a `Price`, or two or three numbers for one."""
+    """Return prices by model name; each is converted from a `Price` or from two or three numbers."""
     if not isinstance(prices, Mapping | None):
         msg = f"prices is {prices!r}; expected a mapping of model names to {_FORMS}."
         raise ValueError(msg)
@@ -62,7 +62,7 @@ def cost_of(
     tokens_cached: int | None,
     prices: Mapping[str, Price],
 ) -> float | None:
-    """Return the cost of one call; `None` without a price, or where tokens that cost something were not counted.
+    """Return the cost of one call; `None` without a price, or if billed tokens were not counted.
 
     Cached tokens are a part of the input tokens.
     """

@@ -1,7 +1,7 @@
 """The notebook settings of this process: one immutable value, replaced by `configure`.
 
-Settings that were not configured come from the environment: AGENTBENCH_THEME=dark is `configure(theme="dark")`, and so
-for each setting that text can say. (The renderer's variable is read when a picture is drawn.)
+Settings that were not configured come from the environment: AGENTBENCH_THEME=dark is `configure(theme="dark")`, and the
+same for every setting with a text form. (The renderer's variable is read when a picture is drawn.)
 """
 
 import difflib
@@ -26,18 +26,18 @@ LoopName = Literal["engine", "kernel", "uvloop"]
 @drawn_by("agentbench.notebook.cards.settings:settings_bundle")
 @dataclass(frozen=True, kw_only=True)
 class Settings(Displayable):
-    """The settings of this process, as `configure` takes and returns them; displayed as a table in a cell.
+    """The settings of this process, changed and returned by `configure`; a cell displays them as a table.
 
     Attributes:
-        renderer: Program or package that turns DOT into pictures; `None` takes the first that is installed.
+        renderer: Program or package that turns DOT into pictures; `None` uses the first installed one.
         theme: Colours of static pictures; `auto` follows the reader's browser.
-        live_graph: `False` shows a picture and a text in place of a live panel, as where anywidget is not installed.
-        static_png: Whether outputs of graphs hold a small PNG beside the SVG, for notebooks that are not trusted.
-        deterministic: Whether times tick from 2024-01-01 and ids count from 1, so that outputs are equal in each run.
+        live_graph: `False` displays a picture and text instead of a live panel, as without anywidget.
+        static_png: Whether outputs of graphs contain a small PNG in addition to the SVG, for untrusted notebooks.
+        deterministic: Whether times start at 2024-01-01 and ids count from 1, so that outputs are equal in each run.
         observe: Whether runs emit observation events by default.
         loop: Where steppers run: on the engine thread (`uvloop`: the same, on uvloop), or on the kernel's own loop.
-        render_timeout_s: How long a renderer may take, in seconds.
-        prices: What a million tokens cost, by model name: `Price`, or numbers `(input, output)`. None are built in.
+        render_timeout_s: Time limit of a renderer in seconds.
+        prices: Prices per million tokens, by model name: `Price`, or numbers `(input, output)`. None are built in.
 
     Example:
         configure(theme="dark", prices={"gpt-4o": (2.5, 10)})
@@ -68,7 +68,7 @@ _TYPES: dict[str, Any] = {each.name: each.type for each in fields(Settings)}
 
 
 def current() -> Settings:
-    """Return the settings as they are now."""
+    """Return the current settings."""
     return _current
 
 
@@ -76,12 +76,12 @@ def configure(**settings: Any) -> Settings:
     """Change settings of this process and return all of them; without arguments, only return them.
 
     Args:
-        **settings: Attributes of `Settings`. What is not named stays as it is.
+        **settings: Attributes of `Settings`. Other settings do not change.
 
     Raises:
-        TypeError: There is no setting of this name.
-        ValueError: For a value that the setting does not take. Nothing is changed then.
-        RuntimeError: For another loop while the engine thread runs already.
+        TypeError: A setting does not exist.
+        ValueError: A value is invalid. Nothing is changed.
+        RuntimeError: `loop` was changed while the engine thread is already running.
 
     Example:
         configure(deterministic=True)  # first cell of a notebook whose outputs are compared
@@ -94,14 +94,14 @@ def configure(**settings: Any) -> Settings:
 
 
 def choices_of(name: str) -> list[str]:
-    """The values of a setting, as text; empty if there is no such setting or too many values to list."""
+    """Return the possible values of a setting as text; empty if it does not exist or has too many values."""
     if name == "renderer":
         return ["auto", *get_args(RendererName)]
     return ["True", "False"] if _TYPES.get(name) is bool else list(get_args(_TYPES.get(name)))
 
 
 def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the settings among environment variables, and what is wrong with the others, by name of the variable."""
+    """Return the settings in environment variables, and the problems by name of the variable."""
     found: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for name in (name for name in _TYPES if name not in ("renderer", "prices")):
@@ -109,13 +109,13 @@ def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict
         try:
             if text := variables.get(variable):
                 found[name] = _validate(name, text, strict=False)
-        except ValueError as error:  # without the value, which may be a secret
+        except ValueError as error:  # without the value, because it may be a secret
             wrong[variable] = str(error)
     return found, wrong
 
 
 def parse_setting(name: str, text: str) -> Any:
-    """Return the value of a setting from text, as `%agentbench set name=text` has it; raises as `configure`."""
+    """Parse the value of a setting, as in `%agentbench set name=text`; raises like `configure`."""
     word = text.strip().strip("\"'")
     is_auto = name == "renderer" and word.lower() in ("none", "auto", "")
     return None if is_auto else _check(name, word, strict=False)
@@ -135,7 +135,7 @@ def _check(name: str, value: Any, *, strict: bool = True) -> Any:
     if name not in _TYPES:
         close = difflib.get_close_matches(name, _TYPES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        msg = f"There is no setting {name!r}. The settings are {', '.join(_TYPES)}.{hint}"
+        msg = f"There is no setting {name!r}. Settings: {', '.join(_TYPES)}.{hint}"
         raise TypeError(msg)
     if name == "prices":
         return read_prices(value)
@@ -147,7 +147,7 @@ def _check(name: str, value: Any, *, strict: bool = True) -> Any:
 
 
 def _validate(name: str, value: Any, *, strict: bool) -> Any:
-    """Return the value of a setting; the error says what was expected, and nothing of the value."""
+    """Return the validated value; the error describes the expected values but does not contain the value."""
     from pydantic import PositiveFloat, TypeAdapter, ValidationError
 
     adapter = TypeAdapter(PositiveFloat if _TYPES[name] is float else _TYPES[name])
@@ -163,7 +163,7 @@ def _begin() -> Settings:
         warnings.warn(f"The environment variable {variable} was ignored. {problem}", RuntimeWarning, stacklevel=2)
     try:
         _apply(found)
-    except RuntimeError as error:  # the engine runs already, with another loop
+    except RuntimeError as error:  # the engine is already running with another loop
         found.pop("loop")
         warnings.warn(f"The environment variable AGENTBENCH_LOOP was ignored. {error}", RuntimeWarning, stacklevel=2)
     return Settings(**found)

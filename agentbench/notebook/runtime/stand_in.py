@@ -1,4 +1,4 @@
-"""What a notebook shows where a panel was, when no kernel serves the panel any more."""
+"""The picture that a notebook shows in place of a panel without a kernel."""
 
 import uuid
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 
 __all__ = ["StandIn"]
 
-_CALM_S = 2.0  # a picture takes up to 0.1 s, which nobody who clicks should wait for
+_CALM_S = 2.0  # drawing takes up to 0.1 s, which must not delay clicks
 _WIDGET = ".jp-OutputArea-output.lm-Panel"
 _MARKED = ".jp-OutputArea-child:has(> * > style.ab_stand_in)"
-# JupyterLab shows an error for a widget without a kernel, whatever else its output holds, so the picture is an output
-# of its own: this style, the picture, the panel. The picture is hidden while there is a panel, and for the moment in
-# which one may still come; the error always. Where a notebook is not trusted there is neither style nor panel.
+# JupyterLab shows an error for a widget without a kernel, even if its output has other content, so the picture is a
+# separate output: this style, the picture, the panel. The picture is hidden while the panel is displayed or may still
+# load; the error is always hidden. An untrusted notebook has neither style nor panel.
 _STYLE = f"""<style class="ab_stand_in">
 {_MARKED}, {_MARKED}:has(+ * + * > {_WIDGET} > *) + *, {_MARKED} + * + *:has(> {_WIDGET}.jupyter-widgets),
 {_MARKED} + * + * > {_WIDGET}:not(:has(> *)) {{ display: none; }}
@@ -27,9 +27,9 @@ _STYLE = f"""<style class="ab_stand_in">
 
 
 class StandIn:
-    """The picture of a panel, stored in the notebook before the panel and visible where the panel is not.
+    """The picture of a panel, stored in the notebook before the panel and visible if the panel is not.
 
-    `read` returns its bundle; the text of the bundle begins with the `repr` of the panel, and may be all of it.
+    `read` returns its bundle, whose text starts with the `repr` of the panel; the bundle may be empty.
     """
 
     def __init__(self, panel: object, read: Callable[[], dict[str, Any]] = dict) -> None:
@@ -43,19 +43,19 @@ class StandIn:
     def bundle(self, widget: Any, include: object = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the bundle and the metadata of the panel's widget; a notebook displays the picture before it.
 
-        The plain text of a widget is part of a saved notebook, and by default it holds values.
+        The plain text of a widget is stored in the notebook, and by default it contains values.
         """
         data, metadata = widget if isinstance(widget, tuple) else (widget or {}, {})
         if include or not in_kernel():
             return {**data, "text/plain": repr(self._panel)}, metadata
         show_in_cell({"text/html": _STYLE, "text/plain": ""}, raw=True)
         self._shown = self._content()
-        self._ids.append(uuid.uuid4().hex)  # a new one each time: outputs with the same id become equal
+        self._ids.append(uuid.uuid4().hex)  # a new id each time, because outputs with the same id become equal
         show_in_cell(self._shown, raw=True, display_id=self._ids[-1])
         return {**data, "text/plain": ""}, metadata
 
     def touch(self) -> None:
-        """Draw the picture anew when nothing has changed for a moment. Returns at once."""
+        """Redraw the picture after a short time without changes. Returns immediately."""
         self._due_s = monotonic() + _CALM_S
         if self._shown is not None and not self._is_due and threads_available():
             self._wait()
@@ -65,15 +65,15 @@ class StandIn:
         call_later(self._due_s - monotonic(), self._update_when_calm)
 
     def _update_when_calm(self) -> None:
-        # One wait at a time, however often something changes.
+        # One wait at a time, regardless of the number of changes.
         if monotonic() < self._due_s:
             self._wait()
         else:
             self._is_due = False
-            submit(run_in_thread(self.update))  # a picture would hold up the engine's loop
+            submit(run_in_thread(self.update))  # drawing would block the engine's loop
 
     def update(self) -> bool:
-        """Draw the picture anew; `False` where outputs, to be compared, never change after their cell."""
+        """Redraw the picture; `False` if outputs are compared and must not change after their cell."""
         if settings.current().deterministic:
             return False
         if self._shown is not None and self._shown != (content := self._content()):
@@ -83,7 +83,7 @@ class StandIn:
         return True
 
     def close(self) -> None:
-        """Leave the picture as it is."""
+        """Stop updating the picture."""
         self._shown = None
 
     def _content(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""Waiting in a notebook: engine work awaited from a cell, and nested event loops.
+"""Waiting in a notebook: awaiting engine work in a cell, and nested event loops.
 
-`run_sync` is the bridge's own, plus `nested=True`, the only way in this project by which a nest package is loaded.
+`run_sync` is that of the bridge, plus `nested=True`, the only place in this project that loads a nest package.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ T = TypeVar("T")
 _HEARTBEAT_S = 0.2
 _CANCEL_GRACE_S = 0.5
 _NEST_COST = (
-    "{package} replaces asyncio's C tasks and futures by Python ones, in the whole process and until it ends: measured "
-    "1.1 to 1.7 times slower. The inner call must end before the outer one goes on. Plain run_sync() needs neither."
+    "{package} replaces asyncio's C tasks and futures with Python ones in the whole process, until it ends: measured "
+    "1.1 to 1.7 times slower. The inner call must end before the outer one continues. Plain run_sync() needs neither."
 )
 
 
 async def wait(future: Future[T]) -> T:
-    """Await engine work from a cell, in a way that the stop button can end.
+    """Await engine work in a cell, so that the stop button can interrupt it.
 
     Args:
         future: The future of `submit`, or any other `concurrent.futures.Future`.
@@ -43,7 +43,7 @@ async def wait(future: Future[T]) -> T:
 
     Raises:
         asyncio.CancelledError: If the cell was interrupted; the work is cancelled first.
-        Exception: What the work raises.
+        Exception: Any error of the work.
 
     Example:
         result = await wait(submit(workflow.run("hello")))
@@ -52,7 +52,7 @@ async def wait(future: Future[T]) -> T:
     try:
         return await asyncio.wrap_future(future)
     except asyncio.CancelledError:
-        if future.cancel():  # the cell was interrupted, not the work: let it tidy up
+        if future.cancel():  # the cell was interrupted, not the work: let it clean up
             with contextlib.suppress(Exception, asyncio.CancelledError):
                 await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(future)), _CANCEL_GRACE_S)
         raise
@@ -67,7 +67,7 @@ async def _beat() -> None:
 
 @dataclass(frozen=True)
 class NestState:
-    """Which nest packages this process has loaded (ipykernel loads one), and which one `run_sync` applied, if any."""
+    """The nest packages that this process has loaded (ipykernel loads one), and the one applied by `run_sync`."""
 
     loaded: tuple[str, ...]
     applied: str | None
@@ -79,7 +79,7 @@ _applied: str | None = None
 
 
 def nest_state() -> NestState:
-    """Return which nest packages are loaded and applied in this process. Loads nothing.
+    """Return the nest packages that are loaded and applied in this process. Imports nothing.
 
     Example:
         assert nest_state().applied is None
@@ -89,20 +89,20 @@ def nest_state() -> NestState:
 
 
 def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool = False) -> T:
-    """Run asynchronous work from a sync cell or script and wait for its result.
+    """Run asynchronous work from synchronous code and wait for its result.
 
     Args:
         coro: A coroutine, or anything else that can be awaited.
-        timeout: Longest wait in seconds; `None` for no limit.
-        nested: Run it on the loop that already runs in this thread, for objects bound to that loop. Loads a nest
-            package, which slows asyncio in the whole process, and warns once of it. `submit(work, loop=...)` together
-            with `await wait(...)` is the better way wherever the caller can await.
+        timeout: Maximum wait in seconds; `None` for no limit.
+        nested: Run on the loop that already runs in this thread, for objects bound to that loop. Loads a nest
+            package, which slows asyncio in the whole process, and warns once. `submit(work, loop=...)` together
+            with `await wait(...)` is better if the caller can await.
 
     Raises:
         NestedLoopError: On the engine thread; or with `nested=True` if the running loop cannot be nested.
-        NoBlockingError: If this Python has no threads; use `await` there.
+        NoBlockingError: If this Python has no threads; use `await` instead.
         TimeoutError: After `timeout` seconds; the work is cancelled.
-        Exception: What the work raises.
+        Exception: Any error of the work.
 
     Example:
         result = run_sync(workflow.run("hello"))
@@ -117,12 +117,12 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool =
     try:
         return loop.run_until_complete(asyncio.wait_for(coro, timeout))
     except asyncio.TimeoutError as error:  # another class than TimeoutError on Python 3.10
-        msg = f"The work did not end within {timeout} s and was cancelled. Give it more time."
+        msg = f"The work did not end within {timeout} s and was cancelled. Pass a larger timeout=."
         raise TimeoutError(msg) from error
 
 
 def _nest(awaitable: Awaitable[object], loop: asyncio.AbstractEventLoop) -> None:
-    """Patch the running loop so that it can be run inside itself; or close the awaitable and raise why not."""
+    """Patch the running loop so that it can be nested; otherwise close the awaitable and raise."""
     global _applied
     package = next((known for known in _PACKAGES if importlib.util.find_spec(known) is not None), None)
     if not isinstance(loop, asyncio.BaseEventLoop):

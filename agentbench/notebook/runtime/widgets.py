@@ -1,4 +1,4 @@
-"""What every panel of this layer does with widgets: carry messages without storing them, and close all parts."""
+"""Common widget code of all panels: send messages without storing them, and close all parts."""
 
 import time
 from collections.abc import Callable
@@ -13,16 +13,16 @@ from agentbench.notebook.runtime.kernel import in_kernel
 
 __all__ = ["Message", "MessageWidget", "close_all"]
 
-# A page reports a widget as failed that is gone before its script ran, for which it waits two seconds.
+# A page reports an error for a widget that is closed before its script ran, so closing is delayed by two seconds.
 _STARTING_S = 3.0
 
 Message = dict[str, Any]
 
 
 class MessageWidget(anywidget.AnyWidget):
-    """A widget that carries messages both ways and stores none, so that the saved state of widgets has no content.
+    """A widget that sends and receives messages but stores none, so that the saved widget state has no content.
 
-    `on_message` gets what a page sends, with binary parts as `buffers`; messages without a `kind` are ignored.
+    `on_message` gets messages from pages, with binary parts as `buffers`; messages without `kind` are ignored.
     """
 
     # The text of a page without a kernel.
@@ -39,7 +39,7 @@ class MessageWidget(anywidget.AnyWidget):
             self._on_message({**content, "buffers": buffers})
 
     def close(self) -> None:
-        """Close it, on a page not before it has started there. May be called twice."""
+        """Close the widget, after it has started on the page. May be called twice."""
         wait_s = self._made + _STARTING_S - time.monotonic()
         if wait_s > 0 and in_kernel():
             call_later(wait_s, super().close)
@@ -51,7 +51,7 @@ class MessageWidget(anywidget.AnyWidget):
 
 
 def close_all(widget: Any) -> None:
-    """Close a widget with all that it holds, so that the kernel keeps none of them: ipywidgets closes the outermost.
+    """Close a widget and all inner widgets, because ipywidgets closes only the outermost one.
 
     May be called twice.
     """

@@ -25,7 +25,7 @@ from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, s
 from agentbench.notebook.stepping.view.tabs import TABS, Content, Sources, content_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import asked_of, hide_secrets, line_preview
+from agentbench.notebook.text.redact import hide_secrets, line_preview, question_of
 from agentbench.notebook.text.value_tree import ValueTree
 from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
@@ -87,12 +87,14 @@ def report_of_checkpoint(
     for executor in info.writers:
         sent = [each.data for each in checkpoint.messages.get(executor, ())]
         events.append(WorkflowEvent.executor_completed(executor, sent))
-    asked = checkpoint.pending_request_info_events
-    events += [request for request_id, request in asked.items() if request_id not in asked_before]
+    requests = checkpoint.pending_request_info_events
+    events += [request for request_id, request in requests.items() if request_id not in asked_before]
     if not info.n_messages:
-        ended = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if asked else WorkflowRunState.IDLE
+        ended = WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if requests else WorkflowRunState.IDLE
         events.append(WorkflowEvent.status(ended))
-    return StepReport(info.iteration, events, None, SuperstepCompletionInfo(info, bool(info.n_messages), bool(asked)))
+    return StepReport(
+        info.iteration, events, None, SuperstepCompletionInfo(info, bool(info.n_messages), bool(requests))
+    )
 
 
 # --- the model, superstep by superstep --------------------------------------------------------------------------------
@@ -177,8 +179,8 @@ class _Parts:
             opened = self.place_of_level(tree, here, below) if row.opens and below > 0 else None
             full = self.place(self.hide(tree.full_text(here))[:_FULL_LIMIT]) if row.cut else None
             text = self.hide(row.text) if opened is None else esc(self.hide(row.text), into="text", limit=_ABOVE_LIMIT)
-            shown = (self.hide(row.name), row.kind, text, row.note, opened is not None, row.cut, 0)
-            places.append(self.place((*shown, opened, full)))
+            cells = (self.hide(row.name), row.kind, text, row.note, opened is not None, row.cut, 0)
+            places.append(self.place((*cells, opened, full)))
         if missing := level.more + len(level.rows) - len(rows):
             places.append(self.place((f"… {missing:,} more are not in this file", "", "", "", False, False, 0)))
         return self.place(places)
@@ -187,8 +189,8 @@ class _Parts:
         """Return the index of the content of a tab."""
         side = side_message(replace(screen, content=content))
         side["displays"] = [self.place(self.hide(each)) for each in content.displays]
-        shown = {name: self.hide(side[name]) for name in _OF_SIDE}
-        return self.place(shown | {"rows": self.place_of_level(content.tree)})
+        side_parts = {name: self.hide(side[name]) for name in _OF_SIDE}
+        return self.place(side_parts | {"rows": self.place_of_level(content.tree)})
 
     def hide(self, part: Any) -> Any:
         """Return a copy of texts in which the secrets of the run are masked."""
@@ -197,10 +199,10 @@ class _Parts:
 
 def record(course: Course) -> dict[str, Any]:
     """Return the data of a saved run's page: graph, log, parts, and a frame per superstep that refers to parts."""
-    told: list[object] = [event.data for report in course.reports for event in report.events]
-    told += [request.data for request in course.facts.requests]
-    told += [part for each in course.checkpoints.values() for part in (each.state, each.messages)]
-    parts = _Parts(secrets_in(told))
+    values: list[object] = [event.data for report in course.reports for event in report.events]
+    values += [request.data for request in course.facts.requests]
+    values += [part for each in course.checkpoints.values() for part in (each.state, each.messages)]
+    parts = _Parts(secrets_in(values))
     picture = draw(course.shape)
     nodes_drawn = picture.shape.node_of
     history = RunHistory(events=[event for report in course.reports for event in report.events])
@@ -275,16 +277,16 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
     """Return the screen of a model without controls, because the run cannot be continued."""
     screen = screen_of(model, times=course.times)
     if model.status is StepperStatus.WAITING:
-        asked = [
+        questions = [
             f"{esc(each.source_executor_id, into='line', limit=60)} asks: {line_preview(each.data, 400)}"
             for each in model.facts.requests
         ]
-        return replace(screen, banner=replace(screen.banner, text="; ".join(asked)))
+        return replace(screen, banner=replace(screen.banner, text="; ".join(questions)))
     if model.status is StepperStatus.FAILED:
         lines = [line for report in model.reports[-1:] for line in lines_of_report(report)]
-        told = [line.text for line in lines if line.kind == "error"]
+        errors = [line.text for line in lines if line.kind == "error"]
         error = model.facts.error
-        text = "; ".join(told) or f"The run failed: {type(error).__name__}: {esc(error, into='line', limit=400)}"
+        text = "; ".join(errors) or f"The run failed: {type(error).__name__}: {esc(error, into='line', limit=400)}"
         return replace(screen, banner=replace(screen.banner, text=text))
     if model.status is StepperStatus.CANCELLED:
         return replace(screen, banner=replace(screen.banner, text="The run was stopped."))
@@ -298,9 +300,13 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
 def _requests(model: StepperModel) -> Content:
     """Return the open requests, each with the display of its payload."""
     requests = model.facts.requests
-    asked = [(f"{esc(each.source_executor_id, into='line', limit=60)} asks", asked_of(each.data)) for each in requests]
-    displays, entries = displayed(asked)
-    return Content(count_text(len(asked), "request") if asked else "No request", ValueTree(entries), displays=displays)
+    questions = [
+        (f"{esc(each.source_executor_id, into='line', limit=60)} asks", question_of(each.data)) for each in requests
+    ]
+    displays, entries = displayed(questions)
+    return Content(
+        count_text(len(questions), "request") if questions else "No request", ValueTree(entries), displays=displays
+    )
 
 
 def _state(model: StepperModel, course: Course, folded: Mapping[int, Mapping[str, Any]]) -> Mapping[str, Any]:

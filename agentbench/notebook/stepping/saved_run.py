@@ -112,14 +112,14 @@ def _course(
 
 def _without_undone(reports: Sequence[StepReport], infos: Sequence[CheckpointInfo]) -> list[StepReport]:
     """Omit supersteps that were undone by going back to an earlier checkpoint; a failed one has no checkpoint."""
-    kept: list[StepReport] = []
+    remaining: list[StepReport] = []
     before: StepReport | None = None
     for report in reports:
-        follows = before is None or kept[-1:] == [before]
+        follows = before is None or remaining[-1:] == [before]
         if report.checkpoint in infos or (report.checkpoint is None and follows):
-            kept.append(report)
+            remaining.append(report)
         before = report
-    return kept
+    return remaining
 
 
 async def _load(storage: CheckpointStorage, infos: Sequence[CheckpointInfo]) -> dict[str, WorkflowCheckpoint]:

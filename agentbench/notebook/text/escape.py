@@ -1,6 +1,6 @@
-"""The one way in which foreign text (ids, payloads, what models and people wrote) reaches HTML, SVG, DOT or plain text.
+"""The only way in which foreign text (ids, payloads, texts of models and people) enters HTML, SVG, DOT or plain text.
 
-Everything else in this layer builds its output from constants and from what `esc` returns.
+Everything else in this layer builds its output from constants and results of `esc`.
 """
 
 import html
@@ -18,14 +18,14 @@ LABEL_LIMIT = 32
 
 
 def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIMIT) -> str:
-    r"""Return `value` as text that is inert in its target.
+    r"""Return `value` as text that is safe in its target.
 
-    `value` is a string or anything whose `str()` is meant, with secrets masked; payloads go through `redact.preview`
+    `value` is a string, or its `str()` is used, with secrets masked; pass payloads through `redact.preview`
     first. Control, bidirectional and invisible characters are replaced by their codes (`\u202e`). More than `limit`
-    characters (`None`: all) are cut, marked by `…`, in previews with the number of omitted characters.
+    characters (`None`: no limit) are cut and marked by `…`, in previews with the number of omitted characters.
 
-    `html` and `svg` are element text or a quoted attribute, with line ends; `dot` is a quoted label, as the string
-    class that the `graphviz` package does not take for markup; `text` has line ends, `line` none.
+    `html` and `svg` are element text or a quoted attribute, with line breaks; `dot` is a quoted label, as the string
+    class that the `graphviz` package does not interpret as markup; `text` has line breaks, `line` has none.
     """
     if into == "text":
         return plain_text(value, limit)
@@ -35,7 +35,7 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
     if into == "line":
         return line
     graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
-    # Graphviz reads entities inside labels: `&lt;` would come out as `<`. Its quoting takes `<...>` for markup and a
-    # backslash for an escape.
+    # Graphviz reads entities inside labels: `&lt;` would become `<`. Its quoting interprets `<...>` as markup and a
+    # backslash as an escape.
     label: str = graphviz.nohtml(graphviz.escape(line.replace("&", "&amp;")))
     return label

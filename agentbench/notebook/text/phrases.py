@@ -1,4 +1,4 @@
-"""Short phrases that every view uses: counts, durations, and the names of runs and workflows."""
+"""Short phrases for all views: counts, durations, and the names of runs and workflows."""
 
 import re
 from collections.abc import Sequence
@@ -8,23 +8,23 @@ from agentbench.notebook.text.escape import esc
 __all__ = ["count_text", "duration_text", "run_name", "run_names", "state_text", "workflow_name"]
 
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
-# Names that a builder gives to a workflow that got none.
+# Generated names of unnamed workflows.
 _MADE_UP = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")
 
 
 def run_name(run_id: str) -> str:
-    """A run in a line of text: random ids by their first part, others whole."""
+    """Return the name of a run: random ids are shortened to their first part."""
     short = run_id.partition("-")[0] if _UUID.match(run_id) else run_id
     return esc(short, into="line", limit=60) if short.startswith("run") else f"run {esc(short, into='line', limit=60)}"
 
 
 def run_names(run_ids: Sequence[str], most: int = 3) -> str:
-    """The first of several runs in a line of text."""
+    """Return the names of the first runs in one line."""
     return ", ".join([*map(run_name, run_ids[:most]), *(["…"] if len(run_ids) > most else [])]) or "a run"
 
 
 def workflow_name(workflow: object) -> str:
-    """The name of a workflow; `workflow` for one whose name the builder made up."""
+    """Return the name of a workflow; `workflow` for a generated name."""
     name = str(getattr(workflow, "name", None) or "workflow")
     return "workflow" if _MADE_UP.match(name) else name
 
@@ -46,13 +46,13 @@ _STATES = {
 
 
 def state_text(state: object, unanswered: int = 0) -> str:
-    """The state of a run, in a word or two, with the number of questions that it has left unanswered."""
+    """Return the state of a run in a few words, with its number of unanswered requests."""
     text = _STATES.get(str(state), str(state).lower())
     return f"{text}, {count_text(unanswered, 'question')} unanswered" if unanswered and text == "finished" else text
 
 
 def duration_text(seconds: float) -> str:
-    """A duration as people read it: `0.3 ms`, `412 ms`, `1.8 s`, `2 min 5 s`, `1 h 2 min`."""
+    """Return a duration as readable text: `0.3 ms`, `412 ms`, `1.8 s`, `2 min 5 s`, `1 h 2 min`."""
     if seconds < 0.01:
         return f"{seconds * 1000:.1f} ms"
     if seconds < 1:

@@ -1,4 +1,4 @@
-"""Values as short texts in which secrets are masked, for tables and questions on the page and in saved notebooks."""
+"""Short texts of values with masked secrets, for tables and requests on pages and in saved notebooks."""
 
 import dataclasses
 import re
@@ -17,13 +17,13 @@ from agentbench.notebook.text.phrases import count_text
 from agentbench.serialization.class_names import UnknownInstance
 
 __all__ = [
-    "asked_of",
     "decision_text",
     "fields_of",
     "hide_secrets",
     "line_preview",
+    "message_text",
     "preview",
-    "said_text",
+    "question_of",
     "server_question",
 ]
 
@@ -35,7 +35,7 @@ _FEW = 20
 
 
 def hide_secrets(part: Any, secrets: Sequence[str]) -> Any:
-    """Return a copy of texts in dictionaries and lists with `secrets` masked, as text or HTML, and named ones too."""
+    """Return a copy of nested texts in which `secrets` and values of secret names are masked, in text or HTML."""
     if isinstance(part, str):
         for secret in secrets:
             if secret in part:
@@ -47,87 +47,89 @@ def hide_secrets(part: Any, secrets: Sequence[str]) -> Any:
 
 
 def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False) -> str:
-    """Return one value of a user's as short text for `esc`.
+    """Return a user's value as short text for `esc`.
 
-    Strings and what a message, a response or an agent says are as they are; `in_line` a table is its size and columns.
-    Everything else is its `repr`. Secrets in it are masked as `mask_secrets` does, and a `repr` that raises is named
-    instead of raised: a view must not fail because of what it shows.
+    Strings and the texts of messages, responses and agents are unchanged; with `in_line`, a table is its size and its
+    columns. Other values are their `repr`. Secrets are masked as by `mask_secrets`. A `repr` that raises is reported in
+    the text, because a view must not fail because of its values.
     """
-    asked = asked_of(value)
-    if asked is not value and isinstance(asked, Mapping) and "question" in asked:
-        rest = {name: each for name, each in asked.items() if name != "question"}
+    question = question_of(value)
+    if question is not value and isinstance(question, Mapping) and "question" in question:
+        rest = {name: each for name, each in question.items() if name != "question"}
         about = preview(rest.get("context", rest), limit=limit, in_line=in_line) if rest else ""
-        return f"{asked['question']} {about}".rstrip()
-    value = asked
+        return f"{question['question']} {about}".rstrip()
+    value = question
     if isinstance(value, str):
         return str(mask_secrets(value))
-    return str(mask_secrets(said_text(value))) or _Previewer(limit, in_line=in_line).repr(value)
+    return str(mask_secrets(message_text(value))) or _Previewer(limit, in_line=in_line).repr(value)
 
 
-def asked_of(value: object) -> Any:
-    """Return what a request asks: of a pause of a state graph its question, of others the value itself."""
+def question_of(value: object) -> Any:
+    """Return the question of a request: for an interrupt of a state graph its question, otherwise the value itself."""
     ask = getattr(type(value), "_question_", None)
     return value if ask is None else ask(value)
 
 
-def said_text(value: object) -> str:
-    """Return what a message, its content or an agent's answer says; empty for other values."""
-    said = getattr(value, "agent_response", None) if dataclasses.is_dataclass(value) else value
-    if not isinstance(said, (Record, Content)):
+def message_text(value: object) -> str:
+    """Return the text of a message, a content or an agent's answer; empty for other values."""
+    message = getattr(value, "agent_response", None) if dataclasses.is_dataclass(value) else value
+    if not isinstance(message, (Record, Content)):
         return ""
-    text = getattr(said, "text", None)
-    if text or not isinstance(said, (AgentResponse, Message, Content)):
+    text = getattr(message, "text", None)
+    if text or not isinstance(message, (AgentResponse, Message, Content)):
         return str(text or "")
-    if isinstance(said, Content):
-        contents = [said]
+    if isinstance(message, Content):
+        contents = [message]
     else:
-        messages = said.messages if isinstance(said, AgentResponse) else [said]
+        messages = message.messages if isinstance(message, AgentResponse) else [message]
         contents = [content for message in messages for content in message.contents]
-    # A call and the request to approve it are told once, as the request, which comes later.
+    # A call and its approval request appear once, as the request, which comes later.
     pairs = [(part.function_call or part, part) for part in contents]
     calls = {call.call_id: part for call, part in pairs if call.type == "function_call"}
     return ", ".join(map(_call_text, calls.values()))
 
 
 def _call_text(content: Content) -> str:
-    """Return the call that a content makes, or asks a person to approve, secrets masked."""
+    """Return the call in a content or in its approval request, secrets masked."""
     if content.approved is None and (question := server_question(content)):
         return question
     call = content.function_call or content
     edited = content.additional_properties.get(EDITED_ARGUMENTS)
     arguments = call.arguments if edited is None else edited
-    given = mask_secrets(arguments or {}, key="arguments")
+    masked = mask_secrets(arguments or {}, key="arguments")
     verb = "calls" if content is call else "to call"
     if content.approved is not None:
         verb = f"{decision_text(content)}:"
-    return f"{verb} {call.name} with {given if isinstance(given, str) else _Previewer(400, in_line=True).repr(given)}"
+    return (
+        f"{verb} {call.name} with {masked if isinstance(masked, str) else _Previewer(400, in_line=True).repr(masked)}"
+    )
 
 
 def server_question(request: Content) -> str:
-    """Return the question of a server to a person; empty for other requests."""
-    asked = question_in(request)
-    return f"The server {asked['server']} asks: {asked['message']}" if asked else ""
+    """Return a server's question to a person; empty for other requests."""
+    question = question_in(request)
+    return f"The server {question['server']} asks: {question['message']}" if question else ""
 
 
 def decision_text(answer: Content, call: Content | None = None) -> str:
-    """Return how a person decided about a call: `rejected`, `approved`, or `approved with copies: 50`.
+    """Return the decision of a person about a call: `rejected`, `approved`, or `approved with copies: 50`.
 
-    The answer to a server's question is `declined`, `answered`, or `answered with day: Friday`.
+    For a server's question it is `declined`, `answered`, or `answered with day: Friday`.
 
     Args:
         answer: The approval, or the result of an approved call.
-        call: The call as the model wrote it; by default that of the approval.
+        call: The call of the model; by default that of the approval.
     """
     no, yes = ("declined", "answered") if question_in(answer) else ("rejected", "approved")
     if answer.approved is False:
         return no
     edited, call = answer.additional_properties.get(EDITED_ARGUMENTS), call or answer.function_call
-    given = (call and call.parse_arguments()) or {}
-    if not isinstance(edited, Mapping) or edited == given:
+    original = (call and call.parse_arguments()) or {}
+    if not isinstance(edited, Mapping) or edited == original:
         return yes
-    changed = {name: value for name, value in edited.items() if name not in given or given[name] != value}
+    changed = {name: value for name, value in edited.items() if name not in original or original[name] != value}
     facts = [f"{line_preview(name)}: {line_preview(mask_secrets(value, key=name))}" for name, value in changed.items()]
-    missing = [line_preview(name) for name in given if name not in edited]
+    missing = [line_preview(name) for name in original if name not in edited]
     words = [f"{word} {', '.join(some)}" for word, some in (("with", facts), ("without", missing)) if some]
     return f"{yes} {' and '.join(words)}"
 
@@ -135,7 +137,7 @@ def decision_text(answer: Content, call: Content | None = None) -> str:
 def line_preview(value: object, limit: int = 120) -> str:
     """Return a value as one line of at most `limit` characters, secrets masked, cut with `…`.
 
-    Line ends and tabs become spaces; control, bidirectional and invisible characters are spelled out.
+    Line breaks and tabs become spaces; control, bidirectional and invisible characters are escaped.
     """
     if type(value) is str:
         text = str(mask_secrets(value))
@@ -149,7 +151,7 @@ def line_preview(value: object, limit: int = 120) -> str:
 
 
 def _is_short_and_plain(value: Any) -> bool:
-    """Whether a value's `repr` is cheap and shows no secret; most values in tables are like that."""
+    """Whether a value's `repr` is cheap and contains no secret, which is true for most values in tables."""
     if type(value) not in (dict, list, tuple):
         return type(value) in _SHORT
     if len(value) > _FEW or (type(value) is dict and any(map(is_secret_name, value))):
@@ -169,12 +171,12 @@ def fields_of(value: object) -> Iterator[tuple[str, object]]:
     names = field_names(value)
     if names is None and hasattr(value, "__dict__") and not isinstance(value, type):
         names = [name for name in vars(value) if not name.startswith("_")]
-    # A field may be declared and never set.
+    # A declared field may be unset.
     yield from ((name, getattr(value, name)) for name in names or () if hasattr(value, name))
 
 
 class _Previewer(reprlib.Repr):
-    """`repr` that stops early on large values and masks what sits under a secret's name."""
+    """`repr` that stops early on large values and masks values under a secret name."""
 
     def __init__(self, limit: int, *, in_line: bool) -> None:
         super().__init__()
@@ -189,7 +191,7 @@ class _Previewer(reprlib.Repr):
             return MASK
         if isinstance(x, str):
             return self.repr_str(str(mask_secrets(x)), level)
-        if text := said_text(x):
+        if text := message_text(x):
             role = getattr(x, "role", None)
             return f"{role}: {self.repr_str(text, level)}" if role else self.repr_str(text, level)
         if isinstance(x, Mapping) and type(x) not in (dict, UnknownInstance):
@@ -202,7 +204,7 @@ class _Previewer(reprlib.Repr):
             text = _table_text(x) if self.in_line and type(x).__module__.partition(".")[0] == "pandas" else repr(x)
         except Exception as error:  # noqa: BLE001 - `repr` is user code
             return f"<{type(x).__name__}: its repr raised {type(error).__name__}>"
-        # An address has no meaning for a reader and differs in every run.
+        # An address is meaningless to readers and differs in every run.
         text = _ADDRESS.sub("", text)
         return text if len(text) <= self.maxother else text[: self.maxother] + "…"
 
@@ -219,7 +221,7 @@ class _Previewer(reprlib.Repr):
 
 
 def _table_text(table: Any) -> str:
-    """A pandas object in one line: its size, and the names of its columns."""
+    """Return a pandas object in one line: its size and the names of its columns."""
     rows = count_text(len(table), "row")
     if type(table).__name__ == "DataFrame":
         names = ", ".join(map(str, table.columns[:12])) + (", …" if len(table.columns) > 12 else "")

@@ -1,7 +1,7 @@
 """Pure: values of any size as a tree of short rows, one level at a time, secrets masked.
 
-The page asks for a level by the places of the rows above it (`[2, 0]`: the first row under the third), so that it can
-reach nothing that was not sent to it.
+The page asks for a level by the positions of its parent rows (`[2, 0]`: the first row below the third), so that it
+cannot reach anything that was not sent to it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ATOMS = (str, bytes, bytearray, int, float, complex, bool, type(None), type)
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One named value, with a word beside the name (`changed`) and the path where it may be edited, if it may."""
+    """One named value, with a note (`changed`) and the path for editing, if it is editable."""
 
     name: str
     value: object
@@ -38,9 +38,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a tree, as text; `kind` is the type and length of the value, empty where the text has it.
+    """One line of a tree, as text; `kind` is the type and length of the value, empty if the text contains it.
 
-    `opens`: there is a level below; `cut`: `text` is not all of it; `path`: where it may be edited, `None` if masked.
+    `opens`: has a level below; `cut`: `text` is shortened; `path`: path for editing, `None` if masked.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Some rows that lie beside each other. `more`: how many follow them."""
+    """Some consecutive rows of a level. `more`: number of rows after them."""
 
     rows: tuple[Row, ...]
     start: int
@@ -62,9 +62,9 @@ class Level:
 
 
 class ValueTree:
-    """Named values, as a tree. Methods raise `LookupError` for a path that leads nowhere.
+    """Named values, as a tree. Methods raise `LookupError` for an invalid path.
 
-    `staged` are values to show in place of those at these paths: edits that do not apply yet.
+    `staged` are values by path that replace the current ones: edits that are not applied yet.
     """
 
     def __init__(self, entries: Sequence[Entry] = (), *, staged: Mapping[str, object] | None = None) -> None:
@@ -72,7 +72,7 @@ class ValueTree:
         self.entries = tuple(map(self._as_staged, entries))
 
     def level(self, path: Sequence[int] = (), start: int = 0) -> Level:
-        """Return the rows below the row at `path`, from the `start`-th on; at most 200."""
+        """Return at most 200 rows below the row at `path`, starting at index `start`."""
         if path:
             entry = self.at(path)
             total, below = _size(entry.value), self._below(entry)
@@ -82,23 +82,23 @@ class ValueTree:
         return Level(chosen, start, max(0, total - start - len(chosen)))
 
     def at(self, path: Sequence[int]) -> Entry:
-        """Return the entry at a place."""
+        """Return the entry at a path."""
         below: Iterator[Entry] = iter(self.entries)
         found: Entry | None = None
         for place in path:
             found = next(islice(below, max(place, 0), None), None)
             below = iter(()) if found is None else self._below(found)
         if found is None or min(path) < 0:
-            msg = f"There is no row at {list(path)}."
+            msg = f"Row {list(path)} does not exist."
             raise LookupError(msg)
         return found
 
     def edit_path(self, path: Sequence[int]) -> str | None:
-        """Return where the value at a place may be edited; `None` where it may not, as for what is masked."""
+        """Return the edit path of the value at a path; `None` if it is not editable, for example masked."""
         return _row(self.at(path)).path
 
     def full_text(self, path: Sequence[int]) -> str:
-        """Return all of the value at a place as text, up to a million characters, secrets masked."""
+        """Return the value at a path as text, up to a million characters, secrets masked."""
         entry = self.at(path)
         value = mask_secrets(entry.value, key=entry.name)
         return esc(preview(value, limit=FULL_LIMIT), into="text", limit=FULL_LIMIT)
@@ -149,7 +149,7 @@ def _children(entry: Entry) -> Iterator[Entry]:
         children = fields_of(value)
         editable = isinstance(value, tuple) or dataclasses.is_dataclass(value) or hasattr(type(value), "model_fields")
     for key, item in children:
-        # The key itself is never masked; its name decides whether its value is.
+        # The key itself is never masked; its name decides whether the value is masked.
         name = key if isinstance(key, str) else preview(key, limit=_KEY_LIMIT)
         is_clear = type(key) is int or (isinstance(key, str) and key.isprintable() and len(key) <= LONGEST_KEY)
         path = f"{entry.path}{step_text(key)}" if editable and entry.path is not None and is_clear else None

@@ -49,7 +49,7 @@ def test_a_function_of_one_parameter_sends_what_it_returns(variables: dict[str, 
 
 @pytest.mark.parametrize(
     ("source", "found"),
-    [("x = 1", "There is none"), (DOUBLE + "def other(text: str): ...", "There are 2: double, other")],
+    [("x = 1", "exactly one function"), (DOUBLE + "def other(text: str): ...", "2: double, other")],
 )
 def test_a_cell_has_exactly_one_function(source: str, found: str) -> None:
     with pytest.raises(ValueError, match=found):
@@ -90,7 +90,7 @@ def test_redefinition_replaces_and_names_what_runs_the_older_code(variables: dic
     assert older_code(workflow) == older_code(variables["panel"]) == ("double",)
     assert older_code(define_workflow("double -> last", variables)) == ()
     assert str(changed).splitlines() == [
-        "double: takes str, sends str, yields nothing, replaces the one before",
+        "double: takes str, sends str, yields nothing, replaces the previous one",
         "older code",
         "  wf     Workflow('wf', 2 executors, start=double)",
         "  panel  Stepper(wf, no superstep yet, ready)",
@@ -140,11 +140,11 @@ def test_each_form_becomes_its_kind_of_edges() -> None:
     [
         ("load -> chek", 9, "there is no executor 'chek'. Did you mean 'check'?"),
         ("load -> number", 9, "expected an executor; 'number' is a int"),
-        ("load -> plain", 9, "expected an executor; 'plain' is a function; make it one with @executor or %%executor"),
+        ("load -> plain", 9, "expected an executor; 'plain' is a function; convert it with @executor or %%executor"),
         ("load -> twin", 9, "Two nodes have the id 'load'"),
         ("load -> check if is_spm", 18, "there is no condition 'is_spm'. Did you mean 'is_spam'?"),
-        ("load -> check if number", 18, "expected a function that takes the message; 'number' is a int"),
-        ("load -> check if load", 18, "expected a function that takes the message; 'load' is a Step"),
+        ("load -> check if number", 18, "expected a function of the message; 'number' is a int"),
+        ("load -> check if load", 18, "expected a function of the message; 'load' is a Step"),
     ],
 )
 def test_names_that_do_not_fit_are_reported_with_their_place(text: str, column: int, problem: str) -> None:

@@ -68,7 +68,7 @@ def test_a_package_that_is_too_old_is_reported_with_the_needed_version(monkeypat
     version = metadata.version
     monkeypatch.setattr(metadata, "requires", lambda name: ['pandas>=2.2; extra == "notebook"'])
     monkeypatch.setattr(metadata, "version", lambda name: "1.5.3" if name == "pandas" else version(name))
-    assert found("pandas").problem.startswith(">=2.2 is needed")
+    assert ">=2.2" in found("pandas").problem
 
 
 def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,7 +78,7 @@ def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: p
     monkeypatch.setattr(metadata, "requires", lambda name: requirements)
     monkeypatch.setattr(metadata, "version", lambda name: _missing(name) if name == "redis" else version(name))
     assert found("psycopg").found == version("psycopg")
-    assert found("redis").found == 'not installed; pip install "agentbench[redis]" installs it'
+    assert found("redis").found == 'not installed; install it with: pip install "agentbench[redis]"'
     assert found("redis").problem == ""
     topics = [finding.topic.lower() for finding in doctor().findings]
     assert topics.count("sqlalchemy") == 1

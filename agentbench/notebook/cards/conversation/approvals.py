@@ -77,9 +77,9 @@ class Approvals:
         respond = self._transcript.respond
         if respond is None or len(self._answers) < len(self._requests):
             return None
-        return self._go_on(self.answer, respond(self.answer))
+        return self._send_answer(self.answer, respond(self.answer))
 
-    async def _go_on(self, answer: Message, outcome: Any) -> None:
+    async def _send_answer(self, answer: Message, outcome: Any) -> None:
         response = await outcome if inspect.isawaitable(outcome) else outcome
         messages = (*self._transcript.messages, answer, *getattr(response, "messages", ()))
         if self._outputs:

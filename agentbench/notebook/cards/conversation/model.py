@@ -175,8 +175,8 @@ def _signature(call: Content, edited: Any = None) -> tuple[str, tuple[tuple[str,
     """Return a call in one line and its full arguments with a label; `edited` replaces the arguments."""
     name = call.name or call.tool_name or call.type.removesuffix("_tool_call")
     commands = call.commands or call.inputs
-    given = call.parse_arguments() if edited is None else edited
-    arguments = list(map(str, commands)) if commands else mask_secrets(given)
+    values = call.parse_arguments() if edited is None else edited
+    arguments = list(map(str, commands)) if commands else mask_secrets(values)
     if isinstance(arguments, Mapping):
         short = ", ".join(f"{key}={_short(value)}" for key, value in arguments.items())
         full = json.dumps(arguments, ensure_ascii=False, indent=2, default=str) if arguments else ""

@@ -11,7 +11,7 @@ function make(parent, tag, attributes) {
   return made;
 }
 
-// Suppresses JupyterLab's shortcuts, which cut and add cells.
+// Suppresses JupyterLab's shortcuts.
 function keepKeys(element) {
   element.dataset.lmSuppressShortcuts = "";
   return element;
@@ -51,7 +51,7 @@ class Graph {
     const svg = (this.svg = readSvg(this.get("svg")));
     this.parts = new Map();
     [this.edges, this.states, this.painted, this.first, this.focused] = [[], {}, {}];
-    if (!svg) return (this.port.textContent = "The picture cannot be displayed.");
+    if (!svg) return (this.port.textContent = "Cannot show the picture.");
     this.size = ["width", "height"].map((side) => parseFloat(svg.getAttribute(side)) || 1);
     for (const part of svg.querySelectorAll(".ab_node,.ab_frame,.ab_edge")) {
       const { id, dataset } = part;
@@ -79,11 +79,11 @@ class Graph {
   apply(patch) {
     Object.assign(this.states, patch);
     this.sync();
-    // In an animation frame, so that the layout is computed only once after all changes.
+    // In an animation frame: one layout after all changes.
     requestAnimationFrame(() => this.follow(patch));
   }
 
-  // Scrolls to the active nodes, unless the person is looking at another part.
+  // Scrolls to active nodes, unless a person looks elsewhere.
   follow(states, looked = ":hover,:focus-within") {
     const last = (wanted) => Object.keys(states).findLast((id) => wanted.test(states[id]) && this.parts.get(id)?.at);
     const busy = this.parts.get(last(/running|waiting|failed/) ?? last(/done/));
@@ -238,7 +238,7 @@ class Graph {
     this.zoom(event.deltaY < 0 ? 1.1 : 1 / 1.1, [event.clientX - box.left, event.clientY - box.top]);
   }
 
-  // Fits the whole graph, or its shorter side if the whole would be too narrow.
+  // Fits the graph, or its shorter side if the whole would be too narrow.
   onview(key) {
     const [less, more] = [this.fit, Math.min(1, (this.get("height") - 16) / this.size[1])].sort();
     this.zoom({ 0: (less < 0.15 ? more : less) / this.scale, "-": 0.8 }[key] ?? 1.25);

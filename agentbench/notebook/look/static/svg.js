@@ -1,4 +1,4 @@
-// Parses SVG as XML and removes everything active or remote, including styles with remote references.
+// Parses SVG as XML and removes everything active or remote, also in styles.
 function readSvg(text, styled = false) {
   const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
   if (root.localName !== "svg" || root.querySelector("parsererror")) return null;

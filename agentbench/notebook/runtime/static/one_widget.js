@@ -1,4 +1,4 @@
-// A tree of boxes and parts in one view. The parts are anywidgets; their messages and traits travel by the host's model.
+// A tree of boxes and parts in one view. The parts are anywidgets; their messages and traits are sent by the host's model.
 
 class Part {
   constructor(id, state, post) {
@@ -56,7 +56,7 @@ function load(name, script) {
 function render({ model, el }) {
   const view = Math.random().toString(36).slice(2);
   const post = (message, buffers) => model.send({ ...message, view }, undefined, buffers);
-  const shown = new Map(); // by id: element, part, what ends it
+  const shown = new Map(); // by id: element, part, cleanup function
   const sheets = new Set();
 
   const build = (about) => {
@@ -77,7 +77,7 @@ function render({ model, el }) {
     made.ids = children.map((child) => child.id);
     const elements = children.map(build);
     const same = elements.length === made.el.children.length && elements.every((each, at) => made.el.children[at] === each);
-    if (!same) made.el.replaceChildren(...elements); // what is typed stays in place
+    if (!same) made.el.replaceChildren(...elements); // typed text is kept
   };
   const start = (made, { id, module, script, sheet, state }) => {
     made.part = new Part(id, state, post);

@@ -96,7 +96,7 @@ def _messages_in(step: Superstep) -> dict[str, dict[str, Any]]:
         call.executor: {"got": call.messages, "sent": sent_by(call), "failed": call.error}
         for call in step.calls.values()
     }
-    return {name: {what: value for what, value in told.items() if value} for name, told in found.items()}
+    return {name: {what: value for what, value in values.items() if value} for name, values in found.items()}
 
 
 def _kind(shape: GraphShape, executor: str) -> str:
