@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.parts.errors import raises
+
 pytest.importorskip("anywidget")
 
 from agentbench import (
@@ -165,7 +167,7 @@ def test_a_call_that_needs_approval_has_a_form_and_runs_only_when_approved(appro
     page.until(lambda: bool(page.talk.pending))
     page.until(lambda: page.sent[-1]["asks"])
     assert (page.talk.status, paid) == ("waiting for your answer", [])
-    with pytest.raises(ValueError, match="respond"):
+    with raises(ValueError, "respond"):
         page.talk.send("Hurry!")
     page.until(lambda: bool(page.talk.widget.children[1].children))
     [form] = page.talk.widget.children[1].children
@@ -184,9 +186,9 @@ def test_code_answers_with_true_and_other_values_are_refused():
     talk.send("Pay.")
     [request] = talk.pending
     for wrong in (None, "yes", Message("user", ["yes"])):
-        with pytest.raises(ValueError, match="True or False"):
+        with raises(ValueError, "True or False"):
             talk.respond(request, wrong)
-    with pytest.raises(ValueError, match="no-such-id"):
+    with raises(ValueError, "no-such-id"):
         talk.respond("no-such-id", True)
     assert (paid, talk.pending) == ([], [request])
     talk.respond(request, True)
@@ -239,7 +241,7 @@ def test_a_failure_is_raised_to_code_shown_on_the_page_and_the_next_message_goes
 
     page = Page(chat(agent("First.", fail, "Better.")))
     page.talk.send("1")
-    with pytest.raises(OSError, match="no more paper"):
+    with raises(OSError, "no more paper"):
         page.talk.send("2")
     page.until(lambda: page.sent[-1]["tone"] == "bad")
     assert page.sent[-1]["status"] == "failed: OSError: no more paper"
@@ -327,7 +329,7 @@ def test_a_graph_goes_on_in_its_thread_asks_and_is_forked():
         *("user bye", "assistant You said bye.", "assistant Sure: -"),
     ]
     assert "bye" not in talk.text
-    with pytest.raises(ValueError, match="question"):
+    with raises(ValueError, "question"):
         talk.fork(1)
 
 
@@ -338,7 +340,7 @@ def test_input_makes_the_input_of_a_workflow_that_takes_no_text():
             await ctx.yield_output(2 * number)
 
     workflow = WorkflowBuilder(start_executor=Double("double"), name="double").build()
-    with pytest.raises(TypeError, match="input="):
+    with raises(TypeError, "input="):
         chat(workflow)
     talk = chat(workflow, input=int)
     talk.send("21")
@@ -417,7 +419,7 @@ def test_closed_chats_are_freed():
         for each in (talk, flow, other):
             each.close()
             each.close()
-            with pytest.raises(RuntimeError, match="closed"):
+            with raises(RuntimeError, "closed"):
                 each.send("x")
         return kept
 

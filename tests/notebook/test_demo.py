@@ -6,6 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.parts.errors import raises
+
 pytest.importorskip("vega_datasets")
 
 from vega_datasets import local_data
@@ -95,7 +97,7 @@ async def test_a_rejected_report_does_not_come_out():
 
 
 async def test_years_without_cars_are_an_error_that_says_which_years_there_are():
-    with pytest.raises(ValueError, match="no cars of 1990 to 1999; the data has 1970 to 1982"):
+    with raises(ValueError, "1990", "1999", "1970", "1982"):
         await build_workflow().run(Years(1990, 1999))
 
 

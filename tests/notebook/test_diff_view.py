@@ -17,6 +17,7 @@ from agentbench.notebook.history.changes import diff_text
 from agentbench.notebook.plots.diff import DiffPlot
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import research
+from tests.parts.errors import raises
 
 HTML_ELEMENTS = {
     "div",
@@ -199,7 +200,7 @@ async def test_checkpoints_are_loaded_by_info_or_id():
     assert list(diff_frame(first, last, source=run).index) == [change.path for change in whole]
     with pytest.raises(CheckpointNotFoundError):
         diff("nobody", last, source=storage)
-    with pytest.raises(TypeError, match="source=storage"):
+    with raises(TypeError, "source=storage"):
         diff(first, last)
 
 

@@ -12,6 +12,7 @@ from pydantic import Field, SecretStr
 
 from agentbench.exceptions import NotebookError
 from agentbench.notebook import form
+from tests.parts.errors import raises
 
 
 class Mood(Enum):
@@ -69,5 +70,5 @@ def test_limits_are_in_the_help():
 
 
 def test_a_type_that_names_an_undefined_one_is_refused_with_the_name():
-    with pytest.raises(NotebookError, match="Nowhere"):
+    with raises(NotebookError, "Nowhere"):
         form(list["Nowhere"])  # type: ignore[name-defined]  # noqa: F821

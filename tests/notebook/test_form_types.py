@@ -29,6 +29,7 @@ from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
 from agentbench.notebook.forms.form import Form
 from agentbench.notebook.forms.from_schema import field_of_type
+from tests.parts.errors import raises
 
 
 class Mood(Enum):
@@ -341,7 +342,7 @@ def test_rows_are_added_moved_and_removed_with_their_texts():
     assert made.value == ["c", "b"]
     with pytest.raises(IndexError):
         made.remove("value", 5)
-    with pytest.raises(TypeError, match="no rows"):
+    with raises(TypeError, "no rows"):
         form(int).add("value")
 
 
@@ -436,7 +437,7 @@ def test_positions_in_paths_are_read_in_brackets_and_after_dots():
         "value[0].value": "3",
         "value": "1",
     }
-    with pytest.raises(KeyError, match=r"tags\[0\]"):
+    with raises(KeyError, "tags[0]"):
         made.set_raw("value.x", "a")
 
 

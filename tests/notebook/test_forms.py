@@ -25,6 +25,7 @@ from agentbench import (
 from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.exceptions import FormInvalid, NotebookError, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, form, request_form
+from tests.parts.errors import raises
 
 ATTACK = "<img src=x onerror=alert(1)>\u202e"
 
@@ -139,7 +140,7 @@ def test_a_second_answer_changes_nothing():
     asked.set_raw("value", "first")
     asked.submit()
     for late in (asked.submit, lambda: asked.set_raw("value", "second"), lambda: asked.press("submit")):
-        with pytest.raises(RequestAlreadyAnswered, match="2024-01-01T00:00:00"):
+        with raises(RequestAlreadyAnswered, "2024-01-01T00:00:00"):
             late()
     assert receiver.answers == [("r1", "first")]
     assert asked.value == "first"
@@ -162,7 +163,7 @@ def test_an_answer_from_elsewhere_is_reported_and_not_replaced():
     assert not asked.submit()
     assert asked.state is FormState.ANSWERED
     assert "at noon" in asked.text
-    with pytest.raises(RequestAlreadyAnswered, match="noon"):
+    with raises(RequestAlreadyAnswered, "noon"):
         _ = asked.value
 
 
@@ -388,7 +389,7 @@ def test_without_anywidget_the_form_is_text(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "anywidget", None)
     asked, _ = ask("Publish?", bool)
     assert asked._repr_mimebundle_() == {"text/plain": asked.text}
-    with pytest.raises(WidgetsUnavailable, match=r"form\.text"):
+    with raises(WidgetsUnavailable, "form.text"):
         _ = asked.widget
 
 

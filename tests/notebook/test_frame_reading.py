@@ -15,6 +15,7 @@ from agentbench.exceptions import MissingExtraError, NestedLoopError, WorkflowCh
 from agentbench.notebook.frames.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
 from agentbench.notebook.plots.diff import diff
 from agentbench.workflows.executors.message import WorkflowMessage
+from tests.parts.errors import raises, warns
 
 
 class Counting(InMemoryCheckpointStorage):
@@ -105,21 +106,21 @@ def test_a_limit_leaves_the_last_rows_of_all_chains(build: Any) -> None:
 @pytest.mark.parametrize("limit", [None, 3])
 def test_a_checkpoint_that_cannot_be_read_is_left_out_with_one_warning(limit: int | None) -> None:
     storage = saved(Counting("w-3"), 4)
-    with pytest.warns(UserWarning, match="One checkpoint .*w-3 holds an Odd") as told:
+    with warns(UserWarning, "w-3", "Odd") as told:
         frame = state_frame(storage, limit=limit)
     assert len(told) == 1
     assert told[0].filename == __file__
     assert frame["value"].tolist() == [1, 2, 4]
     assert frame["old"].tolist() == [None, 1, 2]
     assert frame["executor"].astype(object).where(frame["executor"].notna(), None).tolist() == ["a", "a", None]
-    with pytest.warns(UserWarning, match="w-3 holds an Odd"):
+    with warns(UserWarning, "w-3", "Odd"):
         assert messages_frame(storage, limit=limit)["preview"].tolist() == ["1", "2", "4"]
-    with pytest.warns(UserWarning, match="w-3 holds an Odd"):
+    with warns(UserWarning, "w-3", "Odd"):
         assert state_frame(storage, wide=True, limit=limit)["n"].tolist() == [1, 2, 4]
 
 
 def test_requests_have_rows_as_far_as_checkpoints_can_be_read() -> None:
-    with pytest.warns(UserWarning, match="2 checkpoints") as warned:
+    with warns(UserWarning, "2 checkpoints") as warned:
         assert requests_frame(saved(Counting("w-3", "w-2"), 4)).empty
     assert warned[0].filename == __file__
 
@@ -175,7 +176,7 @@ class OnALoop:
 async def test_where_a_client_belongs_to_the_running_loop_the_error_says_what_to_do(build: Any) -> None:
     storage = OnALoop()
     await storage.save(WorkflowCheckpoint("w", "h", "c-1"))
-    with pytest.raises(NestedLoopError, match=r"checkpoints_frame\(await storage\.list_checkpoints"):
+    with raises(NestedLoopError, "checkpoints_frame(await storage.list_checkpoints"):
         build(storage)
 
 
@@ -206,5 +207,5 @@ MORE: dict[str, tuple[Any, ...]] = {
 )
 def test_without_pandas_every_frame_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"agentbench\[notebook\]"):
+    with raises(MissingExtraError, "agentbench[notebook]"):
         getattr(Frames([]), name)(*MORE.get(name, ()))

@@ -49,6 +49,7 @@ from agentbench.notebook.frames.frames import (
     usage_frame,
 )
 from agentbench.notebook.plots.compare import compare
+from tests.parts.errors import raises, warns
 
 NAMES = ("checkpoints", "messages", "state", "events", "timeline", "usage", "requests", "runs", "lineage")
 
@@ -225,7 +226,7 @@ def test_ids_among_the_sources_filter_the_content_of_storages(limit: int | None,
 
 
 def test_ids_without_a_storage_are_refused():
-    with pytest.raises(TypeError, match=r"from 'run-1'.*\[storage, id\]"):
+    with raises(TypeError, "'run-1'", "[storage, id]"):
         checkpoints_frame(["run-1"])
 
 
@@ -314,15 +315,15 @@ def test_since_takes_a_superstep_or_a_time_and_limit_the_last_rows(storage: InMe
 
 
 def test_invalid_limits_and_times_are_refused(storage: InMemoryCheckpointStorage):
-    with pytest.raises(ValueError, match="limit is -1"):
+    with raises(ValueError, "limit", "-1"):
         checkpoints_frame(storage, limit=-1)
-    with pytest.raises(ValueError, match="'soon'"):
+    with raises(ValueError, "'soon'"):
         checkpoints_frame(storage, since="soon")
 
 
 def test_other_values_than_sources_are_refused():
     for source in ("run-1", 7, None, [3]):
-        with pytest.raises(TypeError, match="run_id="):
+        with raises(TypeError, "run_id="):
             checkpoints_frame(source)
 
 
@@ -342,7 +343,7 @@ def test_messages_are_those_that_waited_in_the_checkpoints(storage: InMemoryChec
 
 def test_a_run_without_storage_has_no_messages_and_says_so():
     run = run_sync(answered(None))
-    with pytest.warns(UserWarning, match="checkpoint_storage="):
+    with warns(UserWarning, "checkpoint_storage="):
         assert messages_frame(run).empty
 
 
@@ -473,7 +474,7 @@ def test_attempts_of_an_executor_with_retries_are_counted():
 
 
 def test_a_storage_without_events_emits_a_warning(storage: InMemoryCheckpointStorage):
-    with pytest.warns(UserWarning, match="have no events"):
+    with warns(UserWarning, "have no events"):
         assert events_frame(storage).empty
 
 
@@ -515,7 +516,7 @@ def test_a_failure_is_a_row_and_an_error_of_the_run(storage: InMemoryCheckpointS
         run = review(end=Break).start("Once", checkpoint_storage=storage)
         await run.result()
         await run.send_response(run.pending_requests[0].request_id, Approval(True, "Twice"))
-        with pytest.raises(ValueError, match="broken"):
+        with raises(ValueError, "broken"):
             await run.result()
         return run
 
@@ -654,7 +655,7 @@ def test_frames_diff_compares_the_last_two_checkpoints(storage: InMemoryCheckpoi
     frames = Frames(run)
     pd.testing.assert_frame_equal(frames.diff(), frames.diff("cp-0003", "cp-0004"))
     assert frames.diff("cp-0001", "cp-0004").loc["state.draft.text", "after"] == "Twice"
-    with pytest.raises(ValueError, match="0 checkpoints"):
+    with raises(ValueError, "0 checkpoints"):
         Frames(InMemoryCheckpointStorage()).diff()
 
 

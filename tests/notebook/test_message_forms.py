@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.parts.errors import raises
+
 pytest.importorskip("anywidget")
 
 from agentbench import (
@@ -140,7 +142,7 @@ async def test_code_answers_a_handoff_with_a_text():
     desk = agent("desk", "Which order was it?", "Paid back.")
     office = HandoffBuilder(participants=[desk, agent("other")]).with_start_agent(desk).build()
     [request] = (await office.run("Money!")).get_request_info_events()
-    with pytest.raises(ValueError, match="terminate"):
+    with raises(ValueError, "terminate"):
         await office.run(responses={request.request_id: " "})
     result = await office.run(responses={request.request_id: "Order 7."})
     assert result.outputs[-1].text == "Paid back."

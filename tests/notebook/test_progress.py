@@ -22,6 +22,7 @@ from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.workflow import Workflow
+from tests.parts.errors import raises
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 
@@ -80,7 +81,7 @@ def test_a_script_gets_the_final_state_and_one_line(capsys: pytest.CaptureFixtur
 
 
 def test_the_error_of_a_run_is_raised_and_its_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ValueError, match="below zero"):
+    with raises(ValueError, "below zero"):
         progress(counting().start(-1)).wait()
     assert capsys.readouterr().out.startswith("counting: failed, ")
 
@@ -225,14 +226,14 @@ def test_a_total_that_is_no_number_of_supersteps_is_refused_before_anything_runs
     run = counting().start(1)
     wrong: Any
     for wrong in ("x", 2.5, True, 0, -1):
-        with pytest.raises((TypeError, ValueError), match=r"total is .*1 or more"):
+        with raises((TypeError, ValueError), "total", "1"):
             progress(run, total=wrong)
     assert run.events == []
 
 
 def test_what_is_no_run_is_refused() -> None:
     nothing: Any = None
-    with pytest.raises(TypeError, match=r"NoneType.*workflow\.start"):
+    with raises(TypeError, "NoneType", "workflow.start"):
         progress(nothing)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.parts.errors import raises
+
 pytest.importorskip("anywidget")
 
 from agentbench import (
@@ -100,7 +102,7 @@ def test_a_run_of_another_workflow_opens_for_reading(storage):
         checkpoint = shown.open(shown.rows[0].run_id)
         assert isinstance(checkpoint, WorkflowCheckpoint)
         assert checkpoint.state["topic"] == "dogs"
-    with pytest.raises(KeyError, match="run-1"):
+    with raises(KeyError, "run-1"):
         runs(storage).open("no-such-run")
 
 

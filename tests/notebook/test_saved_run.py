@@ -23,6 +23,7 @@ from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.attacks import ATTACKS
+from tests.parts.errors import raises
 
 SECRET = "correct-horse-battery-staple"
 
@@ -170,7 +171,7 @@ def test_a_question_shows_itself_as_in_a_cell_and_is_open_at_first(tmp_path: Pat
 
 def test_a_run_that_failed_shows_its_error_and_no_way_to_retry(tmp_path: Path) -> None:
     run = flow(broken=True).start(2, checkpoint_storage=InMemoryCheckpointStorage())
-    with pytest.raises(ValueError, match="no more paper"):
+    with raises(ValueError, "no more paper"):
         run_to_end(run)
     saved = Saved(run.save(tmp_path / "run.html"))
     assert saved.headers[-1] == ("superstep 1", "failed")
@@ -263,7 +264,7 @@ class Leak(Executor):
 def test_secrets_are_masked_in_log_traceback_message_and_html_of_outputs(tmp_path: Path) -> None:
     key = 'sk-"quoted" & <long>-1234'
     run = WorkflowBuilder(start_executor=Leak(id="leak")).build().start({"api_key": key})
-    with pytest.raises(ValueError, match="refused"):
+    with raises(ValueError, "refused"):
         run_to_end(run)
     saved = Saved(run.save(tmp_path / "run.html"))
     assert "••• was refused" in saved.banners[-1]
@@ -351,7 +352,7 @@ def test_without_the_notebook_extra_an_error_says_how_to_get_it(
     for name in [each for each in sys.modules if each.startswith("agentbench.notebook.")]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with pytest.raises(MissingExtraError, match="notebook"):
+    with raises(MissingExtraError, "notebook"):
         run.save(tmp_path / "run.html")
 
 

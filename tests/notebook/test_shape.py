@@ -2,12 +2,12 @@ import gc
 import itertools
 import weakref
 
-import pytest
 from hypothesis import strategies as st
 
 from agentbench.notebook.graph.shape import GraphShape, back_edges, read_shape
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from tests.notebook import graphs
+from tests.parts.errors import raises
 
 NODES = [str(index) for index in range(7)]
 EDGES = st.lists(st.tuples(st.sampled_from(NODES), st.sampled_from(NODES)), max_size=25)
@@ -64,9 +64,9 @@ def test_a_workflow_without_a_reference_is_forgotten():
 
 
 def test_what_holds_no_graph_is_refused_with_advice():
-    with pytest.raises(TypeError, match="Cannot draw int: expected a workflow"):
+    with raises(TypeError, "int", "workflow"):
         read_shape(3)
-    with pytest.raises(TypeError, match=r"Call \.build\(\) first"):
+    with raises(TypeError, ".build()"):
         read_shape(WorkflowBuilder(start_executor=graphs.Step("a")))
 
 

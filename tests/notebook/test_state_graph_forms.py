@@ -14,6 +14,7 @@ from agentbench.notebook import request_form
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.stategraph import START, AgentState, StateGraph, interrupt
+from tests.parts.errors import raises
 
 THREAD = {"thread_id": "t"}
 
@@ -89,7 +90,7 @@ def test_an_answer_outside_its_json_schema_leaves_the_thread_waiting() -> None:
     app = asking(message="How many?", response_schema={"type": "integer", "minimum": 1}).compile()
     app.invoke("go", THREAD)
 
-    with pytest.raises(ValueError, match="0 is less than the minimum of 1"):
+    with raises(ValueError, "minimum"):
         app.invoke({"resume": 0}, THREAD)
 
     assert app.invoke({"resume": 2}, THREAD).state.notes == ["2", "end"]

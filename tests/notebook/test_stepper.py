@@ -30,6 +30,7 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
 from agentbench.workflows.run.workflow import Workflow
+from tests.parts.errors import raises
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 
@@ -178,7 +179,7 @@ def test_an_answer_is_taken_up_by_the_next_superstep(panel: Stepper) -> None:
 
 def test_an_answer_of_the_wrong_type_leaves_the_request_open(panel: Stepper) -> None:
     panel.run()
-    with pytest.raises(ValueError, match="stays open"):
+    with raises(ValueError, "stays open"):
         panel.respond(panel.pending[0].request_id, "maybe")
     assert panel.status == "waiting"
 
@@ -265,7 +266,7 @@ async def test_the_kernels_own_loop_can_be_used_for_objects_that_are_bound_to_it
             await ctx.yield_output(text)
 
     panel = stepper(WorkflowBuilder(start_executor=Where(id="where")).build(), "x", loop="kernel")
-    with pytest.raises(NestedLoopError, match=r"await stepper\.astep"):
+    with raises(NestedLoopError, "await stepper.astep"):
         panel.step()
     await panel.astep()
     assert loops == [asyncio.get_running_loop()]
@@ -488,11 +489,11 @@ def test_without_a_notebook_the_panel_is_printed(panel: Stepper, capsys: pytest.
 
 
 def test_unknown_layouts_loops_and_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="layout='tall'"):
+    with raises(ValueError, "layout='tall'"):
         stepper(counting(), 1, layout="tall")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="loop='other'"):
+    with raises(ValueError, "loop='other'"):
         stepper(counting(), 1, loop="other")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="expected a workflow"):
+    with raises(TypeError, "workflow"):
         stepper("no workflow", 1)
 
 

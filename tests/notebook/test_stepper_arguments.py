@@ -17,6 +17,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.run.workflow import Workflow
+from tests.parts.errors import raises
 
 
 class Ask(Executor):
@@ -65,7 +66,7 @@ def test_what_makes_no_sense_is_refused_and_nothing_happens(panel: Stepper, name
 
 def test_a_stepper_that_waits_says_how_it_is_answered(panel: Stepper) -> None:
     panel.run()
-    with pytest.raises(StepperStateError, match=r"Calls allowed now: respond\(request_id, answer\), stop\(\)"):
+    with raises(StepperStateError, "respond(request_id, answer), stop()"):
         panel.run()
 
 
@@ -132,5 +133,5 @@ def test_the_examples_run_as_they_are_written(documented: object) -> None:
 
 
 def test_without_an_input_the_arguments_of_the_stepper_are_named():
-    with pytest.raises(ValueError, match="checkpoint="):
+    with raises(ValueError, "checkpoint="):
         stepper(asking(), storage=InMemoryCheckpointStorage())

@@ -18,6 +18,7 @@ from agentbench.checkpoints.editing import Edit, EditDesk, StagedEdits, checked_
 from agentbench.checkpoints.paths import find_place, replace_at
 from agentbench.exceptions import InvalidEdit
 from agentbench.workflows.executors.message import WorkflowMessage
+from tests.parts.errors import raises
 
 
 @dataclass
@@ -213,7 +214,7 @@ def test_a_path_is_read_as_python_writes_it_with_dots_and_as_a_difference_names_
 
 @pytest.mark.parametrize("path", ["items[5]", "items[x]", "items[id='x']", "items[0", "items[]", "user.name"])
 def test_a_path_that_leads_nowhere_says_how_paths_are_written(path) -> None:
-    with pytest.raises(LookupError, match=r"items\[0\]\.name"):
+    with raises(LookupError, "items[0].name"):
         find_place({"items": [1], "user": 1}, path)
 
 

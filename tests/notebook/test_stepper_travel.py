@@ -27,6 +27,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.run.workflow import Workflow
+from tests.parts.errors import raises
 
 WAIT_S = 20.0  # only a bound for a test that hangs
 
@@ -196,7 +197,7 @@ def test_the_same_breakpoint_is_set_once_and_found_by_place_id_or_itself(panel: 
     panel.clear(again)
     panel.clear(other)
     assert panel.breakpoints == []
-    with pytest.raises(ValueError, match="no executor 'reviw'"):
+    with raises(ValueError, "'reviw'"):
         panel.clear("reviw")
 
 
@@ -217,7 +218,7 @@ async def test_an_awaited_run_to_the_next_request_does_not_wait_for_the_answer()
 
 
 def test_a_run_to_the_next_breakpoint_needs_one(panel: Stepper) -> None:
-    with pytest.raises(ValueError, match="breakpoint"):
+    with raises(ValueError, "breakpoint"):
         panel.run(until="breakpoint")
     panel.break_at("review")
     assert (panel.run(until="breakpoint"), panel.superstep) == ("paused", 1)
@@ -226,7 +227,7 @@ def test_a_run_to_the_next_breakpoint_needs_one(panel: Stepper) -> None:
 def test_an_end_that_is_over_is_refused_and_nothing_is_executed() -> None:
     panel = made(counting(), 9)
     panel.run(until=3)
-    with pytest.raises(ValueError, match="superstep 3"):
+    with raises(ValueError, "superstep 3"):
         panel.run(until=3)
     panel.back(2)
     assert (panel.run(until=3), panel.superstep) == ("paused", 3)
@@ -266,7 +267,7 @@ def test_a_branch_is_a_new_run_and_nothing_is_executed(panel: Stepper, storage: 
 def test_a_checkpoint_that_is_not_on_the_line_is_refused(panel: Stepper) -> None:
     panel.step()
     for call in (panel.branch, panel.fork):
-        with pytest.raises(LookupError, match="'cp-9999'"):
+        with raises(LookupError, "'cp-9999'"):
             call("cp-9999")
 
 
@@ -371,7 +372,7 @@ async def test_everything_works_on_the_loop_of_the_kernel_too() -> None:
     other = await asyncio.to_thread(panel.fork)
     assert other.state["topic"] == "dogs"
     other.back()
-    with pytest.raises(NestedLoopError, match=r"await asyncio\.to_thread"):
+    with raises(NestedLoopError, "await asyncio.to_thread"):
         _ = other.state
     assert (await asyncio.to_thread(lambda: other.state))["topic"] == "cats"
     other.forward()

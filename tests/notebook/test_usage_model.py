@@ -12,6 +12,7 @@ from agentbench.notebook.history.usage import calls_of as calls_of_run
 from agentbench.notebook.runtime.prices import Price, cost_of, read_prices
 from agentbench.notebook.runtime.settings import configure, current
 from agentbench.workflows.events.events import EventStamps
+from tests.parts.errors import raises
 
 
 def calls_of(events: list[WorkflowEvent[Any]], prices: dict[str, Price]) -> list[ModelCall]:
@@ -92,13 +93,13 @@ def test_prices_are_numbers_or_price_objects():
 
 def test_another_form_of_price_is_refused_with_the_model():
     for wrong in [{"m": 3}, {"m": (1,)}, {"m": "ab"}, {"m": (1, -2)}, {"m": (1, float("inf"))}, {"m": (1, True)}]:
-        with pytest.raises(ValueError, match="'m'"):
+        with raises(ValueError, "'m'"):
             read_prices(wrong)
 
 
 def test_prices_are_a_setting_and_none_are_built_in():
     assert current().prices == {}
     assert configure(prices={"m": (1, 2)}).prices == {"m": Price(1, 2)}
-    with pytest.raises(ValueError, match="'m'"):
+    with raises(ValueError, "'m'"):
         configure(prices={"m": "much"}, static_png=False)
     assert (current().prices, current().static_png) == ({"m": Price(1, 2)}, True)

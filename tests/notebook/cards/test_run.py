@@ -13,6 +13,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.run.run import WorkflowRun
 from tests.notebook import graphs
+from tests.parts.errors import raises
 
 
 async def stopped_at_a_question() -> tuple[WorkflowRun, InMemoryCheckpointStorage]:
@@ -63,7 +64,7 @@ async def test_displaying_a_run_does_not_move_it():
 
 async def test_a_failure_tells_executor_error_and_message():
     run = WorkflowBuilder(start_executor=graphs.Fail("a")).build().start("broken & <b>")
-    with pytest.raises(ValueError, match="broken"):
+    with raises(ValueError, "broken"):
         await run.result()
     bundle = run._repr_mimebundle_()
     assert "  a  ValueError  broken & <b>" in lines(bundle)

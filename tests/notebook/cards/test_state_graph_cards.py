@@ -10,6 +10,7 @@ import pytest
 from agentbench import Message
 from agentbench.notebook import draw
 from agentbench.stategraph import START, AgentState, NodeError, StateGraph, interrupt
+from tests.parts.errors import raises
 
 THREAD = {"thread_id": '<img src=x onerror="alert(1)">'}
 ATTACK = '<script>alert("x")</script><img src=x onerror=alert(1)>'
@@ -78,7 +79,7 @@ def test_a_failed_thread_shows_node_and_error(graph: Any) -> None:
         raise RuntimeError(ATTACK)
 
     failing = StateGraph(Notes).add_node("fail", fail).set_entry_point("fail").compile()
-    with pytest.raises(NodeError, match="failed with RuntimeError") as caught:
+    with raises(NodeError, "RuntimeError") as caught:
         failing.invoke("go", THREAD)
 
     text, html = shown(failing.get_state(THREAD))

@@ -20,6 +20,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 from agentbench.workflows.run.workflow import Workflow
+from tests.parts.errors import raises
 
 
 class Upper(Executor):
@@ -105,14 +106,14 @@ def test_set_changes_settings_as_configure_does() -> None:
 
 def test_a_line_that_says_nothing_known_is_answered_with_what_is() -> None:
     for line in ["dance", "doctor now", "draw", "step", "step a b", "set", "set theme"]:
-        with pytest.raises(ValueError, match=r"%agentbench step NAME \[N\]"):
+        with raises(ValueError, "%agentbench step NAME [N]"):
             agentbench_magic(line, {"a": 1})
 
 
 def test_a_variable_that_is_not_there_or_no_stepper_is_named() -> None:
-    with pytest.raises(MagicUsageError, match="'wf'"):
+    with raises(MagicUsageError, "'wf'"):
         agentbench_magic("draw wf", {})
-    with pytest.raises(MagicUsageError, match="a is a int, not a stepper"):
+    with raises(MagicUsageError, "int", "stepper"):
         agentbench_magic("step a", {"a": 1})
 
 
@@ -192,7 +193,7 @@ def test_cells_make_executors_and_a_workflow_that_runs(shell: Any) -> None:
 
 def test_a_mistake_in_the_text_leaves_the_variable_as_it_was() -> None:
     namespace: dict[str, Any] = {"wf": "before"}
-    with pytest.raises(WorkflowTextError, match=r"line 2, column 6: there is no executor 'b'"):
+    with raises(WorkflowTextError, "line 2", "column 6", "'b'"):
         workflow_magic("wf", "# one\na -> b", {**namespace, "a": Upper(id="a")})
     assert namespace == {"wf": "before"}
 
@@ -213,7 +214,7 @@ def test_a_mistake_in_the_text_is_shown_by_its_place_and_not_by_the_way_to_it(
 
 def test_an_executor_takes_id_in_and_out_only() -> None:
     for line in ["shout", "name=x", "id=", "id=a id=b", "=x"]:
-        with pytest.raises(ValueError, match=r"%%executor does not take"):
+        with raises(ValueError, "%%executor"):
             executor_magic(line, "async def f(text: str) -> str: ...", {})
 
 

@@ -1,10 +1,9 @@
 from xml.etree import ElementTree
 
-import pytest
-
 from agentbench.exceptions import RenderFailed
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.graph.svg import clean_svg, decorate_svg
+from tests.parts.errors import raises
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -64,12 +63,12 @@ def test_links_are_replaced_by_their_content():
 
 def test_what_is_no_svg_is_refused():
     for data in [b"", b"hello", b"<html/>", b"<svg", b"\xff\xfe"]:
-        with pytest.raises(RenderFailed, match="'test' failed: no SVG came back"):
+        with raises(RenderFailed, "'test'", "SVG"):
             clean_svg(data, "test")
 
 
 def test_entities_are_refused():
-    with pytest.raises(RenderFailed, match="declares entities"):
+    with raises(RenderFailed, "declares entities"):
         clean_svg(b'<!DOCTYPE svg [<!ENTITY a "x">]><svg>&a;</svg>', "test")
 
 

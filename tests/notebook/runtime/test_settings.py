@@ -9,6 +9,7 @@ from agentbench import _clock
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.settings import Settings, configure, from_environment, parse_setting
+from tests.parts.errors import raises
 
 
 def test_a_wrong_value_changes_nothing():
@@ -21,7 +22,7 @@ def test_a_wrong_value_changes_nothing():
         {"render_timeout_s": True},
     ]:
         before = settings.current()
-        with pytest.raises(ValueError, match="Input should be"):
+        with raises(ValueError, "Input should be"):
             configure(static_png=True, **wrong)
         assert settings.current() == before
 

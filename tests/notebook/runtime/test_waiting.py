@@ -16,6 +16,7 @@ from agentbench.exceptions import NestedLoopError
 from agentbench.notebook.runtime import waiting
 from agentbench.notebook.runtime.waiting import run_sync, wait
 from tests.endless import WAIT_S, for_ever
+from tests.parts.errors import raises
 
 
 def test_a_cell_gets_the_result_of_engine_work() -> None:
@@ -32,7 +33,7 @@ def test_a_cell_gets_the_error_of_engine_work() -> None:
     async def cell() -> None:
         await wait(submit(fail()))
 
-    with pytest.raises(LookupError, match="gone"):
+    with raises(LookupError, "gone"):
         asyncio.run(cell())
 
 
@@ -80,7 +81,7 @@ def test_a_loop_that_cannot_be_patched_is_named() -> None:
 
     asyncio._set_running_loop(Foreign())  # type: ignore[abstract]
     try:
-        with pytest.raises(NestedLoopError, match=r"Foreign, which cannot be patched.*await sleep"):
+        with raises(NestedLoopError, "Foreign", "await sleep"):
             run_sync(asyncio.sleep(0), nested=True)
     finally:
         asyncio._set_running_loop(None)
@@ -92,7 +93,7 @@ def test_without_a_nest_package_nesting_is_refused(monkeypatch: pytest.MonkeyPat
     async def cell() -> None:
         run_sync(asyncio.sleep(0), nested=True)
 
-    with pytest.raises(NestedLoopError, match="neither nest-asyncio2 nor nest-asyncio is installed"):
+    with raises(NestedLoopError, "nest-asyncio2", "nest-asyncio"):
         asyncio.run(cell())
 
 
