@@ -36,7 +36,7 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
 ) -> list[EvalResults]:
     """Run an agent on queries, each without a session, and score its answers; or score answers that are there.
 
-    A run that raises makes its item an error; the others go on.
+    If a run raises, its item is an error, and the others continue.
 
     Args:
         agent: The agent. It is not needed for answers that are there.
@@ -98,7 +98,7 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
                 return make_item(index, [Message.from_dict(each) for each in known])
             try:
                 response = await agent.run(asked[index])
-            except Exception as error:  # noqa: BLE001 - the others go on, and the results name it
+            except Exception as error:  # noqa: BLE001 - the others continue, and the results name it
                 return make_item(index, (), error)
             stored.put(key, [each.to_dict() for each in response.messages])
             return make_item(index, response.messages)

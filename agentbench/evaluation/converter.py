@@ -73,7 +73,7 @@ class AgentEvalConverter:
         Args:
             query: What was asked.
             response: The answer.
-            agent: The agent that answered, whose tools are taken.
+            agent: The agent that answered; its tools are used.
             tools: Tools, instead of the agent's.
             context: Background for checks.
         """
@@ -101,7 +101,7 @@ def _part(content: Content) -> dict[str, Any] | None:
 
 
 def _plain_result(content: Content) -> Any:
-    """Return what a tool returned, parsed where it is JSON."""
+    """Return the result of a tool, parsed if it is JSON."""
     result = content.result
     if not isinstance(result, str):
         return result

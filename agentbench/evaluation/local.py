@@ -49,7 +49,7 @@ class LocalEvaluator:
         progress: Whether there is a progress bar; by default in notebooks.
 
     Raises:
-        ValueError: There is no check, or the threshold is no share.
+        ValueError: The checks are empty, or the threshold is not between 0 and 1.
         TypeError: A check cannot be called.
 
     Example:
@@ -72,7 +72,7 @@ class LocalEvaluator:
             raise ValueError(msg)
         given: tuple[object, ...] = checks
         if wrong := [check for check in given if not callable(check)]:
-            msg = f"{wrong[0]!r} is no check; expected a function that takes an EvalItem."
+            msg = f"{wrong[0]!r} is not a check; expected a function of an EvalItem."
             raise TypeError(msg)
         if not 0 <= threshold <= 1:
             msg = f"threshold is {threshold!r}; expected the share of items that must pass, from 0 to 1."
@@ -211,6 +211,6 @@ def _item_result(
 
 
 def _content(item: EvalItem) -> list[Any]:
-    """What an item is told apart by."""
+    """Return the key that identifies an item."""
     calls = [asdict(each) for each in item.expected_tool_calls or ()]
     return [[each.to_dict() for each in item.conversation], item.expected_output, calls, item.context]

@@ -1,4 +1,4 @@
-"""What an evaluation has done so far, in a file, so that an interrupted one goes on where it was."""
+"""Store the progress of an evaluation in a file, so that an interrupted evaluation can continue."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ResumeFile:
                 self._known[key] = value
 
     def get(self, key: str) -> Any:
-        """Return what was stored; `None` if nothing was."""
+        """Return the stored value; `None` if there is none."""
         return self._known.get(key)
 
     def put(self, key: str, value: Any) -> None:

@@ -25,7 +25,7 @@ def as_evaluators(given: Any, progress: bool | None) -> list[Evaluator]:
         elif callable(each):
             checks.append(each)
         else:
-            msg = f"{each!r} is no evaluator; expected one with name and evaluate(), or a check."
+            msg = f"{each!r} is not an evaluator; expected an object with name and evaluate(), or a check."
             raise TypeError(msg)
     chosen += [LocalEvaluator(*checks, progress=progress)] if checks else []
     if not chosen:

@@ -34,7 +34,7 @@ class Run:
 
 
 def read_run(result: WorkflowRunResult, query: Any, agents: Mapping[str, Any]) -> Run:
-    """Return what a result has to be scored."""
+    """Return the data of a result that is scored."""
     turns = []
     inputs: defaultdict[str | None, deque[Any]] = defaultdict(deque)
     first: Any = query

@@ -37,9 +37,9 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
     resume_file: Path | None = None,
     progress: bool | None = None,
 ) -> list[EvalResults]:
-    """Run a workflow on queries, each in a clone of its own, and score its answers; or score a run that is there.
+    """Run a workflow on queries, each in a separate clone, and score its answers; or score an existing run.
 
-    A run that raises, or gives no output, makes its item an error; the others go on.
+    If a run raises or has no output, its item is an error, and the others continue.
 
     Args:
         workflow: The workflow.
@@ -93,7 +93,7 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
                 return stored_run(known)
             try:
                 result = await workflow.clone().run(query)
-            except Exception as error:  # noqa: BLE001 - the others go on, and the results name it
+            except Exception as error:  # noqa: BLE001 - the others continue, and the results name it
                 return Run(as_messages(query), None, [], error)
             found = read_run(result, query, agents)
             if found.answered is None:
@@ -153,7 +153,7 @@ def _empty(evaluator: Evaluator, name: str) -> EvalResults:
 
 
 def _add_up(results: EvalResults) -> None:
-    """Give an evaluation without items of its own the counts of its parts."""
+    """Give an evaluation without items the counts of its parts."""
     parts = list(results.sub_results.values())
     results.result_counts = {
         "passed": sum(part.passed for part in parts),

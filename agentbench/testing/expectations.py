@@ -80,7 +80,7 @@ async def load(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> Workf
 
 
 def expect_same(found: WorkflowCheckpoint | None, expected: WorkflowCheckpoint, what: str) -> None:
-    """Expect two checkpoints to be equal, field by field; what is no checkpoint is not."""
+    """Expect two checkpoints to be equal, field by field; other objects are not equal to a checkpoint."""
     expect_kind(found, WorkflowCheckpoint, what)
     for name, value in expected.to_dict().items():
         expect_equal(getattr(found, name), value, f"{what}, field {name}")

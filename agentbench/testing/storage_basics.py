@@ -55,7 +55,7 @@ async def a_saved_checkpoint_is_loaded_with_all_its_fields(storage: CheckpointSt
 
 
 async def messages_and_requests_of_the_engine_are_kept(storage: CheckpointStorage) -> None:
-    """A run can only go on from a checkpoint whose messages and request events are objects again."""
+    """A run can only continue from a checkpoint whose messages and request events are restored as objects."""
     request = WorkflowEvent.request_info("r1", "asker", "May I?", list[str])
     plain = WorkflowMessage({"n": [1]}, "sender", target_id="asker", trace_contexts=[{"traceparent": "t"}])
     answer = WorkflowMessage(
@@ -170,7 +170,7 @@ async def names_are_told_apart_exactly(storage: CheckpointStorage) -> None:
 
 
 async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) -> None:
-    """A run goes on changing the very objects that it saved."""
+    """After saving, a run continues to change the same objects."""
     items = [1]
     saved = make_checkpoint(1, state={"items": items}, messages={"a": [WorkflowMessage([1], "a")]})
     await storage.save(saved)

@@ -180,7 +180,7 @@ async def the_head_is_the_highest_sequence_number(storage: CheckpointStorage) ->
 
 
 async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointStorage) -> None:
-    """What is left is whole: it shares nothing that went away."""
+    """The remaining checkpoints are complete: they share nothing with deleted ones."""
     conversation = ["a long text " * 20, "another one " * 20]
     saved = await save_chain(storage, 6, state={"conversation": conversation})
     other = await save_chain(storage, 3, workflow_name="other", state={"conversation": conversation})
@@ -198,7 +198,7 @@ async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointS
 
 
 async def a_chain_cannot_be_pruned_to_nothing(storage: CheckpointStorage) -> None:
-    """Its head is what a run would go on from."""
+    """Its head is the checkpoint from which a run would continue."""
     saved = await save_chain(storage, 2)
     for keep in (0, -1):
         await expect_error(ValueError, prune_chain(storage, workflow_name=FLOW, keep=keep), f"prune(keep={keep})")

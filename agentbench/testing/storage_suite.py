@@ -46,7 +46,7 @@ class StorageCheck:
 
     @property
     def name(self) -> str:
-        """What is checked, as a sentence with underscores."""
+        """The name of the check, a sentence with underscores."""
         return self.function.__name__
 
     def __str__(self) -> str:

@@ -17,7 +17,7 @@ from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.response import AgentResponse, ChatResponse
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def made(**arguments: Any) -> Agent:

@@ -16,8 +16,8 @@ from agentbench import (
     tool_called_check,
     tool_calls_present,
 )
-from tests.errors import raises
 from tests.evaluation.conversations import item, with_call
+from tests.parts.errors import raises
 
 np = pytest.importorskip("numpy")
 

@@ -27,7 +27,7 @@ from agentbench import (
     tool_calls_present,
 )
 from agentbench.testing import Call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 CAPITALS = {"France": "Paris", "Italy": "Rome"}
 

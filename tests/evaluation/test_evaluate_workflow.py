@@ -19,8 +19,8 @@ from agentbench import (
     executor,
     keyword_check,
 )
-from tests.errors import raises
 from tests.evaluation.test_evaluate_agent import Service
+from tests.parts.errors import raises
 
 
 def agent(name: str, *answers: Any) -> Agent:

@@ -15,8 +15,8 @@ from agentbench import (
     keyword_check,
     tool_called_check,
 )
-from tests.errors import raises
 from tests.evaluation.conversations import item
+from tests.parts.errors import raises
 
 
 @evaluator

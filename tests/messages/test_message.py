@@ -14,7 +14,7 @@ import pytest
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
-from tests.errors import raises
+from tests.parts.errors import raises
 
 TEXT = Content.from_text("hi")
 CALL = Content.from_function_call("call-1", "f", arguments={"a": 1})

@@ -9,7 +9,7 @@ import pytest
 
 from agentbench.exceptions import ContentError
 from agentbench.messages.options import ChatOptions, merge_chat_options, validate_tool_mode
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @pytest.mark.parametrize(

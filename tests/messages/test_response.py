@@ -19,7 +19,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update
-from tests.errors import raises
+from tests.parts.errors import raises
 
 RESPONSES: list[Any] = [ChatResponse, AgentResponse]
 UPDATES: list[Any] = [ChatResponseUpdate, AgentResponseUpdate]

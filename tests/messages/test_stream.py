@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.messages.stream import ResponseStream
-from tests.errors import raises
+from tests.parts.errors import raises
 
 T = TypeVar("T")
 

@@ -13,8 +13,8 @@ import pytest
 
 from agentbench import NestedLoopError, run_sync
 from agentbench.messages.stream import ResponseStream
-from tests.errors import raises
 from tests.messages.test_stream import read
+from tests.parts.errors import raises
 
 LOGGED = "Closing a stream or one of its cleanup hooks failed: {}."
 

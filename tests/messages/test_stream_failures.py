@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from agentbench.messages.stream import ResponseStream
-from tests.errors import raises
 from tests.messages.test_stream import BOTH_WAYS, numbers, plain, read, stream_of, waiting
+from tests.parts.errors import raises
 
 LOGGED = "Closing a stream or one of its cleanup hooks failed: {}."
 

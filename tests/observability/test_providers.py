@@ -28,7 +28,7 @@ from agentbench.observability.providers import (
     make_otlp_exporter,
     read_otlp_targets,
 )
-from tests.errors import raises
+from tests.parts.errors import raises
 
 KEY = "sk-not-to-be-seen"
 

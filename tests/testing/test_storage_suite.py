@@ -10,7 +10,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from agentbench.testing import storage_suite
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def run(name, make_storage):

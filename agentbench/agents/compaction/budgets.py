@@ -121,7 +121,7 @@ class ContextWindowCompactionStrategy:
         if not 0 < tool_eviction_threshold <= truncation_threshold <= 1:
             message = (
                 f"tool_eviction_threshold={tool_eviction_threshold} and truncation_threshold={truncation_threshold} "
-                "are no shares of the input. Expected 0 < tool_eviction_threshold <= truncation_threshold <= 1."
+                "are not valid shares of the input. Expected 0 < tool_eviction_threshold <= truncation_threshold <= 1."
             )
             raise ValueError(message)
         self.max_context_window_tokens, self.max_output_tokens = max_context_window_tokens, max_output_tokens

@@ -38,7 +38,7 @@ def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
 
     A `tool_call` group holds the reasoning-only messages directly before the calling message, that message, the
     reasoning-only messages after it and all tool messages that follow. A result further away belongs to
-    the group of its call too; a tool message whose call is not in the list is a `tool_call` group of its own.
+    the group of its call too; a tool message whose call is not in the list is a separate `tool_call` group.
     """
     groups: list[MessageGroup] = []
     waiting: dict[str, MessageGroup] = {}

@@ -40,7 +40,7 @@ def included_token_count(messages: Iterable[Message]) -> int:
 
 
 def project_included_messages(messages: list[Message]) -> list[Message]:
-    """Return what a model is sent: the messages that are not excluded, and in any case the open turn.
+    """Return the messages to send to a model: those that are not excluded, and always the open turn.
 
     A turn is open when the list ends with a user message, or with a call of a tool. The last question of a user is then
     included again, and the last call of a tool after it with what a person answered to it; a warning says so. Without
@@ -65,7 +65,7 @@ def project_included_messages(messages: list[Message]) -> list[Message]:
         if message.message_id in summaries and len(group_of(message).get(SUMMARY_OF_GROUP_IDS_KEY) or ()) == 1:
             message.additional_properties[EXCLUDED_KEY] = True
     logger.warning(
-        "Compaction left out %d message(s) that the model needs to answer; they are sent all the same.", len(needed)
+        "Compaction excluded %d message(s) that the model needs in order to answer; they are sent anyway.", len(needed)
     )
     return included_messages(messages)
 

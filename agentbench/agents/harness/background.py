@@ -1,4 +1,4 @@
-"""Agents that work in the background while the agent that started them goes on."""
+"""Background agents, which work while the agent that started them continues."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class BackgroundTaskInfo:
     error_text: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the task as plain JSON values, without texts that there are not."""
+        """Return the task as plain JSON values, without missing texts."""
         plain = {**vars(self), "status": self.status.value}
         return {name: value for name, value in plain.items() if value is not None}
 
@@ -92,8 +92,8 @@ class BackgroundAgentsProvider(ContextProvider):
         instructions: For the model; `{background_agents}` is replaced by the names and descriptions of the agents.
 
     Raises:
-        TypeError: One is no agent.
-        ValueError: There is no agent, one has no name, or two have the same.
+        TypeError: An item is not an agent.
+        ValueError: The list is empty, an agent has no name, or two agents have the same name.
 
     Example:
         researcher = Agent(EchoChatClient(), name="researcher", description="Reads the web.")
@@ -113,7 +113,7 @@ class BackgroundAgentsProvider(ContextProvider):
         self._agents: dict[str, Any] = {}
         for agent in agents:
             if not isinstance(agent, SupportsAgentRun):
-                message = f"{describe(agent)} is no agent. Expected agents; for a workflow pass its as_agent()."
+                message = f"{describe(agent)} is not an agent. Expected agents; for a workflow pass its as_agent()."
                 raise TypeError(message)
             name = (agent.name or "").strip()
             if not name or name.lower() in self._agents:
@@ -121,7 +121,7 @@ class BackgroundAgentsProvider(ContextProvider):
                 raise ValueError(message)
             self._agents[name.lower()] = agent
         if not self._agents:
-            message = "There are no agents. Expected at least one to work in the background."
+            message = "The list of agents is empty. Expected at least one background agent."
             raise ValueError(message)
         listed = "\n".join(
             f"- {agent.name}" + (f": {agent.description}" if agent.description else "")
@@ -174,7 +174,7 @@ class BackgroundAgentsProvider(ContextProvider):
         agent = self._agents.get(agent_name.strip().lower())
         if agent is None:
             names = ", ".join(one.name for one in self._agents.values())
-            return f"Error: There is no agent {agent_name!r}. There are: {names}."
+            return f"Error: Unknown agent {agent_name!r}. Agents: {names}."
         session = context.session
         state = session.state.setdefault(self.source_id, {})
         task = BackgroundTaskInfo(state.get("next_task_id", 1), agent.name, description)
@@ -194,7 +194,7 @@ class BackgroundAgentsProvider(ContextProvider):
         session = context.session
         tasks = self._refresh(session)
         if unknown := [str(task_id) for task_id in task_ids if task_id not in tasks]:
-            return f"Error: There is no task {', '.join(unknown)}. {_known(tasks)}"
+            return f"Error: Unknown task {', '.join(unknown)}. {_known(tasks)}"
         if all(tasks[task_id].status is BackgroundTaskStatus.RUNNING for task_id in task_ids):
             running = self._runs[session.session_id].tasks
             runs = [asyncio.wrap_future(running[one]) for one in task_ids]
@@ -208,7 +208,7 @@ class BackgroundAgentsProvider(ContextProvider):
         tasks = self._refresh(context.session)
         task = tasks.get(task_id)
         if task is None:
-            return f"Error: There is no task {task_id}. {_known(tasks)}"
+            return f"Error: Unknown task {task_id}. {_known(tasks)}"
         if task.status is BackgroundTaskStatus.COMPLETED:
             return task.result_text or ""
         if task.status is BackgroundTaskStatus.FAILED:
@@ -217,7 +217,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
     async def background_agents_get_all_tasks(self, context: FunctionInvocationContext) -> str:
         """Return all tasks, one a line."""
-        return "\n".join(map(_line, self._refresh(context.session).values())) or "There are no tasks."
+        return "\n".join(map(_line, self._refresh(context.session).values())) or "No tasks."
 
     async def background_agents_continue_task(self, context: FunctionInvocationContext, task_id: int, text: str) -> str:
         """Send more text to the agent of a task that has ended; it remembers what was said before."""
@@ -225,7 +225,7 @@ class BackgroundAgentsProvider(ContextProvider):
         tasks = self._refresh(session)
         task = tasks.get(task_id)
         if task is None:
-            return f"Error: There is no task {task_id}. {_known(tasks)}"
+            return f"Error: Unknown task {task_id}. {_known(tasks)}"
         runs = self._runs.get(session.session_id)
         if task.status is BackgroundTaskStatus.RUNNING:
             return f"Error: Task {task_id} is running. Wait until it has ended."
@@ -234,7 +234,7 @@ class BackgroundAgentsProvider(ContextProvider):
         task.status, task.result_text, task.error_text = BackgroundTaskStatus.RUNNING, None, None
         self._start(runs, task, self._agents[task.agent_name.lower()], text)
         self._store(session, tasks)
-        return f"Task {task_id} goes on."
+        return f"Task {task_id} continues."
 
     async def background_agents_clear_completed_task(self, context: FunctionInvocationContext, task_id: int) -> str:
         """Forget a task that has ended, and its conversation."""
@@ -242,7 +242,7 @@ class BackgroundAgentsProvider(ContextProvider):
         tasks = self._refresh(session)
         task = tasks.get(task_id)
         if task is None:
-            return f"Error: There is no task {task_id}. {_known(tasks)}"
+            return f"Error: Unknown task {task_id}. {_known(tasks)}"
         if task.status is BackgroundTaskStatus.RUNNING:
             return f"Error: Task {task_id} is running. Wait until it has ended."
         del tasks[task_id]
@@ -319,7 +319,7 @@ def _line(task: BackgroundTaskInfo) -> str:
 
 
 def _known(tasks: Mapping[int, BackgroundTaskInfo]) -> str:
-    return f"There are: {', '.join(map(str, tasks))}." if tasks else "There are no tasks."
+    return f"Tasks: {', '.join(map(str, tasks))}." if tasks else "No tasks."
 
 
 async def _cancel(runs: Sequence[_Runs]) -> None:

@@ -255,7 +255,7 @@ class MemoryContextProvider(HistoryProvider):
     # ------------------------------------------------------------------------------------------------- the memory
 
     def _lock(self, session: AgentSession) -> asyncio.Lock:
-        """Return what one writer at a time of an owner's memory holds."""
+        """Return the lock of an owner's memory."""
         locks = self._locks.setdefault(asyncio.get_running_loop(), {})
         return locks.setdefault(self.store.get_owner_id(session), asyncio.Lock())
 

@@ -89,7 +89,7 @@ class MemoryStore(ABC):
         return None
 
     def export_provider_state(self, session: AgentSession) -> dict[str, Any]:
-        """Return what another session needs for the same memory."""
+        """Return the data that another session needs for the same memory."""
         return {}
 
     def import_provider_state(self, session: AgentSession, *, state: Mapping[str, Any]) -> None:
@@ -264,7 +264,7 @@ class MemoryFileStore(MemoryStore):
         return str(owner)
 
     def export_provider_state(self, session: AgentSession) -> dict[str, Any]:
-        """Return what another session needs for the same memory: the owner."""
+        """Return the data that another session needs for the same memory: the owner."""
         return {self.owner_state_key: self.get_owner_id(session)}
 
     def _texts(self, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
@@ -301,7 +301,7 @@ class MemoryFileStore(MemoryStore):
             path = folder / f"{topic}.md"
         if path.stem not in known:
             names = ", ".join(repr(each.topic) for each in self.list_topics(session, source_id=source_id)) or "none"
-            message = f"There is no topic {topic!r} in the memory. Expected one of: {names}."
+            message = f"The memory does not contain the topic {topic!r}. Expected one of: {names}."
             raise FileNotFoundError(message)
         return path
 

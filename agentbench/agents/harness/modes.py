@@ -52,7 +52,7 @@ class AgentModeProvider(ContextProvider):
         available_modes: The names of the modes, in small letters.
 
     Raises:
-        ValueError: There is no mode, two have one name, or the default is none of them.
+        ValueError: The list is empty, two modes have the same name, or the default is not one of them.
 
     Example:
         provider = AgentModeProvider(mode_descriptions={"draft": "Write freely.", "edit": "Only correct mistakes."})
@@ -187,7 +187,7 @@ def _normal(mode: str) -> str:
 def _known(mode: str, modes: Sequence[str]) -> str:
     name = _normal(mode)
     if name not in modes:
-        message = f"There is no mode {mode!r}. Expected one of: {', '.join(modes)}."
+        message = f"Unknown mode {mode!r}. Expected one of: {', '.join(modes)}."
         raise ValueError(message)
     return name
 

@@ -63,7 +63,7 @@ class TodoItem:
         is_complete: Whether it is done.
 
     Raises:
-        ValueError: The id is no whole number from 1 on, or the title is blank.
+        ValueError: The id is not an integer greater than 0, or the title is blank.
     """
 
     id: int
@@ -127,7 +127,7 @@ class TodoFileStore(TodoStore):
         base_path: The folder; made with the first task.
         kind: Folder of these lists among other files of an owner.
         owner_prefix: In front of the owner's name.
-        owner_state_key: Key of `session.state` under which the owner is; then each owner has a folder of its own.
+        owner_state_key: Key of `session.state` with the owner; if set, each owner has a separate folder.
         state_filename: Name of the files; the provider's id is added to it.
 
     Example:
@@ -204,7 +204,7 @@ def _read(data: Any, where: str) -> tuple[list[TodoItem], int]:
     try:
         items = [TodoItem.from_dict(item) for item in data.get("items", [])]
     except ValueError as error:
-        message = f"{where} holds something that is no task. {error}"
+        message = f"{where} contains something that is not a task. {error}"
         raise ValueError(message) from error
     next_id = data.get("next_id")
     above = max((item.id for item in items), default=0) + 1
@@ -219,7 +219,7 @@ def _written(items: Sequence[TodoItem], next_id: int) -> dict[str, Any]:
 def _fields(cls: type, data: Any) -> dict[str, Any]:
     needed = [field.name for field in fields(cls) if field.default is MISSING]
     if not isinstance(data, Mapping) or not all(name in data for name in needed):
-        message = f"{masked_repr(data)} is no task. Expected a mapping with {' and '.join(needed)}."
+        message = f"{masked_repr(data)} is not a task. Expected a mapping with {' and '.join(needed)}."
         raise ValueError(message)
     return {field.name: data[field.name] for field in fields(cls) if field.name in data}
 

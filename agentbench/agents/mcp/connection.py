@@ -1,4 +1,4 @@
-"""One connection to a server. A task of its own opens and closes it: anyio wants both in the same task."""
+"""One connection to a server. A separate task opens and closes it, because anyio requires the same task for both."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _BINARY = "application/octet-stream"
 
 
 def contents_of_result(tool_name: str, result: Mapping[str, Any], limits: MCPLimits) -> list[Content]:
-    """Return what a tool returned.
+    """Return the result of a tool.
 
     Raises:
         ToolResultError: The result reports a failure.

@@ -174,7 +174,7 @@ def _check_schema(server: str, schema: Mapping[str, Any]) -> None:
 
 
 def _question_of(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what makes two questions the same."""
+    """Return a key that is equal for equal questions."""
     return {name: value for name, value in asked.items() if name in ("message", "requestedSchema", "url")}
 
 

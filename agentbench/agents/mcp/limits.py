@@ -72,7 +72,7 @@ class MCPLimits:
                 message = f"The limit {name} is {describe(value)}. Expected a number."
                 raise TypeError(message)
             if not value > 0:
-                message = f"The limit {name} is {value!r}. Expected a positive number; float('inf') is no limit."
+                message = f"The limit {name} is {value!r}. Expected a positive number; float('inf') means no limit."
                 raise ValueError(message)
         return replace(self, **given)
 

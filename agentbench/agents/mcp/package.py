@@ -42,7 +42,7 @@ def make_session(reading: Any, writing: Any, timeout_s: float | None, **callback
 
 
 async def capabilities(session: Any) -> dict[str, Any]:
-    """Return what a server can do; a session that has not begun yet begins."""
+    """Return the capabilities of a server; start the session if necessary."""
     if hasattr(session, "get_server_capabilities"):
         known = session.get_server_capabilities()
     else:

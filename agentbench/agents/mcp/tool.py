@@ -127,12 +127,12 @@ class MCPTool(Displayable):
     # ------------------------------------------------------------------------------------------------------ connection
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
-        """Return what opens the transport: a context manager of a stream to read and a stream to write."""
+        """Return a context manager that opens the transport: a read stream and a write stream."""
         raise NotImplementedError
 
     @property
     def address(self) -> str:
-        """Where the server is, without secrets, for errors and displays."""
+        """The location of the server without secrets, for errors and displays."""
         return self.name
 
     @property
@@ -321,14 +321,14 @@ class MCPTool(Displayable):
 
         Raises:
             ToolExecutionException: The server refuses, or the connection was lost.
-            ValueError: It is no text.
+            ValueError: The resource is not text.
         """
         result = await self._request(
             f"reading {uri!r}", lambda session: session.read_resource(uri_of(uri)), {}, may_repeat=True
         )
         parts = wire(result)["contents"]
         if any("text" not in part for part in parts):
-            msg = f"{uri!r} of the server {self.name!r} is no text."
+            msg = f"{uri!r} of the server {self.name!r} is not text."
             raise ValueError(msg)
         return "\n".join(part["text"] for part in parts)
 

@@ -98,7 +98,7 @@ class MCPStdioTool(MCPTool):
         return line if len(line) <= _LONGEST_ADDRESS else f"{line[:_LONGEST_ADDRESS]}…"
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
-        """Return what starts the process."""
+        """Return a context manager that starts the process."""
         stdio = module("client.stdio")
         encoding = {} if self.encoding is None else {"encoding": self.encoding}
         parameters = stdio.StdioServerParameters(
@@ -173,7 +173,7 @@ class MCPStreamableHTTPTool(MCPTool):
         return _plain_address(self.url)
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
-        """Return what opens the transport."""
+        """Return a context manager that opens the transport."""
         return self._opened(module("client.streamable_http").streamable_http_client)
 
     @asynccontextmanager
@@ -280,7 +280,7 @@ class MCPWebsocketTool(MCPTool):
         return _plain_address(self.url)
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
-        """Return what opens the WebSocket."""
+        """Return a context manager that opens the WebSocket."""
         return websocket_streams(self.url, self._options)
 
 

@@ -20,7 +20,7 @@ MARK = "_agentbench_middleware_type"
 
 
 class MiddlewareType(str, Enum):
-    """What a middleware wraps: a run of an agent, a call of a tool, a call of a model."""
+    """The kind of call that a middleware wraps: an agent run, a tool call or a model call."""
 
     AGENT = "agent"
     FUNCTION = "function"
@@ -28,7 +28,7 @@ class MiddlewareType(str, Enum):
 
 
 class AgentMiddleware(ABC):
-    """The base of middleware around every run of an agent. A subclass implements `process`.
+    """The base class of middleware around agent runs. A subclass implements `process`.
 
     Example:
         class Greeting(AgentMiddleware):
@@ -45,13 +45,13 @@ class AgentMiddleware(ABC):
     async def process(self, context: AgentContext, call_next: CallNext) -> None:
         """Act before and after `await call_next()`, or set `context.result` instead of calling it.
 
-        `call_next()` goes on to the next middleware, at last to the agent; it may be called again, to retry.
-        Everything in `context` may be changed. A `MiddlewareTermination` ends the run here, with its `result`.
+        `call_next()` calls the next middleware and finally the agent. Call it again to retry.
+        Everything in `context` may be changed. A `MiddlewareTermination` ends the run with its `result`.
         """
 
 
 class ChatMiddleware(ABC):
-    """The base of middleware around every call of a model. A subclass implements `process`.
+    """The base class of middleware around model calls. A subclass implements `process`.
 
     Example:
         class Cool(ChatMiddleware):
@@ -65,11 +65,11 @@ class ChatMiddleware(ABC):
 
     @abstractmethod
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
-        """Act around `await call_next()`, which goes on to the model at last; see `AgentMiddleware.process`."""
+        """Act before and after `await call_next()`, which finally calls the model; see `AgentMiddleware.process`."""
 
 
 class FunctionMiddleware(ABC):
-    """The base of middleware around every call of a tool. A subclass implements `process`.
+    """The base class of middleware around tool calls. A subclass implements `process`.
 
     Example:
         class Audit(FunctionMiddleware):
@@ -83,7 +83,7 @@ class FunctionMiddleware(ABC):
 
     @abstractmethod
     async def process(self, context: FunctionInvocationContext, call_next: CallNext) -> None:
-        """Act around `await call_next()`, which goes on to the tool at last; see `AgentMiddleware.process`.
+        """Act before and after `await call_next()`, which finally calls the tool; see `AgentMiddleware.process`.
 
         A `MiddlewareTermination` ends the loop of model and tools, with its `result` for this call.
         """

@@ -23,7 +23,7 @@ INNER_APPROVALS = "inner_approvals"
 
 
 class InnerApprovals(NamedTuple):
-    """The approvals that a tool requested for calls of its own, with a person's answers; the tool is called once more.
+    """A tool's approval requests for its own calls, with a person's answers, for calling the tool again.
 
     Attributes:
         requests: From the `UserInputRequiredException` of the tool.

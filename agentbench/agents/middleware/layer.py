@@ -32,7 +32,7 @@ _Chain = Sequence[Callable[..., Any]]
 class AgentMiddlewareLayer:
     """Agent middleware around the runs of the class that comes next: a `RawAgent`, or any class with a `run`.
 
-    Before `Agent`, which has agent middleware, it adds nothing. Chat and function middleware goes on to the client as
+    Before `Agent`, which has agent middleware, it adds nothing. Chat and function middleware is passed to the client as
     `client_kwargs["middleware"]`: the agent's, then the run's.
 
     Args:
@@ -40,7 +40,7 @@ class AgentMiddlewareLayer:
         *args, **kwargs: For the next class.
 
     Raises:
-        MiddlewareException: If something in `middleware` is no middleware, or its kind is unclear.
+        MiddlewareException: If `middleware` contains an object that is not middleware, or whose kind is unclear.
 
     Example:
         class Guarded(AgentMiddlewareLayer, RawAgent):

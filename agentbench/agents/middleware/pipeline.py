@@ -64,7 +64,7 @@ def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
     name = getattr(middleware, "__qualname__", None) or type(middleware).__name__
     message = (
         f"The middleware {name} returned something ({describe(returned)}), which is ignored, and there is no result. "
-        "To answer, set context.result; to go on, `await call_next()`."
+        "To answer, set context.result; to continue, `await call_next()`."
     )
     warn_user(message, RuntimeWarning)
 

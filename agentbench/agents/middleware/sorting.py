@@ -75,7 +75,7 @@ def _read(one: object, otherwise: MiddlewareType | None) -> tuple[tuple[Middlewa
     if kinds:
         return kinds, one.process  # type: ignore[attr-defined]
     if not callable(one):
-        _refuse(one, f"is no middleware. {_HOW}")
+        _refuse(one, f"is not middleware. {_HOW}")
     kind = _kind_of(one) or otherwise
     if kind is None:
         _refuse(one, f"has no kind. {_HOW}")

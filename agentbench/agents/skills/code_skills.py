@@ -85,7 +85,7 @@ class InlineSkillScript(SkillScript):
         """Call the function with arguments by name.
 
         Raises:
-            TypeError: The arguments are no mapping, do not fit, or the run has a keyword of the same name.
+            TypeError: The arguments are not a mapping, do not fit, or the run has a keyword of the same name.
         """
         if args is not None and not isinstance(args, dict):
             message = f"Script {self.name!r} got a {type(args).__name__} of arguments. Expected them by name."
@@ -151,17 +151,17 @@ class InlineSkill(Skill):
 
     @property
     def content(self) -> str:
-        """What the model gets: name, description and instructions, with lists of resources and scripts."""
+        """The text for the model: name, description, instructions, and lists of resources and scripts."""
         return content_of(self, self.instructions)
 
     @property
     def resources(self) -> list[SkillResource]:
-        """What can be read; the list itself, to be extended."""
+        """The resources; the list itself, which may be extended."""
         return self._resources
 
     @property
     def scripts(self) -> list[SkillScript]:
-        """What can be run; the list itself, to be extended."""
+        """The scripts; the list itself, which may be extended."""
         return self._scripts
 
     @overload
@@ -240,21 +240,21 @@ class ClassSkill(Skill):
     @property
     @abstractmethod
     def instructions(self) -> str:
-        """What to do, for the model."""
+        """The instructions for the model."""
 
     @property
     def content(self) -> str:
-        """What the model gets: name, description and instructions, with lists of resources and scripts."""
+        """The text for the model: name, description, instructions, and lists of resources and scripts."""
         return content_of(self, self.instructions)
 
     @property
     def resources(self) -> list[SkillResource]:
-        """What can be read; a new list."""
+        """The resources, in a new list."""
         return list(self._parts_of("resource"))
 
     @property
     def scripts(self) -> list[SkillScript]:
-        """What can be run; a new list."""
+        """The scripts, in a new list."""
         return list(self._parts_of("script"))
 
     @staticmethod

@@ -55,17 +55,17 @@ class FileSkill(Skill):
 
     @property
     def content(self) -> str:
-        """What the model gets: the `SKILL.md`, and a list of scripts with their arguments."""
+        """The text for the model: the `SKILL.md`, and a list of scripts with their arguments."""
         return "\n".join([self._content, *scripts_block(self.scripts)])
 
     @property
     def resources(self) -> list[SkillResource]:
-        """What can be read."""
+        """The resources of the skill."""
         return self._resources
 
     @property
     def scripts(self) -> list[SkillScript]:
-        """What can be run."""
+        """The scripts of the skill."""
         return self._scripts
 
 
@@ -121,7 +121,7 @@ class FileSkillScript(SkillScript):
 
         Raises:
             TypeError: The skill is in no folder.
-            ValueError: There is no runner, or the script is not, or no longer, a plain file in the folder of the skill.
+            ValueError: The script has no runner, or is not (or no longer) a plain file in the folder of the skill.
         """
         if not isinstance(skill, FileSkill):
             message = f"Script {self.name!r} belongs to a folder, and {skill!r} is in none. Expected a FileSkill."
@@ -130,7 +130,7 @@ class FileSkillScript(SkillScript):
             message = f"Script {self.name!r} has no runner. Pass script_runner=, such as subprocess_script_runner()."
             raise ValueError(message)
         if not await run_in_thread(_is_in_skill, self.full_path, skill.path):
-            message = f"Script {self.name!r} is no plain file in {skill.path!r}. Links and other folders are refused."
+            message = f"Script {self.name!r} is not a plain file in {skill.path!r}. Links are refused."
             raise ValueError(message)
         result = self.runner(skill, self, args)
         return await result if inspect.isawaitable(result) else result
@@ -204,7 +204,7 @@ class FileSkillsSource(SkillsSource):
         skills: dict[str, FileSkill] = {}
         for path in filter(None, self.skill_paths):
             if not os.path.isdir(path):
-                problems.append(f"There is no folder {path!r}, so it has no skills. Check the path that you passed.")
+                problems.append(f"The folder {path!r} does not exist, so it has no skills. Check the path.")
             for folder in _skill_folders(os.path.realpath(path), _DEPTH):
                 try:
                     skill = self._read(folder, problems)
@@ -260,7 +260,7 @@ class FileSkillsSource(SkillsSource):
 
 
 def _skill_folders(folder: str, depth: int) -> Iterator[str]:
-    """Yield the folders with a `SKILL.md`, in the order of their names; there are no skills inside of skills."""
+    """Yield the folders with a `SKILL.md`, in the order of their names; folders of skills are not searched for more."""
     try:
         with os.scandir(folder) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
@@ -314,7 +314,7 @@ def _is_inside(folder: str, name: str) -> bool:
 
 def _text_in(folder: str, name: str, max_bytes: int) -> str:
     if not _is_inside(folder, name):
-        message = f"{name!r} is no plain file in its folder. Links and other folders are refused."
+        message = f"{name!r} is not a plain file in its folder. Links and other folders are refused."
         raise ValueError(message)
     data, _ = read_private(os.path.join(folder, *name.split("/")), max_bytes)
     return data.decode("utf-8-sig")

@@ -68,7 +68,7 @@ class SkillFrontmatter:
 def check_skill_name(name: object) -> None:
     """Raise ValueError unless this is a name for a skill, or for a part of one."""
     if not isinstance(name, str) or len(name) > MOST_NAME or not _NAME.fullmatch(name):
-        message = f"{name!r} is no name of a skill. Expected 1 to 64 of a-z and 0-9, with single hyphens between them."
+        message = f"{name!r} is not a valid name. Expected 1 to 64 of a-z and 0-9, with single hyphens between them."
         raise ValueError(message)
 
 
@@ -80,11 +80,11 @@ def read_skill_md(text: str, most_chars: float = MOST_FRONT_MATTER) -> tuple[Ski
 
     Raises:
         MissingExtraError: PyYAML is not installed.
-        ValueError: There is no front matter, it is longer than `most_chars`, or a field breaks the rules.
+        ValueError: The front matter is missing, longer than `most_chars`, or has an invalid field.
     """
     found = _PARTS.match(text.replace("\r\n", "\n"))
     if found is None:
-        message = "There is no front matter. Expected YAML between two lines of '---' at the beginning."
+        message = "The front matter is missing. Expected YAML between two lines of '---' at the beginning."
         raise ValueError(message)
     if len(found[1]) > most_chars:
         message = f"The front matter has {len(found[1]):,} characters. Expected at most {most_chars:,}."

@@ -50,12 +50,12 @@ class SkillsProvider(ContextProvider):
         source: A source of skills, one skill, or several; the latter without doubles.
         instruction_template: For the model, instead of the default one. It must have `{skills}`, and with resources
             `{resource_instructions}`, with scripts `{runner_instructions}`.
-        require_script_approval: Whether a person has to agree to each script before it runs.
-        disable_caching: Whether the source is asked in every run, instead of once.
+        require_script_approval: Whether a person has to approve each script before it runs.
+        disable_caching: Whether to load the skills from the source in every run, instead of once.
         source_id: The id of the provider, unique in an agent; by default `agent_skills`.
 
     Raises:
-        TypeError: The source is a path: use `from_paths`. Or it is no source.
+        TypeError: The source is a path (use `from_paths`), or is not a source of skills.
         ValueError: The template lacks a placeholder, or has one that is not known, or a stray brace.
 
     Example:
@@ -241,7 +241,7 @@ def _as_source(source: Any) -> SkillsSource:
     skills = [source] if isinstance(source, Skill) else list(source)
     for skill in skills:
         if not isinstance(skill, Skill):
-            message = f"{skill!r} is no skill. Expected a source of skills, a skill, or several."
+            message = f"{skill!r} is not a skill. Expected a source of skills, a skill, or several."
             raise TypeError(message)
     return DeduplicatingSkillsSource(InMemorySkillsSource(skills))
 

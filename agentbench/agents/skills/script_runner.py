@@ -1,4 +1,4 @@
-"""A runner for the scripts of skills: each in a process of its own, within limits."""
+"""A runner that runs the scripts of skills in separate processes with limits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def subprocess_script_runner(
     env: Mapping[str, str] | None = None,
     max_output: int = 100_000,
 ) -> SkillScriptRunner:
-    """Return a runner that runs scripts in processes of their own.
+    """Return a runner that runs each script in a separate process.
 
     The `#!` line of a script names its interpreter; without one its ending does: `.py`, `.sh`, `.bash`, `.js`, `.mjs`
     or `.cjs`. A script without either is refused.
@@ -150,7 +150,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         if sys.platform == "win32":
             process.kill()
-        else:  # the script led a group of its own, in which its children are; it may itself have ended
+        else:  # the script led a process group with its children; it may itself have ended
             os.killpg(process.pid, signal.SIGKILL)
 
 

@@ -35,7 +35,7 @@ class SkillResource(_Part, ABC):
 
     @abstractmethod
     async def read(self, **kwargs: Any) -> Any:
-        """Return what the resource holds; `kwargs` are those of the run, which the model does not see."""
+        """Return the content; `kwargs` are the keyword arguments of the run, which the model does not see."""
 
 
 class SkillScript(_Part, ABC):
@@ -57,7 +57,7 @@ class SkillScript(_Part, ABC):
 
 
 class Skill(ABC):
-    """Something that an agent can look up how to do. The model sees name and description, and loads the rest on demand.
+    """Instructions for a kind of task. The model sees name and description, and loads the rest on demand.
 
     Args:
         frontmatter: Name, description and further facts.
@@ -73,16 +73,16 @@ class Skill(ABC):
     @property
     @abstractmethod
     def content(self) -> str:
-        """What the model gets when it loads the skill."""
+        """The text that the model gets when it loads the skill."""
 
     @property
     def resources(self) -> list[SkillResource]:
-        """What can be read."""
+        """The resources of the skill."""
         return []
 
     @property
     def scripts(self) -> list[SkillScript]:
-        """What can be run."""
+        """The scripts of the skill."""
         return []
 
     def __repr__(self) -> str:

@@ -19,7 +19,7 @@ class SkillsSource(ABC):
 
     @abstractmethod
     async def get_skills(self) -> list[Skill]:
-        """Return the skills that there are now."""
+        """Return the current skills."""
 
 
 class InMemorySkillsSource(SkillsSource):

@@ -62,7 +62,7 @@ class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
     """
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Return what the next class returns, an awaitable or a stream, within a span."""
+        """Call the next class within a span, and return its awaitable or stream."""
         if stream:
             more["stream"] = True
         if options is not None:
@@ -111,7 +111,7 @@ class AgentTelemetryLayer:
             self.otel_agent_provider_name: str | None = name
 
     def run(self, messages: Any = None, **arguments: Any) -> Any:
-        """Return what the next class returns, an awaitable or with `stream=True` a stream, within a span."""
+        """Call the next class within a span, and return its awaitable or, with `stream=True`, its stream."""
         run: Callable[..., Any] = cast("Any", super()).run
         if getattr(super(), "MAKES_OWN_SPANS", False) or not is_tracing():
             return run(messages, **arguments)
@@ -163,7 +163,7 @@ class EmbeddingTelemetryLayer(_NamedProvider, Generic[_InputT, _VectorT, _Option
 
 
 async def embeddings_in_span(client: Any, values: Any, options: Any, call: Callable[[], Awaitable[Any]]) -> Any:
-    """Embed values within a span, unless tracing is off, there are no values, or the client is in one already."""
+    """Embed values within a span, unless tracing is off, `values` is empty, or the client already has one."""
     if not is_tracing() or not len(values) or _embedding.get() is client:
         return await call()
     from agentbench.agents.telemetry.spans import EmbeddingSpan  # noqa: PLC0415 - OpenTelemetry

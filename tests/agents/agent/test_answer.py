@@ -17,7 +17,7 @@ from agentbench import (
 )
 from tests.agents.agent_runs import BOTH, Notes, answer
 from tests.agents.fake_clients import Model
-from tests.errors import raises
+from tests.parts.errors import raises
 
 # ------------------------------------------------------------------------------------------------------ what comes back
 

@@ -18,7 +18,7 @@ from agentbench import (
     tool,
 )
 from tests.agents.fake_clients import Model, call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from agentbench import (
 )
 from tests.agents.agent_runs import Notes, answer, numbered
 from tests.agents.fake_clients import Model, call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 # ------------------------------------------------------------------------------------------------------ what is asked
 

@@ -14,7 +14,7 @@ import agentbench
 from agentbench import Agent, MissingExtraError, tool
 from agentbench.agents.agent.server import _server_with
 from tests.agents.fake_clients import Model, call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 mcp = pytest.importorskip("mcp")
 

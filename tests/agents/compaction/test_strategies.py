@@ -25,7 +25,7 @@ from agentbench import (
     included_messages,
     included_token_count,
 )
-from tests.errors import raises
+from tests.parts.errors import raises
 
 TOKENIZER = CharacterEstimatorTokenizer()
 

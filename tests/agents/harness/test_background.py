@@ -97,11 +97,11 @@ async def test_results_before_the_end_and_after_it():
     assert await waiting == "Task 1 has ended: completed."
     assert await use("wait_for_first_completion", task_ids=[1]) == "Task 1 has ended: completed."
     assert await use("get_task_results", task_id=1) == "look"
-    assert await use("continue_task", task_id=1, text="again") == "Task 1 goes on."
+    assert await use("continue_task", task_id=1, text="again") == "Task 1 continues."
     await use("wait_for_first_completion", task_ids=[1])
     assert await use("get_task_results", task_id=1) == "look then again"
     assert await use("clear_completed_task", task_id=1) == "Task 1 was cleared."
-    assert await use("get_all_tasks") == "There are no tasks."
+    assert await use("get_all_tasks") == "No tasks."
     assert provider._runs == {}
     await use("start_task", agent_name="helper", input="x", description="d")
     assert "2. helper" in await use("get_all_tasks")
@@ -124,12 +124,12 @@ async def test_the_first_of_several_is_named():
 async def test_wrong_use_is_answered_with_text():
     use, provider, _ = await started(Helper())
     assert await use("start_task", agent_name="x", input="", description="") == (
-        "Error: There is no agent 'x'. There are: helper."
+        "Error: Unknown agent 'x'. Agents: helper."
     )
     assert "empty" in await use("wait_for_first_completion", task_ids=[])
-    assert "no task 7, 8. There are: 1." in await use("wait_for_first_completion", task_ids=[7, 1, 8])
+    assert "7, 8. Tasks: 1." in await use("wait_for_first_completion", task_ids=[7, 1, 8])
     for name, more in (("get_task_results", {}), ("continue_task", {"text": "t"}), ("clear_completed_task", {})):
-        assert "There is no task 7" in await use(name, task_id=7, **more)
+        assert "Unknown task 7" in await use(name, task_id=7, **more)
     await provider.aclose()
 
 
@@ -140,7 +140,7 @@ async def test_a_failed_task_says_why_and_can_go_on():
     await use("wait_for_first_completion", task_ids=[1])
     assert await use("get_task_results", task_id=1) == "Task 1 failed: ValueError: no such thing"
     assert session.state["background_agents"]["tasks"][0]["status"] == "failed"
-    assert await use("continue_task", task_id=1, text="go on") == "Task 1 goes on."
+    assert await use("continue_task", task_id=1, text="go on") == "Task 1 continues."
     await use("wait_for_first_completion", task_ids=[1])
     assert await use("get_task_results", task_id=1) == "fail then go on"
     await provider.aclose()

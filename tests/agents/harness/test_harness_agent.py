@@ -24,7 +24,7 @@ from agentbench import (
     tool,
 )
 from agentbench.testing import Call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 SIZES: dict[str, Any] = {"max_context_window_tokens": 10_000, "max_output_tokens": 1_000, "disable_web_search": True}
 

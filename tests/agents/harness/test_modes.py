@@ -9,7 +9,7 @@ import pytest
 
 from agentbench import AgentModeProvider, AgentSession, get_agent_mode, set_agent_mode
 from tests.agents.harness.runs import call, shown
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 async def test_the_model_reads_and_sets_the_mode():

@@ -22,7 +22,7 @@ from agentbench import (
     TodoSessionStore,
 )
 from tests.agents.harness.runs import call, shown
-from tests.errors import raises
+from tests.parts.errors import raises
 
 TWO = {"todos": [{"title": " Read "}, {"title": "Write", "description": "in French"}]}
 
@@ -154,7 +154,7 @@ async def test_a_session_id_with_a_separator_and_a_link_out_are_refused(tmp_path
         ("{", "JSON"),
         ("[]", "holds no tasks"),
         ('{"items": 3}', "holds no tasks"),
-        ('{"items": [3]}', "no task"),
+        ('{"items": [3]}', "not a task"),
         ('{"items": [{"id": 1}]}', "id and title"),
         ('{"items": [{"id": "1", "title": "t"}]}', "whole number"),
     ],

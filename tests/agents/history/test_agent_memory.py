@@ -24,7 +24,7 @@ from agentbench import (
 )
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
 from tests.agents.fake_clients import Model, Stranger, call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 class Stored(HistoryProvider):

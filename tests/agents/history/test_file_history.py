@@ -22,7 +22,7 @@ from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, write_all
 from tests.agents.fake_clients import Model
 from tests.agents.sessions.runs import texts, turn
-from tests.errors import raises
+from tests.parts.errors import raises
 
 ROOT = Path(__file__).parents[3]
 MODULE = "agentbench.agents.history.file_history"

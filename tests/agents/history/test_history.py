@@ -20,7 +20,7 @@ from agentbench import (
 )
 from agentbench.agents.sessions.attribution import attributed
 from tests.agents.sessions.runs import texts, turn
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 class Notes(ContextProvider):

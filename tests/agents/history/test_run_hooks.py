@@ -11,7 +11,7 @@ import pytest
 from agentbench import AgentSession, ContextProvider, SessionContext
 from agentbench.agents.history.run_hooks import call_hook
 from agentbench.agents.sessions.context_provider import warn_of_shared_sources
-from tests.errors import raises
+from tests.parts.errors import raises
 
 GIVEN: dict[str, Any] = {
     "agent": "the agent",

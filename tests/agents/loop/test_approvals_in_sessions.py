@@ -11,7 +11,7 @@ from agentbench import AgentSession, Content, FunctionTool, Message, tool
 from agentbench.agents.history.pending_calls import REFUSED, REJECTED, UNANSWERED
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import Script, call, says
-from tests.errors import raises
+from tests.parts.errors import raises
 
 pytestmark = pytest.mark.parametrize(
     ("mode", "per_call"), [("whole", False), ("streamed", True)], ids=["history of runs", "streamed, history of calls"]

@@ -13,7 +13,7 @@ from agentbench.agents.loop.configuration import normalize_function_invocation_c
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from tests.agents.loop.scripts import call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @tool

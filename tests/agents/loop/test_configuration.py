@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def test_nothing_passed_is_the_defaults() -> None:

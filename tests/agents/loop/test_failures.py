@@ -13,7 +13,7 @@ from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import MiddlewareTermination, ToolResultError, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @tool

@@ -18,7 +18,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, ask, call, results, says, shape
-from tests.errors import raises
+from tests.parts.errors import raises
 
 both_ways = pytest.mark.parametrize("mode", MODES)
 

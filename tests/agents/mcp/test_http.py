@@ -18,7 +18,7 @@ from agentbench import (
 )
 from agentbench.testing import Call
 from tests.agents.mcp.servers import demo_process, named, start, text, until
-from tests.errors import raises
+from tests.parts.errors import raises
 from tests.servers.process import ServerProcess, free_port
 
 pytest.importorskip("mcp")

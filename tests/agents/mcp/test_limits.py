@@ -17,7 +17,7 @@ from agentbench.agents.mcp.limits import MCPLimits, measure
 from agentbench.agents.mcp.skills_source import MCPSkillsSource
 from agentbench.exceptions import MCPLimitError, ToolResultError
 from tests.agents.mcp.servers import raw, text, until
-from tests.errors import raises
+from tests.parts.errors import raises
 
 pytest.importorskip("mcp")
 

@@ -9,7 +9,7 @@ import pytest
 from agentbench import ToolExecutionException
 from agentbench.exceptions import ToolResultError
 from tests.agents.mcp.servers import raw, text
-from tests.errors import raises
+from tests.parts.errors import raises
 
 pytest.importorskip("mcp")
 

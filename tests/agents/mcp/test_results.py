@@ -12,7 +12,7 @@ from agentbench.agents.clients.openai.responses.requests import response_input
 from agentbench.exceptions import ToolResultError
 from agentbench.testing import Call
 from tests.agents.mcp.servers import raw, text, until
-from tests.errors import raises
+from tests.parts.errors import raises
 
 pytest.importorskip("mcp")
 

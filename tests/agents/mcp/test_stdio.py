@@ -28,7 +28,7 @@ from agentbench import (
 )
 from agentbench.testing import Call
 from tests.agents.mcp.servers import DEMO, ROOT, adder, demo, named, quiet, text, until
-from tests.errors import raises
+from tests.parts.errors import raises
 
 pytest.importorskip("mcp")
 

@@ -31,7 +31,7 @@ from agentbench import (
 )
 from tests.agents.agent_runs import BOTH, answer, numbered
 from tests.agents.fake_clients import Model, call
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def around(log: list[str], name: str) -> Any:

@@ -187,4 +187,4 @@ def test_a_class_instead_of_an_instance_is_refused_with_a_hint() -> None:
 
 @pytest.mark.parametrize("junk", ["text", object(), [None], [by_annotation, 0]], ids=steady)
 def test_junk_is_refused(junk: object) -> None:
-    assert "is no middleware" in refused(junk)
+    assert "is not middleware" in refused(junk)

@@ -4,7 +4,7 @@ import pytest
 
 from agentbench import validate_chat_options
 from agentbench.agents.tools.function_tool import FunctionTool
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @pytest.mark.parametrize(

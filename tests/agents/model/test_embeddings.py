@@ -14,7 +14,7 @@ from agentbench.agents.model.embeddings import (
 )
 from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer
 from agentbench.exceptions import ChatClientException
-from tests.errors import raises
+from tests.parts.errors import raises
 
 Vectors = GeneratedEmbeddings[list[float], EmbeddingGenerationOptions]
 

@@ -6,7 +6,7 @@ import pytest
 
 from agentbench.agents.model.network import is_offline, needs_network, require_network
 from agentbench.exceptions import ChatClientException
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 class Remote:

@@ -12,7 +12,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def build_response_stream(updates: Any) -> ResponseStream[Any, Any]:

@@ -17,7 +17,7 @@ from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, ask, call, says
-from tests.errors import raises
+from tests.parts.errors import raises
 
 both_ways = pytest.mark.parametrize("mode", MODES)
 

@@ -34,7 +34,7 @@ from agentbench import (
     tool,
 )
 from agentbench.agents.history.per_call_history import PerCallHistory
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def told(messages: Sequence[Message]) -> list[str]:

@@ -16,7 +16,7 @@ import pytest
 from agentbench import AgentSession, CountingIds, Message, set_runtime_defaults
 from agentbench._clock import runtime_defaults
 from agentbench.serialization.json_text import from_json, to_json
-from tests.errors import raises
+from tests.parts.errors import raises
 
 ROOT = Path(__file__).parents[3]
 

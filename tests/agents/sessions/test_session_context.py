@@ -22,7 +22,7 @@ from agentbench import (
     agent_middleware,
     chat_middleware,
 )
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def message(text: str) -> Message:

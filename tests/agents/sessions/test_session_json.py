@@ -27,8 +27,8 @@ from pydantic import BaseModel, ConfigDict, Field, HttpUrl, RootModel, SecretStr
 from agentbench import AgentResponse, AgentSession, ChatResponse, Content, Message, SecretString, register_state_type
 from agentbench.agents.sessions import session_json
 from agentbench.serialization import class_names, registry, state_types
-from tests.errors import raises
 from tests.ids import steady
+from tests.parts.errors import raises
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ from agentbench import (
     SkillFrontmatter,
     SkillsSource,
 )
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def skill_of(name: str = "menus", **more: Any) -> InlineSkill:

@@ -18,7 +18,7 @@ from agentbench import (
     SkillFrontmatter,
     subprocess_script_runner,
 )
-from tests.errors import raises
+from tests.parts.errors import raises
 
 NAMES_OF_EVERY_LENGTH = ["a", "a1", "a-b", "1-2-3", "x" * 64]
 
@@ -153,8 +153,8 @@ async def test_settings_of_directories_and_endings(tmp_path: Path, caplog: pytes
     ("text", "problem"),
     [
         (b"---\nname: bad\ndescription: \xff\xfe\n---\n", "utf-8"),
-        ("# no front matter", "no front matter"),
-        ("---\nname: bad\n", "no front matter"),
+        ("# no front matter", "front matter is missing"),
+        ("---\nname: bad\n", "front matter is missing"),
         ("---\nname: other\ndescription: d\n---\n", "name of its folder"),
         ("---\nname: bad\n---\n", "no description"),
         ("---\ndescription: d\n---\n", "no name"),

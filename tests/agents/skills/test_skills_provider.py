@@ -25,7 +25,7 @@ from agentbench import (
 )
 from tests.agents.skills.test_code_skills import Counting
 from tests.agents.skills.test_skill_files import write
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def menus() -> InlineSkill:

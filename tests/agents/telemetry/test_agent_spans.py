@@ -47,7 +47,7 @@ from tests.agents.telemetry.models import (
     called,
     said,
 )
-from tests.errors import raises
+from tests.parts.errors import raises
 
 Run = Callable[..., Awaitable[Any]]
 

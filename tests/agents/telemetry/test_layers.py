@@ -24,7 +24,7 @@ from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 from agentbench.observability import OBSERVABILITY_SETTINGS
 from tests.agents.telemetry.conftest import Points, Spans
 from tests.agents.telemetry.models import Model, called, said, updates_of
-from tests.errors import raises
+from tests.parts.errors import raises
 
 NAMES = ("AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer")
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
 from agentbench.agents.tools.function_tool import FunctionTool
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 class Place(BaseModel):

@@ -13,7 +13,7 @@ from agentbench.agents.agent.agent import Agent
 from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.agents.tools.collection import enter_tool, normalize_tools, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def look(city: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ToolException, UserInputRequiredException
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def fails() -> None:

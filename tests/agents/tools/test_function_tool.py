@@ -21,7 +21,7 @@ from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING
 from agentbench.exceptions import ToolException
 from agentbench.messages.content.content import Content
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def get_weather(city: Annotated[str, "where"], days: int = 1) -> str:

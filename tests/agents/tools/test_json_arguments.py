@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agentbench.agents.tools.function_tool import FunctionTool
-from tests.errors import raises
+from tests.parts.errors import raises
 
 SCHEMA = {
     "type": "object",

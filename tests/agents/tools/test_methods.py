@@ -13,7 +13,7 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ToolException
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def module_level(city: str) -> str:

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
-from tests.errors import raises
+from tests.parts.errors import raises
 
 if TYPE_CHECKING:
     import agentbench as ab

@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 from agentbench.agents.tools.function_tool import FunctionTool
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def add(a: int, b: int = 2) -> int:

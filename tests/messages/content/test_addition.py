@@ -9,8 +9,8 @@ from hypothesis import given
 
 from agentbench.exceptions import AdditionItemMismatch, ContentError
 from agentbench.messages.content.content import Content
-from tests.errors import raises
 from tests.messages.samples import arguments, common, texts
+from tests.parts.errors import raises
 
 
 def call(call_id: str, name: str, arguments: Any = None, **more: Any) -> Content:

@@ -9,7 +9,7 @@ import pytest
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
 from agentbench.messages.content.fields import FIELDS
-from tests.errors import raises
+from tests.parts.errors import raises
 
 CALL = Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
 TEXT = Content.from_text("hi")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.messages.content.media import detect_media_type_from_base64, size_of_data_uri
-from tests.errors import raises
+from tests.parts.errors import raises
 
 SIGNATURES = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),

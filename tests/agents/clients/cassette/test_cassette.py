@@ -17,7 +17,7 @@ from agentbench.agents.clients.cassette.cassette import Cassette
 from agentbench.agents.clients.cassette.lines import header_line
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
-from tests.errors import raises
+from tests.parts.errors import raises
 
 HEADER = header_line(client="Fake", model=None)
 

@@ -19,7 +19,7 @@ from agentbench.agents.clients.cassette.lines import BadLineError, CassetteLines
 from agentbench.exceptions import CassetteMissError
 from agentbench.messages.response import ChatResponse
 from tests.agents.clients.cassette.conversations import ask
-from tests.errors import raises
+from tests.parts.errors import raises
 
 DATA = Path(__file__).parent / "data"
 HEADER = header_line(client="OpenAIChatClient", model="small")

@@ -22,7 +22,7 @@ from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from tests.agents.clients.cassette.conversations import WEATHER, NetworkClient, ask, calls, get_weather, lines, recorded
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @pytest.fixture

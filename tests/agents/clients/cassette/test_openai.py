@@ -14,7 +14,7 @@ from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.response import ChatResponse
 from tests.agents.clients.cassette.conversations import ask, calls, get_weather, lines
-from tests.errors import raises
+from tests.parts.errors import raises
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Answer, Gate, OpenAIServer, reply, stream
 

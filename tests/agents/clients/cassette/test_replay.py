@@ -24,7 +24,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.clients.cassette.conversations import WEATHER, ask, calls, get_weather, lines, recorded
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @pytest.fixture

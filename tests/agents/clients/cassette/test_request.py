@@ -23,7 +23,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.settings import SecretString
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 def as_sent(messages: list[Message], options: dict[str, Any], *, model: str | None) -> dict[str, Any]:

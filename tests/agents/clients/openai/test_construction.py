@@ -31,7 +31,7 @@ from agentbench.openai import (
     RawOpenAIChatClient,
     RawOpenAIChatCompletionClient,
 )
-from tests.errors import raises
+from tests.parts.errors import raises
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import OpenAIServer, reply
 

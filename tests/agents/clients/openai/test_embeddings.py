@@ -15,7 +15,7 @@ from agentbench.exceptions import (
     ChatClientInvalidResponseException,
 )
 from agentbench.openai import OpenAIEmbeddingClient
-from tests.errors import raises
+from tests.parts.errors import raises
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import OpenAIServer, raw, reply
 

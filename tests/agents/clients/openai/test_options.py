@@ -12,7 +12,7 @@ from agentbench.agents.clients.openai.hosted_tools import HostedTools
 from agentbench.agents.clients.openai.response_format import is_strict, strict_schema
 from agentbench.agents.clients.openai.responses.requests import response_options
 from agentbench.exceptions import ContentError
-from tests.errors import raises
+from tests.parts.errors import raises
 
 PARAMETERS = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
 FUNCTION = {"name": "add", "description": "Add.", "parameters": PARAMETERS}

@@ -14,7 +14,7 @@ from agentbench.agents.clients.openai.settings import (
     validate_key,
 )
 from agentbench.exceptions import SettingNotFoundError
-from tests.errors import raises
+from tests.parts.errors import raises
 
 VARIABLES = (
     *("API_KEY", "ORG_ID", "BASE_URL", "MODEL", "CHAT_MODEL"),

@@ -13,7 +13,7 @@ from agentbench.agents.clients.scripted.script import Call
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @tool

@@ -26,7 +26,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
-from tests.errors import raises
+from tests.parts.errors import raises
 
 TEXT = Content.from_text("hi")
 CALL = Content.from_function_call("c-1", "add", arguments='{"a": 1}')

@@ -18,7 +18,7 @@ from agentbench.exceptions import ChatClientException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.update import ChatResponseUpdate
-from tests.errors import raises
+from tests.parts.errors import raises
 
 
 @tool

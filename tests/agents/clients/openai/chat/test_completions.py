@@ -14,7 +14,7 @@ from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException, ChatClientInvalidAuthException, ChatClientInvalidRequestException
 from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIChatCompletionClient
-from tests.errors import raises
+from tests.parts.errors import raises
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Gate, OpenAIServer, happened, reply, stream
 

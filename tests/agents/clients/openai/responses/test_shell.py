@@ -11,7 +11,7 @@ from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.openai import OpenAIChatClient, OpenAIResponsesClient
-from tests.errors import raises
+from tests.parts.errors import raises
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Answer, OpenAIServer, reply, stream
 
