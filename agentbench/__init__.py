@@ -21,19 +21,10 @@ _door = _Door(
     globals(),
     """
     _bridge: run_sync
-    _clock: Clock CountingIds IdSource RandomIds SystemClock TickingClock set_runtime_defaults
     agents.agent.agent: Agent
     agents.agent.base_agent: BaseAgent
     agents.agent.raw_agent: RawAgent
-    agents.clients.cassette.client: CassetteChatClient
-    agents.clients.openai.chat.completions: OpenAIChatCompletionOptions OpenAIChatOptions
-    agents.clients.openai.client: OpenAIChatClient OpenAIChatCompletionClient OpenAIResponsesClient
-        RawOpenAIChatClient RawOpenAIChatCompletionClient
-    agents.clients.openai.embeddings: OpenAIEmbeddingClient OpenAIEmbeddingOptions
-    agents.clients.openai.errors: ContentFilterResultSeverity
-    agents.clients.openai.responses.output: OpenAIContinuationToken
-    agents.clients.openai.settings: OpenAISettings
-    agents.clients.scripted.offline: EchoChatClient OfflineChatClient default_chat_client
+    agents.clients.scripted.offline: EchoChatClient
     agents.clients.scripted.script: Call
     agents.clients.scripted.scripted: ScriptedChatClient
     agents.compaction.budgets: ContextWindowCompactionStrategy TokenBudgetComposedStrategy
@@ -86,52 +77,29 @@ _door = _Door(
     agents.skills.skill: Skill SkillResource SkillScript SkillScriptRunner
     agents.skills.sources: AggregatingSkillsSource CachingSkillsSource DeduplicatingSkillsSource
         DelegatingSkillsSource FilteringSkillsSource InMemorySkillsSource SkillsSource
-    agents.telemetry.layers: AgentTelemetryLayer ChatTelemetryLayer EmbeddingTelemetryLayer
     agents.tools.collection: ToolTypes normalize_tools validate_tools
     agents.tools.decorator: tool
     agents.tools.function_tool: FunctionTool
     agents.tools.results: SKIP_PARSING
-    checkpoints.access: delete_chain lineage list_infos list_workflow_names prune_chain
     checkpoints.checkpoint: CheckpointID WorkflowCheckpoint
-    checkpoints.diff: CheckpointDiff diff_checkpoints
-    checkpoints.difference.changes: CheckpointChange
     checkpoints.file: FileCheckpointStorage
-    checkpoints.fork: fork_checkpoint
     checkpoints.info: CheckpointInfo
     checkpoints.manager: CheckpointManager
-    checkpoints.memory: InMemoryCheckpointer=InMemoryCheckpointStorage InMemoryCheckpointStorage
-    checkpoints.opening: open_storage
-    checkpoints.redis: RedisCheckpointStorage
+    checkpoints.memory: InMemoryCheckpointStorage
     checkpoints.sql: SQLCheckpointStorage
-    checkpoints.storage: CheckpointStorage SupportsChainNames SupportsCheckpointInfos SupportsHeadCheck
-        SupportsPrune
-    evaluation.checks: CheckResult EvalCheck evaluator keyword_check tool_call_args_match tool_called_check
+    checkpoints.storage: CheckpointStorage
+    evaluation.checks: CheckResult evaluator keyword_check tool_call_args_match tool_called_check
         tool_calls_present
-    evaluation.comparison: EvalComparison ItemChange compare_evaluations
     evaluation.converter: AgentEvalConverter
     evaluation.agents: evaluate_agent
     evaluation.workflows: evaluate_workflow
     evaluation.items: ConversationSplit ConversationSplitter EvalItem ExpectedToolCall
     evaluation.local: Evaluator LocalEvaluator
     evaluation.results: EvalItemResult EvalResults EvalScoreResult
-    exceptions: AdditionItemMismatch AgentBenchException AgentContentFilterException AgentException
-        AgentFrameworkException AgentInvalidAuthException AgentInvalidRequestException
-        AgentInvalidResponseException CassetteMissError ChatClientContentFilterException ChatClientException
-        ChatClientInvalidAuthException ChatClientInvalidRequestException ChatClientInvalidResponseException
-        CheckpointNotFoundError ConcurrentUpdateError ContentError EdgeDuplicationError EvalNotPassedError
-        ExecutorTimeoutError FormInvalid FunctionCheckpointError GraphCompileError GraphConnectivityError
-        GraphError GraphMismatchError GraphRecursionError HistoryFileError IntegrationContentFilterException
-        IntegrationException IntegrationInitializationError IntegrationInvalidAuthException
-        IntegrationInvalidRequestException IntegrationInvalidResponseException InvalidEdit InvalidUpdateError
-        MagicUsageError MessageLimitError MiddlewareException MiddlewareTermination MissingExtraError
-        NestedLoopError NoBlockingError NodeError NodeTimeoutError NotebookError OpenAIContentFilterException
-        ReducerError RendererUnavailable RenderFailed RequestAlreadyAnswered RequestExpired SettingNotFoundError
-        StateValidationError StepperClosed StepperStateError ThreadBusyError ToolException
-        ToolExecutionException TypeCompatibilityError UnknownStoredTypeError UnstorableValueError
-        UnsupportedSchema UserInputRequiredException ValidationTypeEnum WidgetsUnavailable WorkflowBusyError
-        WorkflowCheckpointException WorkflowConvergenceException WorkflowException WorkflowRunnerException
-        WorkflowTextError WorkflowValidationError
-    messages.content.blocks: TextBlock ToolCallBlock ToolResultBlock
+    exceptions: AgentFrameworkException EdgeDuplicationError EvalNotPassedError GraphConnectivityError
+        MiddlewareException MiddlewareTermination TypeCompatibilityError UserInputRequiredException
+        ValidationTypeEnum WorkflowCheckpointException WorkflowConvergenceException WorkflowException
+        WorkflowRunnerException WorkflowValidationError
     messages.content.content: Content
     messages.content.media: Annotation TextSpanRegion detect_media_type_from_base64
     messages.inputs: AgentRunInputs normalize_messages prepend_instructions_to_messages
@@ -142,55 +110,20 @@ _door = _Door(
     messages.update: AgentResponseUpdate ChatResponseUpdate ContinuationToken FinishReason FinishReasonLiteral
         map_chat_to_agent_update
     messages.usage: UsageDetails add_usage_details
-    observability.attribute_names: OtelAttr
-    observability.instruments: get_meter get_tracer
-    observability.providers: configure_otel_providers create_metric_views create_resource
-    observability.switches: OBSERVABILITY_SETTINGS disable_instrumentation enable_instrumentation
-        enable_sensitive_telemetry
     observability.user_agent: AGENT_FRAMEWORK_USER_AGENT APP_INFO USER_AGENT_KEY
         USER_AGENT_TELEMETRY_DISABLED_ENV_VAR prepend_agent_framework_to_user_agent
     orchestrations.agent_executor: AgentExecutor AgentExecutorRequest AgentExecutorResponse
     orchestrations.host_executor: AgentHostExecutor AgentHostOptions AIAgentHostExecutor=AgentHostExecutor
         AIAgentHostOptions=AgentHostOptions TurnToken bind_as_executor
-    orchestrations.patterns.concurrent_builder: ConcurrentBuilder
-    orchestrations.patterns.group_chat_builder: DEFAULT_ORCHESTRATOR_ID GroupChatBuilder
-    orchestrations.patterns.group_chat_manager: AgentBasedGroupChatOrchestrator AgentOrchestrationOutput
-    orchestrations.patterns.group_chat_messages: GroupChatParticipantMessage GroupChatRequestMessage
-        GroupChatRequestSentEvent GroupChatResponseMessage GroupChatResponseReceivedEvent
-        GroupChatSelectionFunction GroupChatState OrchestrationState ParticipantRegistry TerminationCondition
-    orchestrations.patterns.group_chat_orchestrator: BaseGroupChatOrchestrator GroupChatOrchestrator
-    orchestrations.patterns.handoff_builder: HandoffBuilder
-    orchestrations.patterns.handoff_executor: HandoffAgentExecutor
-    orchestrations.patterns.handoff_messages: HandoffAgentUserRequest HandoffConfiguration HandoffSentEvent
-    orchestrations.patterns.helpers: clean_conversation_for_handoff create_completion_message
-    orchestrations.patterns.magentic_builder: MagenticBuilder
-    orchestrations.patterns.magentic_manager: MagenticManagerBase StandardMagenticManager
-    orchestrations.patterns.magentic_messages: MAGENTIC_MANAGER_NAME ORCH_MSG_KIND_INSTRUCTION
-        ORCH_MSG_KIND_NOTICE ORCH_MSG_KIND_TASK_LEDGER ORCH_MSG_KIND_USER_TASK MagenticContext
-        MagenticOrchestratorEvent MagenticOrchestratorEventType MagenticPlanReviewRequest
-        MagenticPlanReviewResponse MagenticProgressLedger MagenticProgressLedgerItem MagenticResetSignal
-    orchestrations.patterns.magentic_orchestrator: MagenticAgentExecutor MagenticOrchestrator
-    orchestrations.patterns.participant_executor: AgentRequestInfoResponse
-    orchestrations.patterns.sequential_builder: SequentialBuilder
-    orchestrations.sequential: AgentWorkflowBuilder build_sequential
+    orchestrations.sequential: AgentWorkflowBuilder
     orchestrations.workflow_agent: FunctionalWorkflowAgent WorkflowAgent
     serialization.mixin: SerializationMixin SerializationProtocol
-    serialization.pickled: decode_checkpoint_value encode_checkpoint_value
     serialization.state_types: register_state_type
     settings: SecretString load_settings
-    stategraph.command: Command Send
-    stategraph.compiled: CompiledGraph
     stategraph.graph: StateGraph
-    stategraph.interrupts: Breakpoint Continue GraphInterrupt Interrupt interrupt pending_interrupt
-    stategraph.reducers: Overwrite Reducer RemoveMessage add_messages append_items remove_tool_messages
-        replace_messages replace_value upsert_messages
-    stategraph.results: GraphResult ResponseGranularity
-    stategraph.running.node: Runtime
-    stategraph.snapshots: SnapshotTask StateSnapshot
-    stategraph.state: END START AgentState ExecutionState ExecutionStatus StopRequestStatus
-    stategraph.streaming: StreamChunk StreamEvent
-    stategraph.threads.history: StateHistory
-    stategraph.toolnode: ToolNode ToolResult
+    stategraph.reducers: add_messages append_items replace_messages replace_value
+    stategraph.results: ResponseGranularity
+    stategraph.state: AgentState
     workflows.builder.workflow_builder: WorkflowBuilder
     workflows.draw.drawing: WorkflowViz
     workflows.events.events: SuperstepCompletionInfo WorkflowErrorDetails WorkflowEvent WorkflowEventSource

@@ -10,33 +10,11 @@ from agentbench import orchestrations as orchestrations
 from agentbench import stategraph as stategraph
 from agentbench import testing as testing
 from agentbench._bridge import run_sync as run_sync
-from agentbench._clock import Clock as Clock
-from agentbench._clock import CountingIds as CountingIds
-from agentbench._clock import IdSource as IdSource
-from agentbench._clock import RandomIds as RandomIds
-from agentbench._clock import SystemClock as SystemClock
-from agentbench._clock import TickingClock as TickingClock
-from agentbench._clock import set_runtime_defaults as set_runtime_defaults
 from agentbench._lazy import Door
 from agentbench.agents.agent.agent import Agent as Agent
 from agentbench.agents.agent.base_agent import BaseAgent as BaseAgent
 from agentbench.agents.agent.raw_agent import RawAgent as RawAgent
-from agentbench.agents.clients.cassette.client import CassetteChatClient as CassetteChatClient
-from agentbench.agents.clients.openai.chat.completions import OpenAIChatCompletionOptions as OpenAIChatCompletionOptions
-from agentbench.agents.clients.openai.chat.completions import OpenAIChatOptions as OpenAIChatOptions
-from agentbench.agents.clients.openai.client import OpenAIChatClient as OpenAIChatClient
-from agentbench.agents.clients.openai.client import OpenAIChatCompletionClient as OpenAIChatCompletionClient
-from agentbench.agents.clients.openai.client import OpenAIResponsesClient as OpenAIResponsesClient
-from agentbench.agents.clients.openai.client import RawOpenAIChatClient as RawOpenAIChatClient
-from agentbench.agents.clients.openai.client import RawOpenAIChatCompletionClient as RawOpenAIChatCompletionClient
-from agentbench.agents.clients.openai.embeddings import OpenAIEmbeddingClient as OpenAIEmbeddingClient
-from agentbench.agents.clients.openai.embeddings import OpenAIEmbeddingOptions as OpenAIEmbeddingOptions
-from agentbench.agents.clients.openai.errors import ContentFilterResultSeverity as ContentFilterResultSeverity
-from agentbench.agents.clients.openai.responses.output import OpenAIContinuationToken as OpenAIContinuationToken
-from agentbench.agents.clients.openai.settings import OpenAISettings as OpenAISettings
 from agentbench.agents.clients.scripted.offline import EchoChatClient as EchoChatClient
-from agentbench.agents.clients.scripted.offline import OfflineChatClient as OfflineChatClient
-from agentbench.agents.clients.scripted.offline import default_chat_client as default_chat_client
 from agentbench.agents.clients.scripted.script import Call as Call
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient as ScriptedChatClient
 from agentbench.agents.compaction.budgets import ContextWindowCompactionStrategy as ContextWindowCompactionStrategy
@@ -166,49 +144,27 @@ from agentbench.agents.skills.sources import DelegatingSkillsSource as Delegatin
 from agentbench.agents.skills.sources import FilteringSkillsSource as FilteringSkillsSource
 from agentbench.agents.skills.sources import InMemorySkillsSource as InMemorySkillsSource
 from agentbench.agents.skills.sources import SkillsSource as SkillsSource
-from agentbench.agents.telemetry.layers import AgentTelemetryLayer as AgentTelemetryLayer
-from agentbench.agents.telemetry.layers import ChatTelemetryLayer as ChatTelemetryLayer
-from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer as EmbeddingTelemetryLayer
 from agentbench.agents.tools.collection import ToolTypes as ToolTypes
 from agentbench.agents.tools.collection import normalize_tools as normalize_tools
 from agentbench.agents.tools.collection import validate_tools as validate_tools
 from agentbench.agents.tools.decorator import tool as tool
 from agentbench.agents.tools.function_tool import FunctionTool as FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING as SKIP_PARSING
-from agentbench.checkpoints.access import delete_chain as delete_chain
-from agentbench.checkpoints.access import lineage as lineage
-from agentbench.checkpoints.access import list_infos as list_infos
-from agentbench.checkpoints.access import list_workflow_names as list_workflow_names
-from agentbench.checkpoints.access import prune_chain as prune_chain
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint as WorkflowCheckpoint
-from agentbench.checkpoints.diff import CheckpointDiff as CheckpointDiff
-from agentbench.checkpoints.diff import diff_checkpoints as diff_checkpoints
-from agentbench.checkpoints.difference.changes import CheckpointChange as CheckpointChange
 from agentbench.checkpoints.file import FileCheckpointStorage as FileCheckpointStorage
-from agentbench.checkpoints.fork import fork_checkpoint as fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo as CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager as CheckpointManager
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage as InMemoryCheckpointStorage
-from agentbench.checkpoints.opening import open_storage as open_storage
-from agentbench.checkpoints.redis import RedisCheckpointStorage as RedisCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage as SQLCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage as CheckpointStorage
-from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNames
-from agentbench.checkpoints.storage import SupportsCheckpointInfos as SupportsCheckpointInfos
-from agentbench.checkpoints.storage import SupportsHeadCheck as SupportsHeadCheck
-from agentbench.checkpoints.storage import SupportsPrune as SupportsPrune
 from agentbench.evaluation.agents import evaluate_agent as evaluate_agent
 from agentbench.evaluation.checks import CheckResult as CheckResult
-from agentbench.evaluation.checks import EvalCheck as EvalCheck
 from agentbench.evaluation.checks import evaluator as evaluator
 from agentbench.evaluation.checks import keyword_check as keyword_check
 from agentbench.evaluation.checks import tool_call_args_match as tool_call_args_match
 from agentbench.evaluation.checks import tool_called_check as tool_called_check
 from agentbench.evaluation.checks import tool_calls_present as tool_calls_present
-from agentbench.evaluation.comparison import EvalComparison as EvalComparison
-from agentbench.evaluation.comparison import ItemChange as ItemChange
-from agentbench.evaluation.comparison import compare_evaluations as compare_evaluations
 from agentbench.evaluation.converter import AgentEvalConverter as AgentEvalConverter
 from agentbench.evaluation.items import ConversationSplit as ConversationSplit
 from agentbench.evaluation.items import ConversationSplitter as ConversationSplitter
@@ -220,82 +176,20 @@ from agentbench.evaluation.results import EvalItemResult as EvalItemResult
 from agentbench.evaluation.results import EvalResults as EvalResults
 from agentbench.evaluation.results import EvalScoreResult as EvalScoreResult
 from agentbench.evaluation.workflows import evaluate_workflow as evaluate_workflow
-from agentbench.exceptions import AdditionItemMismatch as AdditionItemMismatch
-from agentbench.exceptions import AgentBenchException as AgentBenchException
-from agentbench.exceptions import AgentContentFilterException as AgentContentFilterException
-from agentbench.exceptions import AgentException as AgentException
 from agentbench.exceptions import AgentFrameworkException as AgentFrameworkException
-from agentbench.exceptions import AgentInvalidAuthException as AgentInvalidAuthException
-from agentbench.exceptions import AgentInvalidRequestException as AgentInvalidRequestException
-from agentbench.exceptions import AgentInvalidResponseException as AgentInvalidResponseException
-from agentbench.exceptions import CassetteMissError as CassetteMissError
-from agentbench.exceptions import ChatClientContentFilterException as ChatClientContentFilterException
-from agentbench.exceptions import ChatClientException as ChatClientException
-from agentbench.exceptions import ChatClientInvalidAuthException as ChatClientInvalidAuthException
-from agentbench.exceptions import ChatClientInvalidRequestException as ChatClientInvalidRequestException
-from agentbench.exceptions import ChatClientInvalidResponseException as ChatClientInvalidResponseException
-from agentbench.exceptions import CheckpointNotFoundError as CheckpointNotFoundError
-from agentbench.exceptions import ConcurrentUpdateError as ConcurrentUpdateError
-from agentbench.exceptions import ContentError as ContentError
 from agentbench.exceptions import EdgeDuplicationError as EdgeDuplicationError
 from agentbench.exceptions import EvalNotPassedError as EvalNotPassedError
-from agentbench.exceptions import ExecutorTimeoutError as ExecutorTimeoutError
-from agentbench.exceptions import FormInvalid as FormInvalid
-from agentbench.exceptions import FunctionCheckpointError as FunctionCheckpointError
-from agentbench.exceptions import GraphCompileError as GraphCompileError
 from agentbench.exceptions import GraphConnectivityError as GraphConnectivityError
-from agentbench.exceptions import GraphError as GraphError
-from agentbench.exceptions import GraphMismatchError as GraphMismatchError
-from agentbench.exceptions import GraphRecursionError as GraphRecursionError
-from agentbench.exceptions import HistoryFileError as HistoryFileError
-from agentbench.exceptions import IntegrationContentFilterException as IntegrationContentFilterException
-from agentbench.exceptions import IntegrationException as IntegrationException
-from agentbench.exceptions import IntegrationInitializationError as IntegrationInitializationError
-from agentbench.exceptions import IntegrationInvalidAuthException as IntegrationInvalidAuthException
-from agentbench.exceptions import IntegrationInvalidRequestException as IntegrationInvalidRequestException
-from agentbench.exceptions import IntegrationInvalidResponseException as IntegrationInvalidResponseException
-from agentbench.exceptions import InvalidEdit as InvalidEdit
-from agentbench.exceptions import InvalidUpdateError as InvalidUpdateError
-from agentbench.exceptions import MagicUsageError as MagicUsageError
-from agentbench.exceptions import MessageLimitError as MessageLimitError
 from agentbench.exceptions import MiddlewareException as MiddlewareException
 from agentbench.exceptions import MiddlewareTermination as MiddlewareTermination
-from agentbench.exceptions import MissingExtraError as MissingExtraError
-from agentbench.exceptions import NestedLoopError as NestedLoopError
-from agentbench.exceptions import NoBlockingError as NoBlockingError
-from agentbench.exceptions import NodeError as NodeError
-from agentbench.exceptions import NodeTimeoutError as NodeTimeoutError
-from agentbench.exceptions import NotebookError as NotebookError
-from agentbench.exceptions import OpenAIContentFilterException as OpenAIContentFilterException
-from agentbench.exceptions import ReducerError as ReducerError
-from agentbench.exceptions import RendererUnavailable as RendererUnavailable
-from agentbench.exceptions import RenderFailed as RenderFailed
-from agentbench.exceptions import RequestAlreadyAnswered as RequestAlreadyAnswered
-from agentbench.exceptions import RequestExpired as RequestExpired
-from agentbench.exceptions import SettingNotFoundError as SettingNotFoundError
-from agentbench.exceptions import StateValidationError as StateValidationError
-from agentbench.exceptions import StepperClosed as StepperClosed
-from agentbench.exceptions import StepperStateError as StepperStateError
-from agentbench.exceptions import ThreadBusyError as ThreadBusyError
-from agentbench.exceptions import ToolException as ToolException
-from agentbench.exceptions import ToolExecutionException as ToolExecutionException
 from agentbench.exceptions import TypeCompatibilityError as TypeCompatibilityError
-from agentbench.exceptions import UnknownStoredTypeError as UnknownStoredTypeError
-from agentbench.exceptions import UnstorableValueError as UnstorableValueError
-from agentbench.exceptions import UnsupportedSchema as UnsupportedSchema
 from agentbench.exceptions import UserInputRequiredException as UserInputRequiredException
 from agentbench.exceptions import ValidationTypeEnum as ValidationTypeEnum
-from agentbench.exceptions import WidgetsUnavailable as WidgetsUnavailable
-from agentbench.exceptions import WorkflowBusyError as WorkflowBusyError
 from agentbench.exceptions import WorkflowCheckpointException as WorkflowCheckpointException
 from agentbench.exceptions import WorkflowConvergenceException as WorkflowConvergenceException
 from agentbench.exceptions import WorkflowException as WorkflowException
 from agentbench.exceptions import WorkflowRunnerException as WorkflowRunnerException
-from agentbench.exceptions import WorkflowTextError as WorkflowTextError
 from agentbench.exceptions import WorkflowValidationError as WorkflowValidationError
-from agentbench.messages.content.blocks import TextBlock as TextBlock
-from agentbench.messages.content.blocks import ToolCallBlock as ToolCallBlock
-from agentbench.messages.content.blocks import ToolResultBlock as ToolResultBlock
 from agentbench.messages.content.content import Content as Content
 from agentbench.messages.content.media import Annotation as Annotation
 from agentbench.messages.content.media import TextSpanRegion as TextSpanRegion
@@ -325,16 +219,6 @@ from agentbench.messages.update import FinishReasonLiteral as FinishReasonLitera
 from agentbench.messages.update import map_chat_to_agent_update as map_chat_to_agent_update
 from agentbench.messages.usage import UsageDetails as UsageDetails
 from agentbench.messages.usage import add_usage_details as add_usage_details
-from agentbench.observability.attribute_names import OtelAttr as OtelAttr
-from agentbench.observability.instruments import get_meter as get_meter
-from agentbench.observability.instruments import get_tracer as get_tracer
-from agentbench.observability.providers import configure_otel_providers as configure_otel_providers
-from agentbench.observability.providers import create_metric_views as create_metric_views
-from agentbench.observability.providers import create_resource as create_resource
-from agentbench.observability.switches import OBSERVABILITY_SETTINGS as OBSERVABILITY_SETTINGS
-from agentbench.observability.switches import disable_instrumentation as disable_instrumentation
-from agentbench.observability.switches import enable_instrumentation as enable_instrumentation
-from agentbench.observability.switches import enable_sensitive_telemetry as enable_sensitive_telemetry
 from agentbench.observability.user_agent import AGENT_FRAMEWORK_USER_AGENT as AGENT_FRAMEWORK_USER_AGENT
 from agentbench.observability.user_agent import APP_INFO as APP_INFO
 from agentbench.observability.user_agent import USER_AGENT_KEY as USER_AGENT_KEY
@@ -351,114 +235,21 @@ from agentbench.orchestrations.host_executor import AgentHostExecutor as AgentHo
 from agentbench.orchestrations.host_executor import AgentHostOptions as AgentHostOptions
 from agentbench.orchestrations.host_executor import TurnToken as TurnToken
 from agentbench.orchestrations.host_executor import bind_as_executor as bind_as_executor
-from agentbench.orchestrations.patterns.concurrent_builder import ConcurrentBuilder as ConcurrentBuilder
-from agentbench.orchestrations.patterns.group_chat_builder import DEFAULT_ORCHESTRATOR_ID as DEFAULT_ORCHESTRATOR_ID
-from agentbench.orchestrations.patterns.group_chat_builder import GroupChatBuilder as GroupChatBuilder
-from agentbench.orchestrations.patterns.group_chat_manager import (
-    AgentBasedGroupChatOrchestrator as AgentBasedGroupChatOrchestrator,
-)
-from agentbench.orchestrations.patterns.group_chat_manager import AgentOrchestrationOutput as AgentOrchestrationOutput
-from agentbench.orchestrations.patterns.group_chat_messages import (
-    GroupChatParticipantMessage as GroupChatParticipantMessage,
-)
-from agentbench.orchestrations.patterns.group_chat_messages import GroupChatRequestMessage as GroupChatRequestMessage
-from agentbench.orchestrations.patterns.group_chat_messages import (
-    GroupChatRequestSentEvent as GroupChatRequestSentEvent,
-)
-from agentbench.orchestrations.patterns.group_chat_messages import GroupChatResponseMessage as GroupChatResponseMessage
-from agentbench.orchestrations.patterns.group_chat_messages import (
-    GroupChatResponseReceivedEvent as GroupChatResponseReceivedEvent,
-)
-from agentbench.orchestrations.patterns.group_chat_messages import (
-    GroupChatSelectionFunction as GroupChatSelectionFunction,
-)
-from agentbench.orchestrations.patterns.group_chat_messages import GroupChatState as GroupChatState
-from agentbench.orchestrations.patterns.group_chat_messages import OrchestrationState as OrchestrationState
-from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry as ParticipantRegistry
-from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition as TerminationCondition
-from agentbench.orchestrations.patterns.group_chat_orchestrator import (
-    BaseGroupChatOrchestrator as BaseGroupChatOrchestrator,
-)
-from agentbench.orchestrations.patterns.group_chat_orchestrator import GroupChatOrchestrator as GroupChatOrchestrator
-from agentbench.orchestrations.patterns.handoff_builder import HandoffBuilder as HandoffBuilder
-from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExecutor as HandoffAgentExecutor
-from agentbench.orchestrations.patterns.handoff_messages import HandoffAgentUserRequest as HandoffAgentUserRequest
-from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration as HandoffConfiguration
-from agentbench.orchestrations.patterns.handoff_messages import HandoffSentEvent as HandoffSentEvent
-from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff as clean_conversation_for_handoff
-from agentbench.orchestrations.patterns.helpers import create_completion_message as create_completion_message
-from agentbench.orchestrations.patterns.magentic_builder import MagenticBuilder as MagenticBuilder
-from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase as MagenticManagerBase
-from agentbench.orchestrations.patterns.magentic_manager import StandardMagenticManager as StandardMagenticManager
-from agentbench.orchestrations.patterns.magentic_messages import MAGENTIC_MANAGER_NAME as MAGENTIC_MANAGER_NAME
-from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_INSTRUCTION as ORCH_MSG_KIND_INSTRUCTION
-from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_NOTICE as ORCH_MSG_KIND_NOTICE
-from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_TASK_LEDGER as ORCH_MSG_KIND_TASK_LEDGER
-from agentbench.orchestrations.patterns.magentic_messages import ORCH_MSG_KIND_USER_TASK as ORCH_MSG_KIND_USER_TASK
-from agentbench.orchestrations.patterns.magentic_messages import MagenticContext as MagenticContext
-from agentbench.orchestrations.patterns.magentic_messages import MagenticOrchestratorEvent as MagenticOrchestratorEvent
-from agentbench.orchestrations.patterns.magentic_messages import (
-    MagenticOrchestratorEventType as MagenticOrchestratorEventType,
-)
-from agentbench.orchestrations.patterns.magentic_messages import MagenticPlanReviewRequest as MagenticPlanReviewRequest
-from agentbench.orchestrations.patterns.magentic_messages import (
-    MagenticPlanReviewResponse as MagenticPlanReviewResponse,
-)
-from agentbench.orchestrations.patterns.magentic_messages import MagenticProgressLedger as MagenticProgressLedger
-from agentbench.orchestrations.patterns.magentic_messages import (
-    MagenticProgressLedgerItem as MagenticProgressLedgerItem,
-)
-from agentbench.orchestrations.patterns.magentic_messages import MagenticResetSignal as MagenticResetSignal
-from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticAgentExecutor as MagenticAgentExecutor
-from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticOrchestrator as MagenticOrchestrator
-from agentbench.orchestrations.patterns.participant_executor import AgentRequestInfoResponse as AgentRequestInfoResponse
-from agentbench.orchestrations.patterns.sequential_builder import SequentialBuilder as SequentialBuilder
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
-from agentbench.orchestrations.sequential import build_sequential as build_sequential
 from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
 from agentbench.orchestrations.workflow_agent import WorkflowAgent as WorkflowAgent
 from agentbench.serialization.mixin import SerializationMixin as SerializationMixin
 from agentbench.serialization.mixin import SerializationProtocol as SerializationProtocol
-from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value
-from agentbench.serialization.pickled import encode_checkpoint_value as encode_checkpoint_value
 from agentbench.serialization.state_types import register_state_type as register_state_type
 from agentbench.settings import SecretString as SecretString
 from agentbench.settings import load_settings as load_settings
-from agentbench.stategraph.command import Command as Command
-from agentbench.stategraph.command import Send as Send
-from agentbench.stategraph.compiled import CompiledGraph as CompiledGraph
 from agentbench.stategraph.graph import StateGraph as StateGraph
-from agentbench.stategraph.interrupts import Breakpoint as Breakpoint
-from agentbench.stategraph.interrupts import Continue as Continue
-from agentbench.stategraph.interrupts import GraphInterrupt as GraphInterrupt
-from agentbench.stategraph.interrupts import Interrupt as Interrupt
-from agentbench.stategraph.interrupts import interrupt as interrupt
-from agentbench.stategraph.interrupts import pending_interrupt as pending_interrupt
-from agentbench.stategraph.reducers import Overwrite as Overwrite
-from agentbench.stategraph.reducers import Reducer as Reducer
-from agentbench.stategraph.reducers import RemoveMessage as RemoveMessage
 from agentbench.stategraph.reducers import add_messages as add_messages
 from agentbench.stategraph.reducers import append_items as append_items
-from agentbench.stategraph.reducers import remove_tool_messages as remove_tool_messages
 from agentbench.stategraph.reducers import replace_messages as replace_messages
 from agentbench.stategraph.reducers import replace_value as replace_value
-from agentbench.stategraph.reducers import upsert_messages as upsert_messages
-from agentbench.stategraph.results import GraphResult as GraphResult
 from agentbench.stategraph.results import ResponseGranularity as ResponseGranularity
-from agentbench.stategraph.running.node import Runtime as Runtime
-from agentbench.stategraph.snapshots import SnapshotTask as SnapshotTask
-from agentbench.stategraph.snapshots import StateSnapshot as StateSnapshot
-from agentbench.stategraph.state import END as END
-from agentbench.stategraph.state import START as START
 from agentbench.stategraph.state import AgentState as AgentState
-from agentbench.stategraph.state import ExecutionState as ExecutionState
-from agentbench.stategraph.state import ExecutionStatus as ExecutionStatus
-from agentbench.stategraph.state import StopRequestStatus as StopRequestStatus
-from agentbench.stategraph.streaming import StreamChunk as StreamChunk
-from agentbench.stategraph.streaming import StreamEvent as StreamEvent
-from agentbench.stategraph.threads.history import StateHistory as StateHistory
-from agentbench.stategraph.toolnode import ToolNode as ToolNode
-from agentbench.stategraph.toolnode import ToolResult as ToolResult
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder as WorkflowBuilder
 from agentbench.workflows.draw.drawing import WorkflowViz as WorkflowViz
 from agentbench.workflows.events.events import SuperstepCompletionInfo as SuperstepCompletionInfo
@@ -524,7 +315,6 @@ from agentbench.workflows.run.workflow import Workflow as Workflow
 
 AIAgentHostExecutor = AgentHostExecutor
 AIAgentHostOptions = AgentHostOptions
-InMemoryCheckpointer = InMemoryCheckpointStorage
 StreamingRun = WorkflowRun
 
 _door: Door

@@ -27,7 +27,8 @@ class Clock(Protocol):
     """A source of times, in nanoseconds as integers. `SystemClock` and `TickingClock` are two.
 
     Example:
-        from agentbench import RunOptions, TickingClock
+        from agentbench import RunOptions
+        from agentbench.testing import TickingClock
 
         RunOptions(clock=TickingClock("2026-01-31"))  # the same times in every run
     """
@@ -44,7 +45,8 @@ class IdSource(Protocol):
     """A source of ids. `RandomIds` and `CountingIds` are two.
 
     Example:
-        from agentbench import CountingIds, RunOptions
+        from agentbench import RunOptions
+        from agentbench.testing import CountingIds
 
         RunOptions(ids=CountingIds())  # run-1, cp-0001, request-1
     """
@@ -184,7 +186,7 @@ def set_runtime_defaults(
         TypeError: `clock` or `ids` lacks the methods of `Clock` or `IdSource`.
 
     Example:
-        from agentbench import CountingIds, TickingClock, set_runtime_defaults
+        from agentbench.testing import CountingIds, TickingClock, set_runtime_defaults
 
         set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
     """

@@ -924,4 +924,8 @@ class NoBlockingError(NotebookError, RuntimeError):
         super().__init__(f"Cannot block: this Python has no threads. Write `await {call}(...)` instead.")
 
 
-__all__ = sorted(name for name, value in globals().items() if isinstance(value, type) and value.__module__ == __name__)
+__all__ = sorted(
+    name
+    for name, value in globals().items()
+    if isinstance(value, type) and value.__module__ == __name__ and not name.startswith("_")
+)

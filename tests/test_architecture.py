@@ -110,6 +110,13 @@ def test_a_name_of_another_package_is_reported_with_its_package(name: str, hint:
     assert told("from agentbench.stategraph import Agent", ImportError).endswith("from agentbench import Agent")
 
 
+def test_the_root_has_few_names_and_says_where_every_other_public_name_is() -> None:
+    assert len(agentbench.__all__) <= 353
+    for package in PACKAGES:
+        for name in {*package.__all__} - {*agentbench.__all__, *vars(agentbench)}:
+            assert f"from {package.__name__} import {name}" in told(f"from agentbench import {name}", ImportError)
+
+
 def test_a_mistyped_name_is_reported_with_the_nearest() -> None:
     near = "from agentbench import WorkflowBuilder"
     assert told("agentbench.WorkflowBuildr", AttributeError).endswith(near)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import textwrap
 
 import pytest
 
-import agentbench
-from agentbench import set_runtime_defaults
 from agentbench._clock import runtime_defaults
+from agentbench._lazy import find_packages
+from agentbench.testing import set_runtime_defaults
 
 NAMES = [
     *("AgentFrameworkException", "AgentResponse", "AgentResponseUpdate", "ChatOptions", "ChatResponse"),
@@ -20,7 +21,11 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_example_runs(name: str) -> None:
-    found = re.search(r"^( *)Example:\n((?:\1 +\S.*\n|\n)+)", getattr(agentbench, name).__doc__, re.MULTILINE)
+    found = re.search(
+        r"^( *)Example:\n((?:\1 +\S.*\n|\n)+)",
+        getattr(importlib.import_module(find_packages(name)[0]), name).__doc__,
+        re.MULTILINE,
+    )
     assert found is not None
     before = runtime_defaults()
     try:

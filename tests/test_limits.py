@@ -19,7 +19,6 @@ from agentbench import (
     Agent,
     AgentSession,
     CachingSkillsSource,
-    CassetteChatClient,
     CharacterEstimatorTokenizer,
     ContextWindowCompactionStrategy,
     EchoChatClient,
@@ -59,6 +58,7 @@ from agentbench.orchestrations import (
     StandardMagenticManager,
 )
 from agentbench.stategraph import StateGraph
+from agentbench.testing import CassetteChatClient
 
 NAN = math.nan
 
@@ -292,7 +292,7 @@ TIMES: dict[str, list[Limit]] = {
     "delay": [
         Limit(lambda s: ScriptedChatClient(["a"], delay=s), 0),
         Limit(lambda s: CassetteChatClient("tape.jsonl", mode="auto", delay=s), 0),
-        Limit(lambda s: agentbench.OfflineChatClient(delay=s), 0),
+        Limit(lambda s: agentbench.testing.OfflineChatClient(delay=s), 0),
     ],
 }
 

@@ -21,7 +21,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from agentbench import (
     Agent,
     AgentSession,
-    CassetteChatClient,
     ChatResponse,
     ChatResponseUpdate,
     Content,
@@ -35,6 +34,7 @@ from agentbench import (
 from agentbench.agents.clients.scripted.script import Call
 from agentbench.observability import OBSERVABILITY_SETTINGS
 from agentbench.stategraph import AgentState, Command, Interrupt, Overwrite, Send
+from agentbench.testing import CassetteChatClient
 from tests.plants import KEY, PLANTS, STORABLE, Holder, assert_nowhere
 from tests.test_planted_in_workflows import shown_by
 

@@ -22,12 +22,12 @@ from agentbench import (
     WorkflowContext,
     WorkflowEvent,
     WorkflowRun,
-    diff_checkpoints,
     handler,
     response_handler,
     run_sync,
 )
 from agentbench._secrets import mask_secrets, mask_text, masked_repr
+from agentbench.checkpoints import diff_checkpoints
 from agentbench.cli import main
 from agentbench.serialization.plain import OF_LOGS, to_plain
 from tests.plants import KEY, PLANTS, STORABLE, assert_nowhere

@@ -32,8 +32,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from agentbench import (
     Agent,
     AgentSession,
-    CassetteChatClient,
-    ChatClientException,
     FileCheckpointStorage,
     FileHistoryProvider,
     FunctionInvocationContext,
@@ -50,8 +48,10 @@ from agentbench import (
 )
 from agentbench.agents.clients.scripted.script import Call
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext
+from agentbench.exceptions import ChatClientException
 from agentbench.observability import OBSERVABILITY_SETTINGS
 from agentbench.openai import OpenAIChatClient
+from agentbench.testing import CassetteChatClient
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Answer, OpenAIServer, reply, stream
 

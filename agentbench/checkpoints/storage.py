@@ -89,7 +89,7 @@ class SupportsCheckpointInfos(Protocol):
         before: CheckpointID | None = None,
         limit: int | None = None,
     ) -> list[CheckpointInfo]:
-        """Do what the function `agentbench.list_infos` says."""
+        """Do what the function `agentbench.checkpoints.list_infos` says."""
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ class SupportsChainNames(Protocol):
     """
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
-        """Do what the function `agentbench.list_workflow_names` says."""
+        """Do what the function `agentbench.checkpoints.list_workflow_names` says."""
 
 
 @runtime_checkable
@@ -128,10 +128,10 @@ class SupportsPrune(Protocol):
     """
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Do what the function `agentbench.prune_chain` says."""
+        """Do what the function `agentbench.checkpoints.prune_chain` says."""
 
     async def delete_chain(self, workflow_name: str) -> int:
-        """Do what the function `agentbench.delete_chain` says."""
+        """Do what the function `agentbench.checkpoints.delete_chain` says."""
 
 
 class ChainStorage(Displayable):

@@ -39,7 +39,7 @@ def encode_checkpoint_value(value: Any) -> Any:
     Example:
         import json
         from datetime import date
-        from agentbench import decode_checkpoint_value, encode_checkpoint_value
+        from agentbench.checkpoints import decode_checkpoint_value, encode_checkpoint_value
 
         text = json.dumps(encode_checkpoint_value({"due": date(2026, 1, 31)}))
         print(decode_checkpoint_value(json.loads(text)))

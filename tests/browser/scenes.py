@@ -361,9 +361,13 @@ GRAPH_SCENES = (
 )
 
 TALK = """
-from agentbench import (
-    Agent, AgentExecutorResponse, AgentRequestInfoResponse, AgentResponse, Call, HandoffAgentUserRequest,
-    HandoffBuilder, MagenticPlanReviewRequest, MagenticPlanReviewResponse, Message, ScriptedChatClient, tool,
+from agentbench import Agent, AgentExecutorResponse, AgentResponse, Call, Message, ScriptedChatClient, tool
+from agentbench.orchestrations import (
+    AgentRequestInfoResponse,
+    HandoffAgentUserRequest,
+    HandoffBuilder,
+    MagenticPlanReviewRequest,
+    MagenticPlanReviewResponse,
 )
 
 @tool

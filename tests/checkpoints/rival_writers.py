@@ -20,10 +20,10 @@ from agentbench import (
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
-    fork_checkpoint,
     handler,
     response_handler,
 )
+from agentbench.checkpoints import fork_checkpoint
 from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.stategraph import AgentState, CompiledGraph, StateGraph, interrupt
 

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench import InMemoryCheckpointStorage, RunOptions, WorkflowCheckpoint, fork_checkpoint
+from agentbench import InMemoryCheckpointStorage, RunOptions, WorkflowCheckpoint
+from agentbench.checkpoints import fork_checkpoint
 from agentbench.exceptions import ThreadBusyError, WorkflowBusyError
 from tests.checkpoints.rival_writers import CHAINS, OPERATIONS, THREAD, make_graph, make_workflow
 

@@ -11,10 +11,10 @@ from agentbench import (
     EvalResults,
     EvalScoreResult,
     LocalEvaluator,
-    compare_evaluations,
     evaluator,
     keyword_check,
 )
+from agentbench.evaluation import compare_evaluations
 from tests.evaluation.conversations import item
 
 GOOD = {"passed": 2, "failed": 0, "errored": 0}

@@ -9,13 +9,10 @@ from pydantic import BaseModel
 
 from agentbench import (
     Agent,
-    AgentContentFilterException,
     AgentFrameworkException,
     AgentResponse,
     AgentSession,
     BaseChatClient,
-    ChatClientContentFilterException,
-    ChatClientInvalidAuthException,
     ChatContext,
     ChatMiddleware,
     ChatResponse,
@@ -30,7 +27,6 @@ from agentbench import (
     ScriptedChatClient,
     SecretString,
     SessionContext,
-    SettingNotFoundError,
     SupportsAgentRun,
     SupportsChatGetResponse,
     UserInputRequiredException,
@@ -38,6 +34,12 @@ from agentbench import (
     load_settings,
     register_state_type,
     tool,
+)
+from agentbench.exceptions import (
+    AgentContentFilterException,
+    ChatClientContentFilterException,
+    ChatClientInvalidAuthException,
+    SettingNotFoundError,
 )
 
 # ------------------------------------------------------------------------------------------------ clients of one's own

@@ -11,7 +11,6 @@ from agentbench import (
     CheckpointManager,
     CheckpointStorage,
     Executor,
-    GraphMismatchError,
     InMemoryCheckpointStorage,
     InProcessExecution,
     WorkflowBuilder,
@@ -22,6 +21,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.exceptions import GraphMismatchError
 from agentbench.testing import storage_suite
 
 # ---- executors as the guides write them ------------------------------------------------------------

@@ -19,7 +19,6 @@ from agentbench import (
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
-    ChatTelemetryLayer,
     Content,
     ContextProvider,
     FunctionInvocationContext,
@@ -28,17 +27,17 @@ from agentbench import (
     Message,
     MiddlewareException,
     MiddlewareTermination,
-    OtelAttr,
     RawAgent,
     ResponseStream,
     ScriptedChatClient,
     SecretString,
     SessionContext,
-    SettingNotFoundError,
     load_settings,
     register_state_type,
     tool,
 )
+from agentbench.exceptions import SettingNotFoundError
+from agentbench.observability import ChatTelemetryLayer, OtelAttr
 from tests.agents.telemetry.conftest import Spans, spans  # noqa: F401 - a fixture
 
 OptionsT = TypeVar("OptionsT", bound=Mapping[str, Any], covariant=True)

@@ -15,8 +15,6 @@ from agentbench import (
     AgentFrameworkException,
     AgentSession,
     BaseChatClient,
-    ChatClientContentFilterException,
-    ChatClientInvalidAuthException,
     ChatResponse,
     CheckpointManager,
     EdgeGroup,
@@ -28,7 +26,6 @@ from agentbench import (
     InProcessExecution,
     InProcRunnerContext,
     Message,
-    OtelAttr,
     Runner,
     SingleEdgeGroup,
     State,
@@ -46,10 +43,11 @@ from agentbench import (
     WorkflowRunState,
     create_edge_runner,
     executor,
-    get_tracer,
     handler,
     response_handler,
 )
+from agentbench.exceptions import ChatClientContentFilterException, ChatClientInvalidAuthException
+from agentbench.observability import OtelAttr, get_tracer
 from tests.agents.telemetry.conftest import Spans, spans  # noqa: F401 - a fixture
 
 # ---- a runner by hand ------------------------------------------------------------------------------

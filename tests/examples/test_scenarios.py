@@ -18,11 +18,11 @@ from agentbench import (
     WorkflowContext,
     WorkflowEventType,
     WorkflowRunState,
-    build_sequential,
     executor,
     handler,
     response_handler,
 )
+from agentbench.orchestrations import build_sequential
 from tests.orchestrations.nodes import agent
 
 

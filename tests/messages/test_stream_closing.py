@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from agentbench import NestedLoopError, run_sync
+from agentbench import run_sync
+from agentbench.exceptions import NestedLoopError
 from agentbench.messages.stream import ResponseStream
 from tests.messages.test_stream import read
 from tests.parts.errors import raises

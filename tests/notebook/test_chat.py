@@ -23,13 +23,11 @@ from agentbench import (
     Call,
     Executor,
     FileHistoryProvider,
-    HandoffBuilder,
     InMemoryCheckpointStorage,
     Message,
     ScriptedChatClient,
     WorkflowBuilder,
     WorkflowContext,
-    build_sequential,
     handler,
     run_sync,
     tool,
@@ -37,6 +35,7 @@ from agentbench import (
 from agentbench.notebook import chat
 from agentbench.notebook.chat_panel.chat import Chat
 from agentbench.notebook.chat_panel.page import ChatPanel
+from agentbench.orchestrations import HandoffBuilder, build_sequential
 from agentbench.stategraph import END, START, AgentState, StateGraph, interrupt
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.test_hostile_text import Elements, check_text

@@ -12,10 +12,8 @@ import pytest
 from typing_extensions import Never
 
 from agentbench import (
-    CountingIds,
     Executor,
     InMemoryCheckpointStorage,
-    TickingClock,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -23,9 +21,9 @@ from agentbench import (
     executor,
     handler,
     run_sync,
-    set_runtime_defaults,
 )
 from agentbench.notebook import compare, stepper
+from agentbench.testing import CountingIds, TickingClock, set_runtime_defaults
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises
 

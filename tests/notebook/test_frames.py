@@ -21,11 +21,9 @@ from agentbench import (
     Approval,
     CheckpointInfo,
     CheckpointManager,
-    CountingIds,
     Executor,
     FileCheckpointStorage,
     InMemoryCheckpointStorage,
-    TickingClock,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -34,7 +32,6 @@ from agentbench import (
     handler,
     response_handler,
     run_sync,
-    set_runtime_defaults,
 )
 from agentbench.notebook.frames.frames import (
     Frames,
@@ -49,6 +46,7 @@ from agentbench.notebook.frames.frames import (
     usage_frame,
 )
 from agentbench.notebook.plots.compare import compare
+from agentbench.testing import CountingIds, TickingClock, set_runtime_defaults
 from tests.parts.errors import raises, warns
 
 NAMES = ("checkpoints", "messages", "state", "events", "timeline", "usage", "requests", "runs", "lineage")

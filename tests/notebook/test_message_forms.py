@@ -13,20 +13,22 @@ pytest.importorskip("anywidget")
 from agentbench import (
     Agent,
     AgentExecutorResponse,
-    AgentRequestInfoResponse,
     AgentResponse,
-    HandoffAgentUserRequest,
-    HandoffBuilder,
-    MagenticPlanReviewRequest,
-    MagenticPlanReviewResponse,
     Message,
     ScriptedChatClient,
-    SequentialBuilder,
     WorkflowEvent,
     WorkflowRunState,
 )
 from agentbench.notebook import request_form
 from agentbench.notebook.forms.form import Form
+from agentbench.orchestrations import (
+    AgentRequestInfoResponse,
+    HandoffAgentUserRequest,
+    HandoffBuilder,
+    MagenticPlanReviewRequest,
+    MagenticPlanReviewResponse,
+    SequentialBuilder,
+)
 
 SAID = AgentResponse(messages=[Message("assistant", ["Which order was it?"])])
 HANDOFF = HandoffAgentUserRequest(SAID), list[Message]

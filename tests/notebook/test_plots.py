@@ -10,10 +10,8 @@ import pytest
 
 from agentbench import (
     CheckpointInfo,
-    CountingIds,
     Executor,
     InMemoryCheckpointStorage,
-    TickingClock,
     WorkflowBuilder,
     WorkflowContext,
     WorkflowErrorDetails,
@@ -22,10 +20,10 @@ from agentbench import (
     handler,
     response_handler,
     run_sync,
-    set_runtime_defaults,
 )
 from agentbench.notebook import lineage, timeline
 from agentbench.notebook.runtime import settings
+from agentbench.testing import CountingIds, TickingClock, set_runtime_defaults
 from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises

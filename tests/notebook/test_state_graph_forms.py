@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from pydantic import BaseModel
 
-from agentbench import Agent, Call, InvalidEdit, ScriptedChatClient, tool
+from agentbench import Agent, Call, ScriptedChatClient, tool
+from agentbench.exceptions import InvalidEdit
 from agentbench.notebook import request_form
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of

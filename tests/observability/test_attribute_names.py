@@ -15,18 +15,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from typing_extensions import Never
 
-from agentbench import (
-    OBSERVABILITY_SETTINGS,
-    Agent,
-    Call,
-    Executor,
-    OtelAttr,
-    ScriptedChatClient,
-    WorkflowBuilder,
-    WorkflowContext,
-    handler,
-    tool,
-)
+from agentbench import Agent, Call, Executor, ScriptedChatClient, WorkflowBuilder, WorkflowContext, handler, tool
+from agentbench.observability import OBSERVABILITY_SETTINGS, OtelAttr
 
 
 @tool

@@ -102,10 +102,10 @@ def test_tracers_and_meters_are_of_the_installed_provider(monkeypatch: pytest.Mo
     version = agentbench.__version__
     monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", Newer())
     monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", Older())
-    tracer: Any = agentbench.get_tracer
+    tracer: Any = agentbench.observability.get_tracer
     assert tracer() == (("agentbench", version, None), None)
     assert tracer("mine", "2", "https://schema", {"a": 1}) == (("mine", "2", "https://schema"), {"a": 1})
-    meter: Any = agentbench.get_meter
+    meter: Any = agentbench.observability.get_meter
     assert meter() == ("agentbench", version, None)
     assert meter(name="mine", attributes={"a": 1}) == ("mine", version, None)
 
@@ -365,7 +365,7 @@ def test_an_endpoint_needs_the_package_of_its_exporter(environment: dict[str, st
     program = (
         SET_UP
         + """
-    from agentbench import MissingExtraError
+    from agentbench.exceptions import MissingExtraError
 
     sys.modules["opentelemetry.exporter"] = None
     try:

@@ -96,7 +96,8 @@ def test_without_opentelemetry_workflows_run_and_tracers_say_which_extra_brings_
     program = textwrap.dedent("""
         import asyncio, sys
         sys.modules["opentelemetry"] = None
-        from agentbench import MissingExtraError, WorkflowBuilder, WorkflowContext, executor
+        from agentbench import WorkflowBuilder, WorkflowContext, executor
+        from agentbench.exceptions import MissingExtraError
         from agentbench.observability import get_meter, get_tracer, is_tracing
 
         @executor

@@ -20,24 +20,25 @@ from agentbench import (
     BaseAgent,
     BaseChatClient,
     ChatResponse,
-    ConcurrentBuilder,
     Content,
-    CountingIds,
-    GroupChatBuilder,
-    HandoffBuilder,
     InMemoryCheckpointStorage,
-    MagenticBuilder,
     Message,
-    SequentialBuilder,
     TurnToken,
     Workflow,
     WorkflowBuilder,
     WorkflowExecutor,
-    build_sequential,
-    set_runtime_defaults,
     tool,
 )
+from agentbench.orchestrations import (
+    ConcurrentBuilder,
+    GroupChatBuilder,
+    HandoffBuilder,
+    MagenticBuilder,
+    SequentialBuilder,
+    build_sequential,
+)
 from agentbench.stategraph import END, START, AgentState, StateGraph, ToolNode
+from agentbench.testing import CountingIds, set_runtime_defaults
 from tests.agents.loop.forgeries import MESSAGES, called
 from tests.orchestrations.patterns.teams import direct, in_turn, reader
 

@@ -23,9 +23,9 @@ from agentbench import (
     WorkflowContext,
     WorkflowRunState,
     bind_as_executor,
-    build_sequential,
     handler,
 )
+from agentbench.orchestrations import build_sequential
 from tests.agents.fake_clients import Model, call
 from tests.orchestrations.nodes import ForeignAgent, agent, asked
 from tests.orchestrations.test_agent_requests import ASK, approve, kinds, secretary

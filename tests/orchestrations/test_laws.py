@@ -19,8 +19,8 @@ from agentbench import (
     Workflow,
     WorkflowBuilder,
     WorkflowRunState,
-    build_sequential,
 )
+from agentbench.orchestrations import build_sequential
 from tests.agents.fake_clients import Model
 
 ANSWER = st.text("ab ", min_size=1, max_size=6).map(str.strip).filter(bool)

@@ -12,11 +12,10 @@ from agentbench import (
     AgentHostOptions,
     AgentWorkflowBuilder,
     InMemoryCheckpointStorage,
-    SequentialBuilder,
     WorkflowContext,
-    build_sequential,
     executor,
 )
+from agentbench.orchestrations import SequentialBuilder, build_sequential
 from tests.orchestrations.nodes import agent, asked
 from tests.parts.errors import raises
 

@@ -15,18 +15,15 @@ from agentbench import (
     AgentExecutor,
     AgentResponse,
     ChatResponse,
-    ConcurrentBuilder,
     Content,
-    GroupChatBuilder,
-    HandoffBuilder,
     Message,
     ScriptedChatClient,
-    SequentialBuilder,
     Workflow,
     WorkflowBuilder,
     WorkflowExecutor,
     tool,
 )
+from agentbench.orchestrations import ConcurrentBuilder, GroupChatBuilder, HandoffBuilder, SequentialBuilder
 
 Script = list[list[Message]]
 

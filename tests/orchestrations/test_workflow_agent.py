@@ -9,8 +9,6 @@ from typing_extensions import Never
 
 from agentbench import (
     Agent,
-    AgentInvalidRequestException,
-    AgentInvalidResponseException,
     AgentResponse,
     AgentResponseUpdate,
     AgentSession,
@@ -32,6 +30,7 @@ from agentbench import (
     response_handler,
     tool,
 )
+from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
 from tests.agents.fake_clients import Model, call
 from tests.orchestrations.nodes import agent, asked
 from tests.parts.errors import raises

@@ -13,7 +13,8 @@ import pandas as pd
 import pytest
 from pydantic import BaseModel
 
-from agentbench import FileCheckpointStorage, GraphMismatchError, InMemoryCheckpointStorage, SQLCheckpointStorage
+from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage, SQLCheckpointStorage
+from agentbench.exceptions import GraphMismatchError
 from agentbench.stategraph import (
     END,
     START,
@@ -147,7 +148,8 @@ def test_what_a_caller_a_node_and_the_store_hold_are_not_one_object() -> None:
 
 
 def test_a_field_with_a_reducer_can_be_cleared_and_its_items_replaced() -> None:
-    from agentbench import Message, RemoveMessage
+    from agentbench import Message
+    from agentbench.stategraph import RemoveMessage
 
     class Chat(AgentState):
         context: Annotated[list[Message], upsert_messages] = []

@@ -10,7 +10,6 @@ from typing_extensions import assert_type
 import agentbench
 from agentbench import (
     CheckpointInfo,
-    CountingIds,
     Executor,
     FunctionExecutor,
     InMemoryCheckpointStorage,
@@ -18,7 +17,6 @@ from agentbench import (
     RunOptions,
     StepReport,
     StreamingRun,
-    TickingClock,
     Workflow,
     WorkflowBuilder,
     WorkflowCheckpoint,
@@ -27,10 +25,11 @@ from agentbench import (
     WorkflowRun,
     WorkflowRunResult,
     executor,
-    fork_checkpoint,
     handler,
     run_sync,
 )
+from agentbench.checkpoints import fork_checkpoint
+from agentbench.testing import CountingIds, TickingClock
 
 
 class Upper(Executor):

@@ -12,7 +12,6 @@ from agentbench import (
     Executor,
     FileCheckpointStorage,
     InMemoryCheckpointStorage,
-    RedisCheckpointStorage,
     RunOptions,
     Workflow,
     WorkflowBuilder,
@@ -20,6 +19,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.checkpoints import RedisCheckpointStorage
 
 
 @dataclass

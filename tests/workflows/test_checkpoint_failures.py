@@ -13,12 +13,12 @@ from agentbench import (
     InMemoryCheckpointStorage,
     RunOptions,
     Workflow,
-    WorkflowBusyError,
     WorkflowCheckpoint,
     WorkflowCheckpointException,
     WorkflowRunState,
 )
 from agentbench.checkpoints.access import lineage, list_infos
+from agentbench.exceptions import WorkflowBusyError
 from tests.parts.errors import raises, warns
 from tests.workflows.parts import Pass, Show, brief, chain, collect
 from tests.workflows.storages import FailingStorage, OwnStorage

@@ -25,6 +25,7 @@ NAMES = (
     *("AgentWorkflowBuilder", "WorkflowExecutor", "SubWorkflowRequestMessage", "WorkflowAgent", "workflow", "step"),
     *("FunctionalWorkflowAgent", "FunctionalWorkflow", "StepWrapper", "RunContext", "get_run_context"),
 )
+PUBLIC = {name: getattr(each, name) for each in (agentbench, agentbench.orchestrations) for name in each.__all__}
 # What the examples speak of without making it.
 NODES = (
     "classify upper show reader archive inbox question search database report read summarise publish draft check a b"
@@ -37,7 +38,7 @@ def node(key: str) -> FunctionExecutor:
 
 def blocks(name: str) -> list[str]:
     """The code in the docstrings of an object and of its methods."""
-    found = getattr(agentbench, name)
+    found = PUBLIC[name]
     members = [found, *filter(inspect.isfunction, vars(found).values())] if inspect.isclass(found) else [found]
     docs = [inspect.getdoc(member) or "" for member in members]
     examples = map(doctest.DocTestParser().get_examples, docs)
@@ -47,12 +48,11 @@ def blocks(name: str) -> list[str]:
 @pytest.mark.parametrize("name", NAMES)
 async def test_the_examples_of_a_public_object_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    public = {each: getattr(agentbench, each) for each in agentbench.__all__}
     assert blocks(name)
     for block in blocks(name):
         flow = WorkflowBuilder(start_executor=node("only")).build()
         names = {
-            **public,
+            **PUBLIC,
             **{each: node(each) for each in NODES.split()},
             **{name: Agent(EchoChatClient(), name=name) for name in ("french", "spanish", "writer", "reviewer")},
             "Never": Never,

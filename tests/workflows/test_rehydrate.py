@@ -14,15 +14,9 @@ from typing import Any
 
 import pytest
 
-from agentbench import (
-    InMemoryCheckpointStorage,
-    RunOptions,
-    Workflow,
-    WorkflowBusyError,
-    WorkflowCheckpoint,
-    WorkflowRunState,
-)
+from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, WorkflowCheckpoint, WorkflowRunState
 from agentbench.checkpoints.access import lineage, list_infos
+from agentbench.exceptions import WorkflowBusyError
 from tests.parts.errors import raises
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, Draft, Verdict, lasting_flow, open_place
 from tests.workflows.parts import Pass, Show, chain

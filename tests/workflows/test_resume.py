@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from agentbench import (
-    CheckpointNotFoundError,
     Executor,
     InMemoryCheckpointStorage,
     RunOptions,
@@ -19,6 +18,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.exceptions import CheckpointNotFoundError
 from tests.parts.errors import raises, warns
 from tests.workflows.parts import Pass, Show, brief, chain
 

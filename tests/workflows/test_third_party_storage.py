@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from agentbench import (
-    CheckpointNotFoundError,
     CheckpointStorage,
     Executor,
     Workflow,
     WorkflowCheckpoint,
     WorkflowCheckpointException,
     WorkflowContext,
-    fork_checkpoint,
     handler,
 )
+from agentbench.checkpoints import fork_checkpoint
 from agentbench.checkpoints.access import lineage, list_infos
+from agentbench.exceptions import CheckpointNotFoundError
 from tests.parts.errors import raises, warns
 from tests.workflows.parts import Pass, Show, chain
 from tests.workflows.storages import BackwardsStorage, BareStorage, FailingStorage, OwnStorage

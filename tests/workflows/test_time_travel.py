@@ -11,20 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentbench import (
-    CheckpointNotFoundError,
-    CountingIds,
-    GraphMismatchError,
-    InMemoryCheckpointStorage,
-    RunOptions,
-    TickingClock,
-    Workflow,
-    WorkflowMessage,
-    WorkflowRun,
-    WorkflowRunState,
-    fork_checkpoint,
-)
+from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, WorkflowMessage, WorkflowRun, WorkflowRunState
+from agentbench.checkpoints import fork_checkpoint
 from agentbench.checkpoints.access import head_of, lineage, list_infos
+from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError
+from agentbench.testing import CountingIds, TickingClock
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, lasting_flow, open_place
 from tests.workflows.parts import Pass, Show, chain
 from tests.workflows.storages import BackwardsStorage, OwnStorage

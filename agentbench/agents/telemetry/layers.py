@@ -47,7 +47,8 @@ class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
         **kwargs: For the next class.
 
     Example:
-        from agentbench import ChatResponse, ChatTelemetryLayer
+        from agentbench import ChatResponse
+        from agentbench.observability import ChatTelemetryLayer
 
 
         class MyClient:
@@ -88,7 +89,8 @@ class AgentTelemetryLayer:
         **kwargs: For the next class.
 
     Example:
-        from agentbench import AgentTelemetryLayer, EchoChatClient, RawAgent
+        from agentbench import EchoChatClient, RawAgent
+        from agentbench.observability import AgentTelemetryLayer
 
 
         class TracedAgent(AgentTelemetryLayer, RawAgent):
@@ -144,7 +146,7 @@ class EmbeddingTelemetryLayer(_NamedProvider, Generic[_InputT, _VectorT, _Option
         **kwargs: For the next class.
 
     Example:
-        from agentbench import EmbeddingTelemetryLayer
+        from agentbench.observability import EmbeddingTelemetryLayer
 
 
         class MyEmbeddings:

@@ -11,24 +11,25 @@ import pytest
 
 from agentbench import (
     Agent,
-    AgentContentFilterException,
-    AgentInvalidAuthException,
     AgentSession,
     BaseAgent,
-    ChatClientContentFilterException,
-    ChatClientException,
-    ChatClientInvalidAuthException,
     Content,
     ContextProvider,
-    CountingIds,
     RawAgent,
     SupportsAgentRun,
     UserInputRequiredException,
     agent_middleware,
     resolve_agent_id,
-    set_runtime_defaults,
     tool,
 )
+from agentbench.exceptions import (
+    AgentContentFilterException,
+    AgentInvalidAuthException,
+    ChatClientContentFilterException,
+    ChatClientException,
+    ChatClientInvalidAuthException,
+)
+from agentbench.testing import CountingIds, set_runtime_defaults
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
 from tests.agents.fake_clients import Model, Stranger, call
 from tests.parts.errors import raises

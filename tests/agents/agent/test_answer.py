@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentbench import (
-    Agent,
-    AgentInvalidResponseException,
-    AgentResponse,
-    ChatResponse,
-    ContextProvider,
-    Message,
-)
+from agentbench import Agent, AgentResponse, ChatResponse, ContextProvider, Message
+from agentbench.exceptions import AgentInvalidResponseException
 from tests.agents.agent_runs import BOTH, Notes, answer
 from tests.agents.fake_clients import Model
 from tests.parts.errors import raises

@@ -11,12 +11,12 @@ from agentbench import (
     AgentResponseUpdate,
     AgentSession,
     BaseAgent,
-    ChatClientException,
     Content,
     FunctionInvocationContext,
     UserInputRequiredException,
     tool,
 )
+from agentbench.exceptions import ChatClientException
 from tests.agents.fake_clients import Model, call
 from tests.parts.errors import raises
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 import agentbench
-from agentbench import Agent, MissingExtraError, tool
+from agentbench import Agent, tool
 from agentbench.agents.agent.server import _server_with
+from agentbench.exceptions import MissingExtraError
 from tests.agents.fake_clients import Model, call
 from tests.parts.errors import raises
 

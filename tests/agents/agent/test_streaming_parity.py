@@ -6,17 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentbench import (
-    Agent,
-    AgentSession,
-    ChatResponse,
-    Content,
-    CountingIds,
-    Message,
-    UserInputRequiredException,
-    set_runtime_defaults,
-    tool,
-)
+from agentbench import Agent, AgentSession, ChatResponse, Content, Message, UserInputRequiredException, tool
+from agentbench.testing import CountingIds, set_runtime_defaults
 from tests.agents.agent_runs import answer
 from tests.agents.fake_clients import Model, call
 

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from agentbench import (
     Agent,
     AgentSession,
-    ChatClientException,
     MemoryContextProvider,
     MemoryFileStore,
     MemoryIndexEntry,
@@ -27,6 +26,7 @@ from agentbench import (
     ScriptedChatClient,
     tool,
 )
+from agentbench.exceptions import ChatClientException
 from agentbench.testing import Call
 from tests.agents.harness.runs import call, shown, source_of
 from tests.parts.errors import raises

@@ -10,7 +10,6 @@ import pytest
 
 from agentbench import (
     Agent,
-    AgentInvalidRequestException,
     AgentResponse,
     AgentSession,
     ChatResponse,
@@ -22,6 +21,7 @@ from agentbench import (
     Message,
     agent_middleware,
 )
+from agentbench.exceptions import AgentInvalidRequestException
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
 from tests.agents.fake_clients import Model, Stranger, call
 from tests.parts.errors import raises

@@ -17,9 +17,10 @@ from typing import Any
 
 import pytest
 
-from agentbench import AgentSession, Content, FileHistoryProvider, HistoryFileError, Message
+from agentbench import AgentSession, Content, FileHistoryProvider, Message
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, write_all
+from agentbench.exceptions import HistoryFileError
 from tests.agents.fake_clients import Model
 from tests.agents.sessions.runs import texts, turn
 from tests.parts.errors import raises

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentbench import CountingIds, set_runtime_defaults
 from agentbench.agents.middleware.bases import chat_middleware
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.tools.decorator import tool
@@ -23,6 +22,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
+from agentbench.testing import CountingIds, set_runtime_defaults
 from tests.agents.loop.scripts import Script, ask, call, says, shape
 
 

@@ -8,14 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentbench import (
-    Agent,
-    MCPStreamableHTTPTool,
-    MCPWebsocketTool,
-    ScriptedChatClient,
-    ToolException,
-    ToolExecutionException,
-)
+from agentbench import Agent, MCPStreamableHTTPTool, MCPWebsocketTool, ScriptedChatClient
+from agentbench.exceptions import ToolException, ToolExecutionException
 from agentbench.testing import Call
 from tests.agents.mcp.servers import demo_process, named, start, text, until
 from tests.parts.errors import raises

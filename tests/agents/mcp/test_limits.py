@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench import MCPStdioTool, ScriptedChatClient, TickingClock, set_runtime_defaults
+from agentbench import MCPStdioTool, ScriptedChatClient
 from agentbench.agents.mcp.inbound import ServerLog
 from agentbench.agents.mcp.limits import MCPLimits, measure
 from agentbench.agents.mcp.skills_source import MCPSkillsSource
 from agentbench.exceptions import MCPLimitError, ToolResultError
+from agentbench.testing import TickingClock, set_runtime_defaults
 from tests.agents.mcp.servers import raw, text, until
 from tests.parts.errors import raises
 

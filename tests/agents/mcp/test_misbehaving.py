@@ -6,8 +6,7 @@ import logging
 
 import pytest
 
-from agentbench import ToolExecutionException
-from agentbench.exceptions import ToolResultError
+from agentbench.exceptions import ToolExecutionException, ToolResultError
 from tests.agents.mcp.servers import raw, text
 from tests.parts.errors import raises
 

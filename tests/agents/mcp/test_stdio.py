@@ -18,14 +18,11 @@ from agentbench import (
     FunctionInvocationContext,
     MCPStdioTool,
     Message,
-    MissingExtraError,
-    NestedLoopError,
     ScriptedChatClient,
     SecretString,
-    ToolException,
-    ToolExecutionException,
     run_sync,
 )
+from agentbench.exceptions import MissingExtraError, NestedLoopError, ToolException, ToolExecutionException
 from agentbench.testing import Call
 from tests.agents.mcp.servers import DEMO, ROOT, adder, demo, named, quiet, text, until
 from tests.parts.errors import raises

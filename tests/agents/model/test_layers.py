@@ -12,7 +12,6 @@ from agentbench import (
     ChatMiddlewareLayer,
     ChatResponse,
     ChatResponseUpdate,
-    ChatTelemetryLayer,
     FunctionInvocationLayer,
     Message,
     ResponseStream,
@@ -20,6 +19,7 @@ from agentbench import (
     function_middleware,
     tool,
 )
+from agentbench.observability import ChatTelemetryLayer
 from tests.agents.loop.scripts import MODES, Script, call, results, says
 
 

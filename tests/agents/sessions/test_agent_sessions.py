@@ -16,7 +16,6 @@ from agentbench import (
     Agent,
     AgentSession,
     Call,
-    ChatClientInvalidResponseException,
     ChatContext,
     ChatResponse,
     Content,
@@ -34,6 +33,7 @@ from agentbench import (
     tool,
 )
 from agentbench.agents.history.per_call_history import PerCallHistory
+from agentbench.exceptions import ChatClientInvalidResponseException
 from tests.parts.errors import raises
 
 

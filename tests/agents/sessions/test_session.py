@@ -13,9 +13,10 @@ from uuid import UUID
 
 import pytest
 
-from agentbench import AgentSession, CountingIds, Message, set_runtime_defaults
+from agentbench import AgentSession, Message
 from agentbench._clock import runtime_defaults
 from agentbench.serialization.json_text import from_json, to_json
+from agentbench.testing import CountingIds, set_runtime_defaults
 from tests.parts.errors import raises
 
 ROOT = Path(__file__).parents[3]

@@ -11,10 +11,10 @@ pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is 
 
 from opentelemetry.trace import StatusCode
 
-import agentbench
 from agentbench import observability
 from agentbench.agents.model.embeddings import BaseEmbeddingClient, Embedding, GeneratedEmbeddings
 from agentbench.agents.model.layers import ChatMiddlewareLayer, FunctionInvocationLayer
+from agentbench.agents.telemetry import layers
 from agentbench.agents.telemetry.layers import AgentTelemetryLayer, ChatTelemetryLayer, EmbeddingTelemetryLayer
 from agentbench.agents.tools.decorator import tool
 from agentbench.messages.message import Message
@@ -30,8 +30,8 @@ NAMES = ("AgentTelemetryLayer", "ChatTelemetryLayer", "EmbeddingTelemetryLayer")
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_mixins_are_at_the_front_door_and_in_observability(name: str) -> None:
-    assert getattr(agentbench, name) is getattr(observability, name)
+def test_the_mixins_are_in_observability(name: str) -> None:
+    assert getattr(observability, name) is getattr(layers, name)
     assert name in dir(observability)
     assert name in observability.__all__
 

@@ -12,16 +12,7 @@ from typing import Any, get_args
 import pandas as pd
 import pytest
 
-from agentbench import (
-    Agent,
-    AgentRequestInfoResponse,
-    AgentSession,
-    Call,
-    HandoffBuilder,
-    ScriptedChatClient,
-    SequentialBuilder,
-    tool,
-)
+from agentbench import Agent, AgentSession, Call, ScriptedChatClient, tool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
@@ -31,6 +22,7 @@ from agentbench.notebook.cards.conversation.model import Part, turns_of
 from agentbench.notebook.cards.conversation.views import response_bundle
 from agentbench.notebook.look.prose import Render
 from agentbench.notebook.text.redact import line_preview
+from agentbench.orchestrations import AgentRequestInfoResponse, HandoffBuilder, SequentialBuilder
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises
 

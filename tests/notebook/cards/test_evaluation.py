@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentbench import EvalResults, LocalEvaluator, compare_evaluations, evaluator, keyword_check
+from agentbench import EvalResults, LocalEvaluator, evaluator, keyword_check
+from agentbench.evaluation import compare_evaluations
 from tests.evaluation.conversations import item, with_call
 from tests.notebook.attacks import ATTACKS
 

@@ -12,11 +12,8 @@ from agentbench import (
     Agent,
     AgentExecutor,
     AgentExecutorResponse,
-    ConcurrentBuilder,
     Executor,
-    GroupChatBuilder,
     ScriptedChatClient,
-    SequentialBuilder,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
@@ -24,6 +21,7 @@ from agentbench import (
     response_handler,
 )
 from agentbench.notebook import transcript
+from agentbench.orchestrations import ConcurrentBuilder, GroupChatBuilder, SequentialBuilder
 
 
 def agent(name: str, *texts: str) -> Agent:

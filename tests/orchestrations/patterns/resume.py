@@ -6,7 +6,8 @@ import asyncio
 import json
 import sys
 
-from agentbench import FileCheckpointStorage, list_infos
+from agentbench import FileCheckpointStorage
+from agentbench.checkpoints import list_infos
 from tests.orchestrations.patterns.teams import PATTERNS, texts
 
 

@@ -6,18 +6,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from agentbench import (
-    Agent,
-    BaseChatClient,
-    ChatResponse,
+from agentbench import Agent, BaseChatClient, ChatResponse, Content, Message, Workflow
+from agentbench.orchestrations import (
     ConcurrentBuilder,
-    Content,
     GroupChatBuilder,
     HandoffBuilder,
     MagenticBuilder,
-    Message,
     SequentialBuilder,
-    Workflow,
 )
 
 

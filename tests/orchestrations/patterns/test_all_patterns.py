@@ -12,9 +12,7 @@ from typing import Any
 import pytest
 
 from agentbench import (
-    AgentRequestInfoResponse,
     BaseChatClient,
-    ExecutorTimeoutError,
     FileCheckpointStorage,
     InMemoryCheckpointStorage,
     Message,
@@ -22,6 +20,8 @@ from agentbench import (
     WorkflowBuilder,
     WorkflowRunState,
 )
+from agentbench.exceptions import ExecutorTimeoutError
+from agentbench.orchestrations import AgentRequestInfoResponse
 from tests.orchestrations.patterns.teams import PATTERNS, replace_agent, texts
 from tests.parts.errors import raises
 

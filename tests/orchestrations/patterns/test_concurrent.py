@@ -10,15 +10,14 @@ import pytest
 from agentbench import (
     AgentExecutorRequest,
     AgentExecutorResponse,
-    AgentRequestInfoResponse,
     AgentWorkflowBuilder,
     BaseChatClient,
     ChatResponse,
-    ConcurrentBuilder,
     Message,
     WorkflowContext,
     executor,
 )
+from agentbench.orchestrations import AgentRequestInfoResponse, ConcurrentBuilder
 from tests.orchestrations.nodes import agent, asked
 from tests.orchestrations.patterns.teams import replace_agent
 from tests.orchestrations.patterns.test_all_patterns import Broken

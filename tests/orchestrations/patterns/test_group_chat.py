@@ -8,22 +8,16 @@ from typing import Any
 
 import pytest
 
-from agentbench import (
-    Agent,
+from agentbench import Agent, Call, Message, ScriptedChatClient, WorkflowContext, handler, tool
+from agentbench.orchestrations import (
     BaseGroupChatOrchestrator,
-    Call,
     GroupChatBuilder,
     GroupChatOrchestrator,
     GroupChatParticipantMessage,
     GroupChatRequestMessage,
     GroupChatResponseMessage,
-    Message,
     OrchestrationState,
-    ScriptedChatClient,
-    WorkflowContext,
     clean_conversation_for_handoff,
-    handler,
-    tool,
 )
 from agentbench.workflows.executors.executor import Executor
 from tests.orchestrations.nodes import agent, asked

@@ -9,15 +9,13 @@ from agentbench import (
     Call,
     FileCheckpointStorage,
     FunctionMiddleware,
-    HandoffAgentUserRequest,
-    HandoffBuilder,
-    HandoffSentEvent,
     Message,
     ScriptedChatClient,
     WorkflowConvergenceException,
     WorkflowRunState,
     tool,
 )
+from agentbench.orchestrations import HandoffAgentUserRequest, HandoffBuilder, HandoffSentEvent
 from tests.orchestrations.nodes import ForeignAgent
 from tests.parts.errors import raises
 

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from agentbench import (
-    Agent,
-    BaseChatClient,
-    ChatResponse,
-    FileCheckpointStorage,
+from agentbench import Agent, BaseChatClient, ChatResponse, FileCheckpointStorage, Message, ScriptedChatClient
+from agentbench.orchestrations import (
     MagenticBuilder,
     MagenticContext,
     MagenticManagerBase,
@@ -18,8 +15,6 @@ from agentbench import (
     MagenticPlanReviewRequest,
     MagenticProgressLedger,
     MagenticProgressLedgerItem,
-    Message,
-    ScriptedChatClient,
     StandardMagenticManager,
 )
 from tests.orchestrations.nodes import agent, asked

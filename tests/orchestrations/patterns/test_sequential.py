@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from agentbench import (
-    AgentExecutorResponse,
-    AgentRequestInfoResponse,
-    InMemoryCheckpointStorage,
-    Message,
-    SequentialBuilder,
-    WorkflowContext,
-    executor,
-)
+from agentbench import AgentExecutorResponse, InMemoryCheckpointStorage, Message, WorkflowContext, executor
+from agentbench.orchestrations import AgentRequestInfoResponse, SequentialBuilder
 from tests.orchestrations.nodes import agent, asked
 
 

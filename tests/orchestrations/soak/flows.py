@@ -26,13 +26,13 @@ from agentbench import (
     WorkflowBuilder,
     WorkflowContext,
     WorkflowExecutor,
-    build_sequential,
     executor,
     step,
     tool,
     workflow,
 )
 from agentbench.agents.model.client import BaseChatClient
+from agentbench.orchestrations import build_sequential
 
 PROMPT = "Plan the party."
 Note = Callable[[str], None]

@@ -21,9 +21,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agentbench import Content, FileCheckpointStorage, set_runtime_defaults
+from agentbench import Content, FileCheckpointStorage
 from agentbench._clock import RandomIds
 from agentbench.checkpoints.sql import SQLCheckpointStorage
+from agentbench.testing import set_runtime_defaults
 from tests.orchestrations.soak.flows import Flow, answer_to
 
 ENDS = ("kill", "kill", "time", "abandon", "cancel")

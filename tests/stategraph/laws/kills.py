@@ -17,9 +17,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from agentbench import FileCheckpointStorage, SQLCheckpointStorage, set_runtime_defaults
+from agentbench import FileCheckpointStorage, SQLCheckpointStorage
 from agentbench._clock import RandomIds
 from agentbench.stategraph import ExecutionStatus
+from agentbench.testing import set_runtime_defaults
 from tests.stategraph.laws.graphs import RandomGraph, answers, values_of
 
 CONFIG = {"thread_id": "t", "recursion_limit": 60}

@@ -9,15 +9,12 @@ from typing import Any
 import pytest
 
 from agentbench import (
-    CountingIds,
     FileCheckpointStorage,
     FunctionalWorkflow,
-    FunctionCheckpointError,
     InMemoryCheckpointStorage,
     RunContext,
     RunOptions,
     StepWrapper,
-    WorkflowBusyError,
     WorkflowCheckpointException,
     WorkflowEvent,
     WorkflowRunnerException,
@@ -26,6 +23,8 @@ from agentbench import (
     step,
     workflow,
 )
+from agentbench.exceptions import FunctionCheckpointError, WorkflowBusyError
+from agentbench.testing import CountingIds
 from tests.parts.errors import raises, warns
 
 calls: list[str] = []

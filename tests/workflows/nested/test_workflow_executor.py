@@ -13,7 +13,6 @@ from agentbench import (
     SubWorkflowResponseMessage,
     Workflow,
     WorkflowBuilder,
-    WorkflowBusyError,
     WorkflowContext,
     WorkflowEvent,
     WorkflowExecutor,
@@ -24,6 +23,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.exceptions import WorkflowBusyError
 from agentbench.workflows.draw.drawn_graph import RunOverlay
 from tests.parts.errors import raises
 from tests.workflows.parts import Pass, Show

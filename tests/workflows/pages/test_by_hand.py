@@ -9,11 +9,9 @@ from typing import Any
 import pytest
 
 from agentbench import (
-    CheckpointNotFoundError,
     Executor,
     FanInEdgeGroup,
     GraphConnectivityError,
-    GraphMismatchError,
     InMemoryCheckpointStorage,
     InProcRunnerContext,
     InternalEdgeGroup,
@@ -35,6 +33,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError
 from tests.parts.errors import raises
 
 

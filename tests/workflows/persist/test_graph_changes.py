@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench import GraphMismatchError, InMemoryCheckpointStorage, Workflow, WorkflowBuilder
+from agentbench import InMemoryCheckpointStorage, Workflow, WorkflowBuilder
+from agentbench.exceptions import GraphMismatchError
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import graph_signature

@@ -10,7 +10,6 @@ import pytest
 from agentbench import (
     BoundaryOutcome,
     Executor,
-    MessageLimitError,
     RunOptions,
     WorkflowBuilder,
     WorkflowContext,
@@ -18,6 +17,7 @@ from agentbench import (
     executor,
     handler,
 )
+from agentbench.exceptions import MessageLimitError
 from tests.parts.errors import raises
 
 

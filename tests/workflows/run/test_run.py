@@ -12,14 +12,12 @@ import pytest
 from agentbench import (
     CheckpointManager,
     Executor,
-    GraphMismatchError,
     InMemoryCheckpointStorage,
     InProcessExecution,
     PauseReason,
     RunOptions,
     Workflow,
     WorkflowBuilder,
-    WorkflowBusyError,
     WorkflowCheckpointException,
     WorkflowContext,
     WorkflowMessage,
@@ -28,6 +26,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.exceptions import GraphMismatchError, WorkflowBusyError
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from tests.parts.errors import raises
 from tests.workflows.parts import Again, Fail, Join, Pass, Show, Wait, brief, chain

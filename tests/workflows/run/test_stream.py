@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from agentbench import NestedLoopError, run_sync
+from agentbench import run_sync
+from agentbench.exceptions import NestedLoopError
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext

@@ -91,7 +91,8 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         ValueError: An argument is invalid, or a line of the file is not part of a cassette.
 
     Example:
-        from agentbench import CassetteChatClient, ScriptedChatClient
+        from agentbench import ScriptedChatClient
+        from agentbench.testing import CassetteChatClient
 
         # Usually: lambda: OpenAIChatClient(model="gpt-4o-mini")
         model = CassetteChatClient("cassettes/hello.jsonl", lambda: ScriptedChatClient(["Hello."]))

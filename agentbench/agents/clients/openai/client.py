@@ -178,7 +178,8 @@ class RawOpenAIChatClient(OpenAIClient[OptionsT], HostedTools):
     Arguments and errors are the same as for `OpenAIChatClient`.
 
     Example:
-        from agentbench import FunctionInvocationLayer, RawOpenAIChatClient
+        from agentbench import FunctionInvocationLayer
+        from agentbench.openai import RawOpenAIChatClient
 
 
         class MyClient(FunctionInvocationLayer, RawOpenAIChatClient):
@@ -218,7 +219,7 @@ class OpenAIChatClient(RawOpenAIChatClient[OptionsT]):
         ValueError: The URL is invalid, or the client does not support `api`.
 
     Example:
-        from agentbench import OpenAIChatClient
+        from agentbench.openai import OpenAIChatClient
 
         client = OpenAIChatClient("gpt-4o-mini")  # the key from OPENAI_API_KEY
         local = OpenAIChatClient("llama3.2", base_url="http://localhost:11434/v1")
@@ -235,7 +236,7 @@ class RawOpenAIChatCompletionClient(OpenAIClient[OptionsT], WebSearchTool):
     Arguments and errors are the same as for `OpenAIChatCompletionClient`.
 
     Example:
-        from agentbench import RawOpenAIChatCompletionClient
+        from agentbench.openai import RawOpenAIChatCompletionClient
 
         client = RawOpenAIChatCompletionClient("llama3.2", base_url="http://localhost:11434/v1")
     """
@@ -254,7 +255,7 @@ class OpenAIChatCompletionClient(RawOpenAIChatCompletionClient[OptionsT]):
     The other arguments and the errors are the same as for `OpenAIChatClient`.
 
     Example:
-        from agentbench import OpenAIChatCompletionClient
+        from agentbench.openai import OpenAIChatCompletionClient
 
         client = OpenAIChatCompletionClient("llama3.2", base_url="http://localhost:11434/v1")
         print(await client.get_response("Why is the sky blue?"))
@@ -274,7 +275,7 @@ class OpenAIResponsesClient(OpenAIClient[OptionsT], HostedTools):
     The other arguments and the errors are the same as for `OpenAIChatClient`.
 
     Example:
-        from agentbench import OpenAIResponsesClient
+        from agentbench.openai import OpenAIResponsesClient
 
         client = OpenAIResponsesClient("gpt-4o-mini")  # the key from OPENAI_API_KEY
         agent = client.as_agent(tools=[client.get_web_search_tool()])

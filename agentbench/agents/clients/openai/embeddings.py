@@ -52,7 +52,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
     The other arguments and the errors are the same as for `OpenAIChatClient`.
 
     Example:
-        from agentbench import OpenAIEmbeddingClient
+        from agentbench.openai import OpenAIEmbeddingClient
 
         client = OpenAIEmbeddingClient("text-embedding-3-small")  # the key from OPENAI_API_KEY
         vectors = await client.get_embeddings(["a cat", "a dog"])

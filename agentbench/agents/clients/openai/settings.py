@@ -26,7 +26,8 @@ class OpenAISettings(TypedDict, total=False):
     """Settings of the clients; `api_key` is set by `OPENAI_API_KEY`, and so on.
 
     Example:
-        from agentbench import OpenAISettings, load_settings
+        from agentbench import load_settings
+        from agentbench.openai import OpenAISettings
 
         settings = load_settings(OpenAISettings, env_prefix="OPENAI_")
     """

@@ -96,7 +96,8 @@ class OfflineChatClient(AnsweringChatClient):
         ValueError: A condition is not a valid regular expression, or `chunk` or `delay` is invalid.
 
     Example:
-        from agentbench import Call, OfflineChatClient
+        from agentbench import Call
+        from agentbench.testing import OfflineChatClient
 
         client = OfflineChatClient(
             rules=[(r"weather", Call("get_weather", {"city": "Oslo"})), (r"hello", "Good morning!")]
@@ -153,7 +154,7 @@ def default_chat_client() -> OfflineChatClient:
     No other client falls back to this one; call this function to get it.
 
     Example:
-        from agentbench import default_chat_client
+        from agentbench.testing import default_chat_client
 
         response = await default_chat_client().get_response("Hello")
         print(response.text)  # Echo: Hello

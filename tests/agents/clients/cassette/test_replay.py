@@ -189,9 +189,9 @@ async def test_replay_needs_no_sdk_and_no_network(path: Path) -> None:
 import asyncio, sys
 sys.modules["openai"] = None
 sys.modules["httpx"] = None
-from agentbench import CassetteChatClient
+from agentbench.testing import CassetteChatClient
 def real():
-    from agentbench import OpenAIChatClient
+    from agentbench.openai import OpenAIChatClient
     return OpenAIChatClient()
 async def main():
     print((await CassetteChatClient(sys.argv[1], real, mode=sys.argv[2]).get_response("hello")).text)

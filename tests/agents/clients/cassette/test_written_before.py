@@ -13,15 +13,9 @@ from typing import Any
 import pydantic
 import pytest
 
-from agentbench import (
-    Call,
-    CassetteChatClient,
-    CassetteMissError,
-    Content,
-    Message,
-    ScriptedChatClient,
-    tool,
-)
+from agentbench import Call, Content, Message, ScriptedChatClient, tool
+from agentbench.exceptions import CassetteMissError
+from agentbench.testing import CassetteChatClient
 
 DATA = Path(__file__).parent / "data"
 

@@ -51,7 +51,7 @@ def run(code: str) -> str:
 
 def test_the_module_is_imported_without_the_package_and_loads_neither_it_nor_its_http_library() -> None:
     shown = run(
-        "import sys; import agentbench.openai; from agentbench import OpenAIChatClient\n"
+        "import sys; import agentbench.openai; from agentbench.openai import OpenAIChatClient\n"
         "print([n for n in ('openai', 'httpx', 'httpx2', 'pydantic', 'dotenv', 'opentelemetry') if n in sys.modules])"
     )
     assert shown == "[]"
@@ -61,7 +61,7 @@ def test_without_the_package_a_client_says_how_to_install_it() -> None:
     shown = run(
         "import sys; sys.modules['openai'] = None\n"
         "import agentbench\n"
-        "for cls in (agentbench.OpenAIChatClient, agentbench.openai.OpenAIEmbeddingClient):\n"
+        "for cls in (agentbench.openai.OpenAIChatClient, agentbench.openai.OpenAIEmbeddingClient):\n"
         "    try:\n"
         "        cls('m', api_key='k')\n"
         "    except ModuleNotFoundError as error:\n"

@@ -38,7 +38,7 @@ class OpenAIChatOptions(ChatOptions[Any], total=False):
         reasoning_effort: Amount of reasoning: `minimal`, `low`, `medium`, `high`.
 
     Example:
-        from agentbench import OpenAIChatOptions
+        from agentbench.openai import OpenAIChatOptions
 
         options: OpenAIChatOptions = {"reasoning_effort": "low", "max_tokens": 200}
     """
