@@ -78,6 +78,11 @@ def tool_called_check(*names: str, mode: Literal["all", "any"] = "all") -> Calla
 
     Raises:
         ValueError: The mode is neither.
+
+    Example:
+        from agentbench import LocalEvaluator, tool_called_check
+
+        evaluator = LocalEvaluator(tool_called_check("search", "send", mode="any"))
     """
     if mode not in ("all", "any"):
         msg = f'mode is {mode!r}; expected "all" or "any".'
@@ -98,6 +103,11 @@ def tool_calls_present(item: EvalItem) -> CheckResult:
 
     Args:
         item: An item with `expected_tool_calls`; one that expects none passes.
+
+    Example:
+        from agentbench import LocalEvaluator, tool_calls_present
+
+        evaluator = LocalEvaluator(tool_calls_present)
     """
     called = {call.name for call in item.tool_calls}
     missing = [each.name for each in item.expected_tool_calls or () if each.name not in called]
@@ -110,6 +120,11 @@ def tool_call_args_match(item: EvalItem) -> CheckResult:
 
     Args:
         item: An item with `expected_tool_calls`; one that expects none passes.
+
+    Example:
+        from agentbench import LocalEvaluator, tool_call_args_match
+
+        evaluator = LocalEvaluator(tool_call_args_match)
     """
     problems = [problem for each in item.expected_tool_calls or () if (problem := _mismatch(each, item))]
     return CheckResult(not problems, "; ".join(problems) or "all expected calls found", "tool_call_args_match")

@@ -19,6 +19,12 @@ class ItemChange:
     Attributes:
         before: Its result in the first; `None` if it is not there.
         after: Its result in the second; `None` if it is not there.
+
+    Example:
+        from agentbench import compare_evaluations
+
+        for item_change in compare_evaluations(before, after).changes:
+            print(item_change.change)
     """
 
     before: EvalItemResult | None

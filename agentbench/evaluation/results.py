@@ -22,6 +22,11 @@ class EvalScoreResult:
         score: Its score; a check that measures none counts 1 or 0.
         passed: Whether the item passes.
         sample: More about it; local checks put `{"reason": ...}` here.
+
+    Example:
+        from agentbench import EvalScoreResult
+
+        score = EvalScoreResult("is_polite", 1.0, passed=True)
     """
 
     name: str
@@ -47,6 +52,10 @@ class EvalItemResult(Displayable):
         token_usage: Numbers of tokens by kind.
         metadata: More about it.
         conversation: The messages that were scored.
+
+    Example:
+        for item in results.items:
+            print(item.item_id, item.status, [score.name for score in item.scores if not score.passed])
     """
 
     item_id: str

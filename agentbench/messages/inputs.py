@@ -21,6 +21,12 @@ def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = Non
 
     Raises:
         TypeError: An item has none of these types.
+
+    Example:
+        from agentbench import normalize_messages
+
+        (message,) = normalize_messages("Hello")
+        assert (message.role, message.text) == ("user", "Hello")
     """
     if messages is None:
         return []
@@ -52,6 +58,12 @@ def prepend_instructions_to_messages(
         messages: The conversation.
         instructions: One or several texts. A text is skipped if the message at its index equals it in role and text.
         role: Role of the new messages.
+
+    Example:
+        from agentbench import Message, prepend_instructions_to_messages
+
+        messages = prepend_instructions_to_messages([Message("user", ["Hello"])], "Answer in verse.")
+        assert [message.role for message in messages] == ["system", "user"]
     """
     if instructions is None:
         return cast("list[Message]", messages)

@@ -22,7 +22,13 @@ _MERGED: Final = frozenset(("logit_bias", "metadata", "additional_properties"))
 
 
 class ToolMode(TypedDict, total=False):
-    """Whether a model may, must or must not call tools, and which."""
+    """Whether a model may, must or must not call tools, and which.
+
+    Example:
+        from agentbench import ToolMode
+
+        mode: ToolMode = {"mode": "required", "required_function_name": "search"}
+    """
 
     mode: Literal["auto", "required", "none"]
     required_function_name: str
@@ -94,6 +100,11 @@ def validate_tool_mode(tool_choice: ToolMode | Mapping[str, Any] | str | None) -
 
     Raises:
         ContentError: The mode is unknown, or another key does not fit the mode.
+
+    Example:
+        from agentbench import validate_tool_mode
+
+        assert validate_tool_mode("required") == {"mode": "required"}
     """
     if tool_choice is None:
         return None
@@ -120,6 +131,12 @@ def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, An
 
     Values of `override` win, except `None` and an empty tool choice. Instructions are joined by a line break, tools are
     appended, and dictionaries are merged.
+
+    Example:
+        from agentbench import merge_chat_options
+
+        options = merge_chat_options({"temperature": 0.2, "seed": 1}, {"temperature": 0.7})
+        assert options == {"temperature": 0.7, "seed": 1}
     """
     merged = {name: _copied(value) for name, value in (base or {}).items()}
     for name, value in (override or {}).items():

@@ -22,7 +22,14 @@ _new = object.__new__
 
 
 class ContinuationToken(TypedDict, total=False):
-    """A token for continuing an answer. Pass it back to the service unchanged."""
+    """A token for continuing an answer. Pass it back to the service unchanged.
+
+    Example:
+        response = await client.get_response("Write a long report.", options={"background": True})
+        while response.continuation_token is not None:
+            options = {"continuation_token": response.continuation_token}
+            response = await client.get_response("Write a long report.", options=options)
+    """
 
 
 class ResponseUpdate(Record):
@@ -201,6 +208,13 @@ def map_chat_to_agent_update(
     """Convert a client's update to an agent's; the client's update becomes the raw representation.
 
     The author is the agent's name if the update has none.
+
+    Example:
+        from agentbench import ChatResponseUpdate, Content, map_chat_to_agent_update
+
+        update = ChatResponseUpdate(contents=[Content.from_text("Hi")], role="assistant")
+        update = map_chat_to_agent_update(update, "writer")
+        assert (update.text, update.author_name) == ("Hi", "writer")
     """
     # Skips the constructor, because one is made per token and the contents have been checked already.
     mapped = _new(AgentResponseUpdate)

@@ -32,6 +32,12 @@ def add_usage_details(usage1: UsageDetails | None, usage2: UsageDetails | None) 
     """Add two usages key by key; either may be `None`.
 
     A missing or `None` number counts as 0. A key with any other value than an integer is left out, with a warning.
+
+    Example:
+        from agentbench import add_usage_details
+
+        total = add_usage_details({"input_token_count": 5}, {"input_token_count": 2, "output_token_count": 4})
+        assert total == {"input_token_count": 7, "output_token_count": 4}
     """
     left, right = cast("dict[str, object]", usage1 or {}), cast("dict[str, object]", usage2 or {})
     if usage1 is None or usage2 is None:

@@ -6,7 +6,13 @@ from enum import Enum
 
 
 class OtelAttr(str, Enum):
-    """A name in telemetry; each member is the text that it stands for: `span.attributes[OtelAttr.OPERATION]`."""
+    """A name in telemetry; each member is the text that it stands for: `span.attributes[OtelAttr.OPERATION]`.
+
+    Example:
+        from agentbench import OtelAttr
+
+        assert OtelAttr.OPERATION == "gen_ai.operation.name"
+    """
 
     # general
     OPERATION = "gen_ai.operation.name"

@@ -34,6 +34,11 @@ class ObservabilitySettings:
         SENSITIVE_DATA_ENABLED: Contents of messages may appear in spans.
         WORKFLOW_DEFINITION_ENABLED: The span of a build has the whole graph as JSON.
         is_user_disabled: Switched off for good by `disable_instrumentation()`.
+
+    Example:
+        from agentbench.observability import OBSERVABILITY_SETTINGS
+
+        print(OBSERVABILITY_SETTINGS.ENABLED, OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED)
     """
 
     ENABLED: bool = field(default_factory=partial(_flag, "ENABLE_INSTRUMENTATION", default=True))
@@ -53,12 +58,26 @@ OBSERVABILITY_SETTINGS = ObservabilitySettings()
 
 
 def is_tracing() -> bool:
-    """Return whether spans are made: instrumentation is on, and an SDK provider of spans or metrics is installed."""
+    """Return whether spans are made: instrumentation is on, and an SDK provider of spans or metrics is installed.
+
+    Example:
+        from agentbench.observability import is_tracing
+
+        if not is_tracing():
+            print("Install an OpenTelemetry SDK and a provider to get spans.")
+    """
     return OBSERVABILITY_SETTINGS.ENABLED and _provider_installed()
 
 
 def is_measuring() -> bool:
-    """Return whether metrics are made: instrumentation is on, and an SDK meter provider is installed."""
+    """Return whether metrics are made: instrumentation is on, and an SDK meter provider is installed.
+
+    Example:
+        from agentbench.observability import is_measuring
+
+        if not is_measuring():
+            print("Install an OpenTelemetry SDK and a meter provider to get metrics.")
+    """
     return OBSERVABILITY_SETTINGS.ENABLED and _takes_metrics()
 
 
@@ -117,11 +136,23 @@ def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: 
 
 
 def enable_sensitive_telemetry(*, force: bool = False) -> None:
-    """Switch telemetry on, contents of messages included; as `enable_instrumentation(enable_sensitive_data=True)`."""
+    """Switch telemetry on, contents of messages included; as `enable_instrumentation(enable_sensitive_data=True)`.
+
+    Example:
+        from agentbench.observability import enable_sensitive_telemetry
+
+        enable_sensitive_telemetry()
+    """
     enable_instrumentation(enable_sensitive_data=True, force=force)
 
 
 def disable_instrumentation() -> None:
-    """Switch telemetry off for good: later enables are ignored unless forced."""
+    """Switch telemetry off for good: later enables are ignored unless forced.
+
+    Example:
+        from agentbench.observability import disable_instrumentation
+
+        disable_instrumentation()
+    """
     OBSERVABILITY_SETTINGS.ENABLED = False
     OBSERVABILITY_SETTINGS.is_user_disabled = True

@@ -28,7 +28,13 @@ _slots_of = cached_on_class(slots_of)
 
 @runtime_checkable
 class SerializationProtocol(Protocol):
-    """An object that can be written as a dictionary and made of one."""
+    """An object that can be written as a dictionary and made of one.
+
+    Example:
+        from agentbench import Message, SerializationProtocol
+
+        assert isinstance(Message("user", ["Hello"]), SerializationProtocol)
+    """
 
     def to_dict(self, **kwargs: Any) -> dict[str, Any]:
         """Return the object as a dictionary."""

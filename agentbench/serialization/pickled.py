@@ -60,6 +60,11 @@ def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None
     Raises:
         ValueError: One of the allowed types is no such name.
         WorkflowCheckpointException: It names a class that is not allowed, holds another class, or is damaged.
+
+    Example:
+        from agentbench import decode_checkpoint_value, encode_checkpoint_value
+
+        assert decode_checkpoint_value(encode_checkpoint_value({1, 2})) == {1, 2}
     """
     return decode_found(value, NameFinder(allowed_types or ()))
 

@@ -39,7 +39,13 @@ MakeStorage: TypeAlias = Callable[[], "CheckpointStorage | Awaitable[CheckpointS
 
 @dataclass(frozen=True)
 class StorageCheck:
-    """One thing that a storage must do, or one with an optional `capability`; an example is in the module."""
+    """One thing that a storage must do, or one with an optional `capability`; an example is in the module.
+
+    Example:
+        from agentbench.testing import storage_suite
+
+        print([check.name for check in storage_suite.checks()])
+    """
 
     function: Callable[[CheckpointStorage], Awaitable[None]]
     capability: type | None = None

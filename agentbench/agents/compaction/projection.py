@@ -34,7 +34,15 @@ def included_messages(messages: Iterable[Message]) -> list[Message]:
 
 
 def included_token_count(messages: Iterable[Message]) -> int:
-    """Return the sum of the tokens counted for the messages that are not excluded, as their tokenizer counts."""
+    """Return the sum of the tokens counted for the messages that are not excluded, as their tokenizer counts.
+
+    Example:
+        from agentbench import CharacterEstimatorTokenizer, Message, annotate_message_groups, included_token_count
+
+        messages = [Message("user", ["Hello"])]
+        annotate_message_groups(messages, tokenizer=CharacterEstimatorTokenizer())
+        assert included_token_count(messages) > 0
+    """
     counts = [group_of(message).get(GROUP_TOKEN_COUNT_KEY) for message in included_messages(messages)]
     return sum(count for count in counts if isinstance(count, int))
 

@@ -31,7 +31,17 @@ COMPACTION_STATE_KEY = "_compaction_messages"
 
 @runtime_checkable
 class TokenizerProtocol(Protocol):
-    """Counts the tokens of a text."""
+    """Counts the tokens of a text.
+
+    Example:
+        from agentbench import TokenizerProtocol
+
+        class Words:
+            def count_tokens(self, text: str) -> int:
+                return len(text.split())
+
+        assert isinstance(Words(), TokenizerProtocol)
+    """
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of a text."""
@@ -42,6 +52,13 @@ class CompactionStrategy(Protocol):
     """Decides which messages of a conversation a model still gets.
 
     Marks messages in place (`_excluded`) and may insert summaries; it never edits the contents of a message.
+
+    Example:
+        class KeepLast:
+            async def __call__(self, messages):
+                for message in messages[:-10]:
+                    message.additional_properties["_excluded"] = True
+                return len(messages) > 10
     """
 
     async def __call__(self, messages: list[Message]) -> bool:

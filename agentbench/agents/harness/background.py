@@ -33,7 +33,13 @@ _INSTRUCTIONS: Final = (
 
 
 class BackgroundTaskStatus(str, Enum):
-    """How far a background task is; `LOST`: the process that ran it is gone."""
+    """How far a background task is; `LOST`: the process that ran it is gone.
+
+    Example:
+        from agentbench import BackgroundTaskStatus
+
+        assert BackgroundTaskStatus("completed") is BackgroundTaskStatus.COMPLETED
+    """
 
     RUNNING = "running"
     COMPLETED = "completed"
@@ -52,6 +58,12 @@ class BackgroundTaskInfo:
         status: How far it is.
         result_text: The answer of the agent, once it is completed.
         error_text: Why it failed.
+
+    Example:
+        from agentbench import BackgroundTaskInfo, BackgroundTaskStatus
+
+        task = BackgroundTaskInfo(1, "researcher", "Find three sources", BackgroundTaskStatus.RUNNING)
+        assert BackgroundTaskInfo.from_dict(task.to_dict()) == task
     """
 
     id: int

@@ -39,6 +39,12 @@ class MemoryIndexEntry:
         slug: Name of its file, without suffix.
         summary: What is in it.
         updated_at: When it was last changed, as ISO 8601.
+
+    Example:
+        from agentbench import MemoryIndexEntry
+
+        entry = MemoryIndexEntry("Owls", "owls", "what they eat", "2026-01-01T00:00:00Z")
+        print(entry.to_pointer_line())
     """
 
     topic: str

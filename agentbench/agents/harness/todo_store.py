@@ -30,6 +30,11 @@ class TodoInput:
 
     Raises:
         ValueError: The title is blank.
+
+    Example:
+        from agentbench import TodoInput
+
+        task = TodoInput("Book a table", description="for four, at seven")
     """
 
     title: str
@@ -64,6 +69,12 @@ class TodoItem:
 
     Raises:
         ValueError: The id is not an integer greater than 0, or the title is blank.
+
+    Example:
+        from agentbench import TodoItem
+
+        item = TodoItem(1, "Book a table")
+        assert not item.is_complete
     """
 
     id: int
@@ -107,7 +118,13 @@ class TodoStore(ABC):
 
 
 class TodoSessionStore(TodoStore):
-    """Stores tasks in the session itself, under `state[source_id]`."""
+    """Stores tasks in the session itself, under `state[source_id]`.
+
+    Example:
+        from agentbench import TodoProvider, TodoSessionStore
+
+        provider = TodoProvider(store=TodoSessionStore())
+    """
 
     async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
         """Return the tasks in the state of a session, and the id of the next one."""

@@ -67,6 +67,12 @@ class MCPTool(Displayable):
     """The base of connections to servers of the Model Context Protocol; a transport adds `get_mcp_client()`.
 
     The arguments, which are those of all transports, are documented at `MCPStdioTool`.
+
+    Example:
+        from agentbench import Agent, MCPStdioTool
+
+        async with MCPStdioTool("files", command="mcp-server-files", args=["."]) as files:
+            await Agent(client, tools=[files]).run("Which files are there?")
     """
 
     def __init__(  # noqa: PLR0913 - the public signature

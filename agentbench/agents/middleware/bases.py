@@ -20,7 +20,13 @@ MARK = "_agentbench_middleware_type"
 
 
 class MiddlewareType(str, Enum):
-    """The kind of call that a middleware wraps: an agent run, a tool call or a model call."""
+    """The kind of call that a middleware wraps: an agent run, a tool call or a model call.
+
+    Example:
+        from agentbench import MiddlewareType
+
+        assert [each.value for each in MiddlewareType] == ["agent", "function", "chat"]
+    """
 
     AGENT = "agent"
     FUNCTION = "function"

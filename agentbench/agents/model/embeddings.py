@@ -40,7 +40,13 @@ else:  # defaults need Python 3.13
 
 
 class EmbeddingGenerationOptions(TypedDict, total=False):
-    """Options of an embedding model. Unknown keys are passed on to the client."""
+    """Options of an embedding model. Unknown keys are passed on to the client.
+
+    Example:
+        from agentbench import EmbeddingGenerationOptions
+
+        options: EmbeddingGenerationOptions = {"model": "small", "dimensions": 256}
+    """
 
     model: str
     dimensions: int
@@ -142,6 +148,10 @@ class SupportsGetEmbeddings(Protocol[InputContraT, EmbeddingT, OptionsT]):
 
     Attributes:
         additional_properties: Additional values that the application stores with the client.
+
+    Example:
+        if isinstance(client, SupportsGetEmbeddings):
+            embeddings = await client.get_embeddings(["owls", "cats"])
     """
 
     additional_properties: dict[str, Any]

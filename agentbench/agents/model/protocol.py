@@ -60,7 +60,12 @@ class SupportsChatGetResponse(Protocol[OptionsContraT]):
 
 @runtime_checkable
 class SupportsCodeInterpreterTool(Protocol):
-    """A client whose service runs code."""
+    """A client whose service runs code.
+
+    Example:
+        if isinstance(client, SupportsCodeInterpreterTool):
+            tools = [client.get_code_interpreter_tool()]
+    """
 
     @staticmethod
     def get_code_interpreter_tool(**kwargs: Any) -> Any:
@@ -69,7 +74,12 @@ class SupportsCodeInterpreterTool(Protocol):
 
 @runtime_checkable
 class SupportsWebSearchTool(Protocol):
-    """A client whose service searches the web."""
+    """A client whose service searches the web.
+
+    Example:
+        if isinstance(client, SupportsWebSearchTool):
+            tools = [client.get_web_search_tool()]
+    """
 
     @staticmethod
     def get_web_search_tool(**kwargs: Any) -> Any:
@@ -78,7 +88,12 @@ class SupportsWebSearchTool(Protocol):
 
 @runtime_checkable
 class SupportsImageGenerationTool(Protocol):
-    """A client whose service generates images."""
+    """A client whose service generates images.
+
+    Example:
+        if isinstance(client, SupportsImageGenerationTool):
+            tools = [client.get_image_generation_tool()]
+    """
 
     @staticmethod
     def get_image_generation_tool(**kwargs: Any) -> Any:
@@ -87,7 +102,12 @@ class SupportsImageGenerationTool(Protocol):
 
 @runtime_checkable
 class SupportsMCPTool(Protocol):
-    """A client whose service calls MCP servers."""
+    """A client whose service calls MCP servers.
+
+    Example:
+        if isinstance(client, SupportsMCPTool):
+            tools = [client.get_mcp_tool(name="docs", url="https://example.org/mcp")]
+    """
 
     @staticmethod
     def get_mcp_tool(**kwargs: Any) -> Any:
@@ -96,7 +116,12 @@ class SupportsMCPTool(Protocol):
 
 @runtime_checkable
 class SupportsFileSearchTool(Protocol):
-    """A client whose service searches files that it stores."""
+    """A client whose service searches files that it stores.
+
+    Example:
+        if isinstance(client, SupportsFileSearchTool):
+            tools = [client.get_file_search_tool(vector_store_ids=["vs_1"])]
+    """
 
     @staticmethod
     def get_file_search_tool(**kwargs: Any) -> Any:

@@ -100,6 +100,11 @@ def resolve_agent_id(agent: Any) -> str:
 
     Raises:
         ValueError: If the agent has neither.
+
+    Example:
+        from agentbench import Agent, EchoChatClient, resolve_agent_id
+
+        assert resolve_agent_id(Agent(EchoChatClient(), name="writer")) == "writer"
     """
     name = getattr(agent, "name", None)
     if name:

@@ -37,6 +37,12 @@ class FileSkill(Skill):
         path: The folder.
         resources: What can be read.
         scripts: What can be run.
+
+    Example:
+        from agentbench import FileSkillsSource, run_sync
+
+        for skill in run_sync(FileSkillsSource("skills").get_skills()):
+            print(skill.frontmatter.name, [resource.name for resource in skill.resources])
     """
 
     def __init__(
@@ -93,6 +99,11 @@ class FileSkillScript(SkillScript):
 
     Raises:
         ValueError: The path is not absolute.
+
+    Example:
+        from agentbench import FileSkillsSource, subprocess_script_runner
+
+        source = FileSkillsSource("skills", script_runner=subprocess_script_runner())
     """
 
     def __init__(

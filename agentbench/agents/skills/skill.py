@@ -65,6 +65,12 @@ class Skill(ABC):
     Attributes:
         resources: What can be read.
         scripts: What can be run.
+
+    Example:
+        from agentbench import InlineSkill
+
+        skill = InlineSkill(name="greet", description="How to greet guests.", instructions="Say their name.")
+        assert "Say their name." in skill.content
     """
 
     def __init__(self, *, frontmatter: SkillFrontmatter) -> None:
@@ -92,7 +98,12 @@ class Skill(ABC):
 
 @runtime_checkable
 class SkillScriptRunner(Protocol):
-    """Runs the scripts of skills in folders: a function, plain or async, of skill, script and arguments."""
+    """Runs the scripts of skills in folders: a function, plain or async, of skill, script and arguments.
+
+    Example:
+        async def run_in_sandbox(skill, script, args):
+            return await sandbox.run(script.full_path, args)
+    """
 
     def __call__(self, skill: Any, script: Any, args: Any = None) -> Any:
         """Run a script, and return its result."""

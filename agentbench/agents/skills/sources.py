@@ -15,7 +15,15 @@ logger = logging.getLogger("agentbench")
 
 
 class SkillsSource(ABC):
-    """Where skills come from."""
+    """Where skills come from.
+
+    Example:
+        from agentbench import InlineSkill, SkillsSource
+
+        class Greetings(SkillsSource):
+            async def get_skills(self):
+                return [InlineSkill(name="greet", description="How to greet.", instructions="Say their name.")]
+    """
 
     @abstractmethod
     async def get_skills(self) -> list[Skill]:
@@ -58,6 +66,13 @@ class DelegatingSkillsSource(SkillsSource):
 
     Args:
         inner_source: The source around which this one is.
+
+    Example:
+        from agentbench import DelegatingSkillsSource
+
+        class Sorted(DelegatingSkillsSource):
+            async def get_skills(self):
+                return sorted(await self.inner_source.get_skills(), key=lambda skill: skill.frontmatter.name)
     """
 
     def __init__(self, inner_source: SkillsSource) -> None:
@@ -89,7 +104,14 @@ class FilteringSkillsSource(DelegatingSkillsSource):
 
 
 class DeduplicatingSkillsSource(DelegatingSkillsSource):
-    """The skills of a source, of each name the first one; letters are compared without regard to case."""
+    """The skills of a source, of each name the first one; letters are compared without regard to case.
+
+    Example:
+        from agentbench import AggregatingSkillsSource, DeduplicatingSkillsSource, FileSkillsSource
+
+        both = AggregatingSkillsSource([FileSkillsSource("own/skills"), FileSkillsSource("shared/skills")])
+        source = DeduplicatingSkillsSource(both)  # an own skill hides a shared one of the same name
+    """
 
     async def get_skills(self) -> list[Skill]:
         """Return the first skill of each name."""

@@ -37,6 +37,14 @@ class CheckpointChange:
             stand in another order: the ids in their old order.
         after: The value after, or the ids in their new order.
         keys: The path as a sequence of keys, field names, positions, `ItemId`s and `Member`s.
+
+    Example:
+        from agentbench import WorkflowCheckpoint, diff_checkpoints
+
+        before = WorkflowCheckpoint("w", "hash", state={"topic": "cats"})
+        after = WorkflowCheckpoint("w", "hash", state={"topic": "dogs"})
+        for change in diff_checkpoints(before, after).changes:
+            print(change)  # ~ state.topic: 'cats' -> 'dogs'
     """
 
     path: str

@@ -34,6 +34,11 @@ class TextSpanRegion(TypedDict, total=False):
     """A part of a text.
 
     Indices count characters; the end is exclusive.
+
+    Example:
+        from agentbench import TextSpanRegion
+
+        region: TextSpanRegion = {"type": "text_span", "start_index": 0, "end_index": 5}
     """
 
     type: Literal["text_span"]
@@ -42,7 +47,13 @@ class TextSpanRegion(TypedDict, total=False):
 
 
 class Annotation(TypedDict, total=False):
-    """A source that a text cites, and the places that cite it."""
+    """A source that a text cites, and the places that cite it.
+
+    Example:
+        from agentbench import Annotation
+
+        annotation: Annotation = {"type": "citation", "title": "Owls", "url": "https://example.org/owls"}
+    """
 
     type: Literal["citation"]
     title: str
@@ -67,6 +78,11 @@ def detect_media_type_from_base64(
 
     Raises:
         ValueError: Not exactly one of the three is passed, or the data is not valid base64.
+
+    Example:
+        from agentbench import detect_media_type_from_base64
+
+        assert detect_media_type_from_base64(data_bytes=b"%PDF-1.7") == "application/pdf"
     """
     if sum(source is not None for source in (data_bytes, data_str, data_uri)) != 1:
         message = "Expected exactly one of data_bytes, data_str and data_uri."

@@ -91,6 +91,9 @@ def unload_ipython_extension(ip: InteractiveShell) -> None:
 
     Args:
         ip: The shell of the notebook.
+
+    Example:
+        %unload_ext agentbench
     """
     for name, (kind, *_) in _MAGICS.items():
         ip.magics_manager.magics[kind].pop(name, None)

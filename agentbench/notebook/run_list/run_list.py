@@ -60,6 +60,12 @@ class PastRun:
         status: Its state in words. A run with queued messages is `unfinished`: running, failed or interrupted.
         open_questions: Number of open requests in its last checkpoint.
         last: The last checkpoint.
+
+    Example:
+        from agentbench.notebook import runs
+
+        for past in runs(storage).rows:
+            print(past.run_id, past.supersteps)
     """
 
     run_id: str

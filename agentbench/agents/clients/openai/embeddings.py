@@ -35,6 +35,11 @@ class OpenAIEmbeddingOptions(EmbeddingGenerationOptions, total=False):
     Attributes:
         encoding_format: Encoding of the vectors; the client reads both.
         user: Id of the user, for the service's abuse detection.
+
+    Example:
+        from agentbench import OpenAIEmbeddingOptions
+
+        options: OpenAIEmbeddingOptions = {"dimensions": 256, "encoding_format": "float"}
     """
 
     encoding_format: Literal["float", "base64"]

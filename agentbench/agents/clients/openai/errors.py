@@ -33,7 +33,13 @@ _SHORTEST_PART = 8
 
 
 class ContentFilterResultSeverity(str, Enum):
-    """Severity in a content filter's result, as in the `content_filter_result` of an error."""
+    """Severity in a content filter's result, as in the `content_filter_result` of an error.
+
+    Example:
+        from agentbench import ContentFilterResultSeverity
+
+        assert ContentFilterResultSeverity("high") is ContentFilterResultSeverity.HIGH
+    """
 
     HIGH = "high"
     MEDIUM = "medium"

@@ -37,6 +37,11 @@ class OpenAIContinuationToken(ContinuationToken, total=False):
     Attributes:
         response_id: Id of the answer.
         sequence_number: Number of the last event that was read from its stream.
+
+    Example:
+        from agentbench import OpenAIContinuationToken
+
+        token: OpenAIContinuationToken = {"response_id": "resp_1", "sequence_number": 12}
     """
 
     response_id: str

@@ -1,0 +1,57 @@
+"""Every public name has a docstring, and every public function and class an example in it."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+
+import pytest
+
+from agentbench._lazy import public_packages
+
+pytest.importorskip("ipywidgets")
+pytest.importorskip("openai")
+
+# Still without an example. The list may only get shorter. (Errors share the examples of `agentbench.exceptions`.)
+WITHOUT_EXAMPLE = """
+    AgentBasedGroupChatOrchestrator AgentOrchestrationOutput BaseGroupChatOrchestrator BoundaryCheckpoint
+    BoundaryHook BoundaryOutcome Continue CountingIds EdgeGroupDeliveryStatus EdgeRunner Evaluator
+    ExecutionStatus GroupChatOrchestrator GroupChatParticipantMessage GroupChatRequestMessage
+    GroupChatRequestSentEvent GroupChatResponseMessage GroupChatResponseReceivedEvent HandoffAgentExecutor
+    HandoffConfiguration HandoffSentEvent MagenticAgentExecutor MagenticContext MagenticManagerBase
+    MagenticOrchestrator MagenticOrchestratorEvent MagenticOrchestratorEventType MagenticPlanReviewResponse
+    MagenticProgressLedger MagenticProgressLedgerItem MagenticResetSignal MemoryStore MessageType
+    OrchestrationState ParticipantRegistry PlannedDelivery RandomIds ResponseGranularity SkillResource
+    SkillScript SnapshotTask StepReport StopRequestStatus StreamEvent SubWorkflowResponseMessage SuperstepView
+    SystemClock TickingClock TodoStore ValidationTypeEnum append_items clean_conversation_for_handoff
+    create_completion_message create_edge_runner replace_messages replace_value submit upsert_messages
+"""
+
+
+def public_objects() -> Iterator[tuple[str, object]]:
+    for package in public_packages():
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            value = getattr(module, name)
+            if (inspect.isclass(value) or inspect.isroutine(value)) and value.__module__.startswith("agentbench"):
+                yield name, value
+
+
+OBJECTS = dict(public_objects())
+
+
+def is_error(value: object) -> bool:
+    return inspect.isclass(value) and issubclass(value, BaseException)
+
+
+def test_every_public_name_has_a_docstring() -> None:
+    assert len(OBJECTS) > 300
+    assert [name for name, value in OBJECTS.items() if not (value.__doc__ or "").strip()] == []
+
+
+def test_every_public_function_and_class_has_an_example() -> None:
+    missing = {
+        name for name, value in OBJECTS.items() if not is_error(value) and "Example" not in (value.__doc__ or "")
+    }
+    assert missing - set(WITHOUT_EXAMPLE.split()) == set()
