@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -41,6 +42,9 @@ def public_objects() -> Iterator[tuple[str, object]]:
 OBJECTS = dict(public_objects())
 
 
+IMPORT = re.compile(r"^ *from (agentbench[\w.]*) import (\([^)]*\)|.+)$", re.MULTILINE)
+
+
 def is_error(value: object) -> bool:
     return inspect.isclass(value) and issubclass(value, BaseException)
 
@@ -55,3 +59,11 @@ def test_every_public_function_and_class_has_an_example() -> None:
         name for name, value in OBJECTS.items() if not is_error(value) and "Example" not in (value.__doc__ or "")
     }
     assert missing - set(WITHOUT_EXAMPLE.split()) == set()
+
+
+def test_the_imports_of_examples_work() -> None:
+    imports = [found for value in OBJECTS.values() for found in IMPORT.findall(value.__doc__ or "")]
+    assert len(imports) > 50
+    for module, names in imports:
+        for name in re.findall(r"\w+", re.sub(r"#.*| as \w+", "", names)):
+            assert hasattr(importlib.import_module(module), name), f"from {module} import {name}"

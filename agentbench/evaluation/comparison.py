@@ -21,7 +21,7 @@ class ItemChange:
         after: Its result in the second; `None` if it is not there.
 
     Example:
-        from agentbench import compare_evaluations
+        from agentbench.evaluation import compare_evaluations
 
         for item_change in compare_evaluations(before, after).changes:
             print(item_change.change)

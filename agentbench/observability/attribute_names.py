@@ -9,7 +9,7 @@ class OtelAttr(str, Enum):
     """A name in telemetry; each member is the text that it stands for: `span.attributes[OtelAttr.OPERATION]`.
 
     Example:
-        from agentbench import OtelAttr
+        from agentbench.observability import OtelAttr
 
         assert OtelAttr.OPERATION == "gen_ai.operation.name"
     """

@@ -62,7 +62,7 @@ def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None
         WorkflowCheckpointException: It names a class that is not allowed, holds another class, or is damaged.
 
     Example:
-        from agentbench import decode_checkpoint_value, encode_checkpoint_value
+        from agentbench.checkpoints import decode_checkpoint_value, encode_checkpoint_value
 
         assert decode_checkpoint_value(encode_checkpoint_value({1, 2})) == {1, 2}
     """

@@ -39,7 +39,8 @@ class CheckpointChange:
         keys: The path as a sequence of keys, field names, positions, `ItemId`s and `Member`s.
 
     Example:
-        from agentbench import WorkflowCheckpoint, diff_checkpoints
+        from agentbench import WorkflowCheckpoint
+        from agentbench.checkpoints import diff_checkpoints
 
         before = WorkflowCheckpoint("w", "hash", state={"topic": "cats"})
         after = WorkflowCheckpoint("w", "hash", state={"topic": "dogs"})

@@ -37,7 +37,7 @@ class OpenAIEmbeddingOptions(EmbeddingGenerationOptions, total=False):
         user: Id of the user, for the service's abuse detection.
 
     Example:
-        from agentbench import OpenAIEmbeddingOptions
+        from agentbench.openai import OpenAIEmbeddingOptions
 
         options: OpenAIEmbeddingOptions = {"dimensions": 256, "encoding_format": "float"}
     """

@@ -36,7 +36,7 @@ class ContentFilterResultSeverity(str, Enum):
     """Severity in a content filter's result, as in the `content_filter_result` of an error.
 
     Example:
-        from agentbench import ContentFilterResultSeverity
+        from agentbench.openai import ContentFilterResultSeverity
 
         assert ContentFilterResultSeverity("high") is ContentFilterResultSeverity.HIGH
     """

@@ -39,7 +39,7 @@ class OpenAIContinuationToken(ContinuationToken, total=False):
         sequence_number: Number of the last event that was read from its stream.
 
     Example:
-        from agentbench import OpenAIContinuationToken
+        from agentbench.openai import OpenAIContinuationToken
 
         token: OpenAIContinuationToken = {"response_id": "resp_1", "sequence_number": 12}
     """
