@@ -188,7 +188,7 @@ def test_everything_is_readable_in_both_themes(lab: Any, open_notebook: Any, dar
     shown.panel.locator(".abf").nth(1).get_by_role("button", name="Send").click()
     shown.button("Edit arguments").click()
     expect(shown.panel.get_by_label("Arguments")).to_be_focused()
-    expect(shown.panel.locator(".abf-problem").get_by_text("An answer is needed")).to_be_visible()
+    expect(shown.panel.locator(".abf-problem").get_by_text("required")).to_be_visible()
     shown.shot(f"form-{'dark' if dark else 'light'}")
     parts = (
         ".abf :is(.abf-title, .abf-prompt, .abf-context, .abf-label, .abf-help, .abf-problem, .abf-button, .abf-input)"

@@ -93,7 +93,7 @@ def test_breakpoints_of_other_kinds_are_chosen_in_a_dialog_and_removed_there(pag
     page.button("Breakpoints: 1").click()
     expect(dialog.get_by_text("reached")).to_be_visible()
     dialog.get_by_role("button", name="Remove the breakpoint").click()
-    expect(dialog.get_by_text("None yet.")).to_be_visible()
+    expect(dialog.get_by_text("No breakpoints.")).to_be_visible()
 
 
 def test_the_run_menu_runs_for_a_number_of_supersteps_and_to_the_next_question(page: Any) -> None:

@@ -79,7 +79,7 @@ def _of_present(model: StepperModel) -> Banner:
         askers = list(dict.fromkeys(request.source_executor_id for request in model.facts.requests))
         then = "the run continues automatically" if model.goes_on_after_answer else "press Step or Run"
         verb = "is" if len(askers) == 1 else "are"
-        return Banner("waiting", f"{_names(askers)} {verb} waiting for an answer. Then {then}.")
+        return Banner("waiting", f"{_names(askers)} {verb} waiting for an answer. After the answer, {then}.")
     if model.status is _S.DONE:
         return _result(model)
     if model.status is _S.CANCELLED:
