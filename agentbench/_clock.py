@@ -89,17 +89,16 @@ class TickingClock:
         if tick_s < 0:
             message = f"tick_s is {tick_s!r}; expected 0 or more seconds, since a clock for durations never goes back."
             raise ValueError(message)
-        from datetime import datetime, timezone  # noqa: PLC0415 - only clocks that start somewhere need calendars
+        from datetime import UTC, datetime  # noqa: PLC0415 - only clocks that start somewhere need calendars
 
         given: object = start
         if not isinstance(given, (str, datetime)):
             message = f"start is {start!r}; expected a datetime or ISO 8601 text."
             raise TypeError(message)
         if isinstance(start, str):
-            # Python 3.10 does not read the letter Z.
-            start = datetime.fromisoformat(f"{start[:-1]}+00:00" if start.endswith(("Z", "z")) else start)
-        start_at = start.replace(tzinfo=timezone.utc) if start.tzinfo is None else start.astimezone(timezone.utc)
-        past = start_at - datetime(1970, 1, 1, tzinfo=timezone.utc)
+            start = datetime.fromisoformat(start.upper())
+        start_at = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
+        past = start_at - datetime(1970, 1, 1, tzinfo=UTC)
         first_ns = ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
         tick_ns = round(tick_s * _NS_PER_S)
         # Reading an itertools.count is atomic, also between threads.

@@ -10,11 +10,8 @@ import copy
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
+from enum import StrEnum
+from typing import Any, Self, TypeVar
 
 logger = logging.getLogger("agentbench")
 logger.addHandler(logging.NullHandler())
@@ -518,7 +515,7 @@ class FunctionCheckpointError(WorkflowCheckpointException, ValueError):
     """A checkpoint was made by another version of a workflow function, or holds what none makes."""
 
 
-class ValidationTypeEnum(str, Enum):
+class ValidationTypeEnum(StrEnum):
     """The rule that a graph breaks."""
 
     EDGE_DUPLICATION = "EDGE_DUPLICATION"
@@ -604,8 +601,7 @@ def _type_names(types: Sequence[Any]) -> str:
 
 
 def _type_name(each: Any) -> str:
-    # On Python 3.10 list[int] is an instance of type, with the name of list.
-    if isinstance(each, type) and get_origin(each) is None:
+    if isinstance(each, type):
         return each.__name__
     return re.sub(r"(?:[\w<>]+\.)+(?=\w)", "", str(each))  # without the modules
 

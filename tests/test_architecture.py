@@ -12,6 +12,7 @@ import pkgutil
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -215,7 +216,6 @@ def test_what_is_found_by_name_is_there() -> None:
 
 def layer_contracts() -> list[dict[str, Any]]:
     """The contracts of import-linter that put modules in layers."""
-    tomllib = pytest.importorskip("tomllib")
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     return [contract for contract in settings["contracts"] if contract["type"] == "layers"]
 

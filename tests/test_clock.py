@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from hypothesis import given
@@ -88,9 +88,7 @@ def test_something_else_than_a_clock_or_ids_is_refused_and_changes_nothing() -> 
     assert runtime_defaults() is before
 
 
-microseconds = st.datetimes(
-    min_value=datetime(1900, 1, 1), max_value=datetime(2200, 1, 1), timezones=st.just(timezone.utc)
-)
+microseconds = st.datetimes(min_value=datetime(1900, 1, 1), max_value=datetime(2200, 1, 1), timezones=st.just(UTC))
 
 
 @given(microseconds)

@@ -15,10 +15,10 @@ import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal, NewType, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, NewType, NotRequired, Optional, Required, TypedDict, Union
 
 import pytest
-from typing_extensions import NotRequired, ReadOnly, Required
+from typing_extensions import ReadOnly
 from typing_extensions import TypedDict as ExtendedTypedDict
 
 from agentbench._copying import isolate

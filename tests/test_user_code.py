@@ -20,7 +20,7 @@ pytest.importorskip("ipykernel")
 SETUP = """
 import asyncio
 from typing import Any
-from typing_extensions import Never
+from typing import Never
 from agentbench import Agent, Executor, EchoChatClient, WorkflowBuilder, WorkflowContext, executor, handler, run_sync
 from agentbench.stategraph import AgentState, StateGraph
 

@@ -28,7 +28,7 @@ def origin_of(type_: TypeLike) -> TypeLike:
 
 def special_name(type_: TypeLike) -> str | None:
     """Return the name of a typing construct such as `Any` or `Never`, or None for everything else."""
-    # Compared by name because typing and typing_extensions each have their own object on older Pythons.
+    # Compared by name: typing and typing_extensions may each have an object of their own.
     if isinstance(type_, type):
         return "Any" if type_.__name__ == "Any" and type_.__module__ in _TYPING_MODULES else None
     if type(type_).__module__ not in _TYPING_MODULES:
@@ -90,8 +90,7 @@ def type_arguments(type_: TypeLike) -> tuple[TypeLike, ...] | None:
     """Return the arguments of a generic, or None where it has none (`list`, `typing.List`); `tuple[()]` has `()`."""
     if not hasattr(type_, "__args__") or origin_of(type_) is None:
         return None
-    args = get_args(type_)
-    return () if args == ((),) else args  # Python 3.10 writes Tuple[()] that way
+    return get_args(type_)
 
 
 def fields_of(cls: TypeLike) -> dict[str, TypeLike]:

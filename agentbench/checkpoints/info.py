@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from agentbench._copying import isolate_or_same, register_frozen
@@ -118,11 +118,11 @@ def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, st
 def _comparable_time(timestamp: str) -> str:
     if len(timestamp) == 32 and timestamp.endswith("+00:00"):
         return timestamp
-    try:  # written by another program; Python 3.10 does not read the letter Z
-        time = datetime.fromisoformat(f"{timestamp[:-1]}+00:00" if timestamp.endswith("Z") else timestamp)
-    except ValueError:
+    try:
+        time = datetime.fromisoformat(timestamp)
+    except ValueError:  # written by another program
         return timestamp
-    time = time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     return time.isoformat(timespec="microseconds")
 
 

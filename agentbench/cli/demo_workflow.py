@@ -5,9 +5,9 @@ that the package vega_datasets brings along as a file; 14 of them have gaps.
 """
 
 from dataclasses import dataclass, field
+from typing import Never
 
 import pandas as pd
-from typing_extensions import Never
 from vega_datasets import local_data
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any, TypeAlias
 
 from agentbench.messages.content.content import Content
@@ -14,7 +14,7 @@ from agentbench.messages.message import Message
 ConversationSplitter: TypeAlias = Callable[[list[Message]], tuple[list[Message], list[Message]]]
 
 
-class ConversationSplit(str, Enum):
+class ConversationSplit(StrEnum):
     """Where a conversation is cut into query and response; each member is a `ConversationSplitter`.
 
     Attributes:

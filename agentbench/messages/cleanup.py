@@ -18,7 +18,7 @@ async def clean_up(calls: Iterable[Callable[[], Any]]) -> BaseException | None:
             result = call()
             if hasattr(result, "__await__"):
                 await result
-        except BaseException as error:  # noqa: BLE001, PERF203 - returned, or logged
+        except BaseException as error:  # noqa: BLE001 - returned, or logged
             other: BaseException | None = error
             if failure is None or not isinstance(error, Exception):
                 failure, other = error, failure
@@ -40,7 +40,7 @@ def clean_up_now(calls: Iterable[Callable[[], Any]]) -> None:
                     _log.warning(
                         "Stopped a cleanup hook of an abandoned stream: it has to wait, but its event loop has ended."
                     )
-        except Exception as error:  # noqa: BLE001, PERF203 - all of them are called, and there is no caller to catch it
+        except Exception as error:  # noqa: BLE001 - all of them are called, and there is no caller to catch it
             log_failure(error)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NewType
+from typing import Any, ClassVar, Literal, NewType, Self
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import register_frozen
@@ -14,9 +14,6 @@ from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record
 from agentbench.serialization.plain import to_plain, write_plain
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 Role = NewType("Role", str)
 RoleLiteral = Literal["system", "user", "assistant", "tool"]

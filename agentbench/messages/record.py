@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from agentbench._display import Displayable
 from agentbench.messages.content.fields import convert_content
 from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
 from agentbench.serialization.plain import copy_plain
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class Record(SerializationMixin, Displayable):

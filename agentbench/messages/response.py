@@ -6,7 +6,7 @@ import json
 import logging
 import typing
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shortened
@@ -26,7 +26,7 @@ from agentbench.messages.update import (
 from agentbench.messages.usage import UsageDetails
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, TypeVar
+    from typing_extensions import TypeVar
 
     ValueT = TypeVar("ValueT", default=Any)
 else:  # defaults need Python 3.13, and only type checkers use them
@@ -126,7 +126,7 @@ class Response(Record, Generic[ValueT]):
         for text in [*reversed(answers), whole]:
             try:
                 return _parse_value(text, form)
-            except ValueError as error:  # noqa: PERF203 - the next one may have it
+            except ValueError as error:
                 problem = problem or error
         assert problem is not None
         problem.add_note(_HINT)

@@ -8,14 +8,14 @@ from asyncio import current_task, get_running_loop
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, Self, cast
 
 from agentbench._bridge import await_on
 from agentbench._display import Displayable
 from agentbench.messages.cleanup import clean_up, clean_up_now, log_failure, log_or_raise
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, TypeVar
+    from typing_extensions import TypeVar
 
     UpdateT = TypeVar("UpdateT", default=Any)
     FinalT = TypeVar("FinalT", default=Any)

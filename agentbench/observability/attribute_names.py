@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 
-class OtelAttr(str, Enum):
+class OtelAttr(StrEnum):
     """A name in telemetry; each member is the text that it stands for: `span.attributes[OtelAttr.OPERATION]`.
 
     Example:

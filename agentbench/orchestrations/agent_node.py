@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
@@ -24,8 +24,6 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.workflows.engine.active_run import ActiveRun
 
 logger = logging.getLogger("agentbench")

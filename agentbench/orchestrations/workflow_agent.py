@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypedDict, Unpack, overload
 
 from agentbench._clock import runtime_defaults
 from agentbench.messages.message import Message
@@ -21,8 +21,6 @@ from agentbench.workflows.functional.functional_workflow import FunctionalWorkfl
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager

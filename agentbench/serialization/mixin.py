@@ -9,14 +9,11 @@ import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, MutableMapping
 from datetime import date, time
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, runtime_checkable
+from typing import Any, ClassVar, Final, Protocol, Self, runtime_checkable
 
 from agentbench._copying import slots_of
 from agentbench._signatures.class_cache import cached_on_class
 from agentbench.serialization.plain import OMIT, copy_plain
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _log = logging.getLogger("agentbench")
 

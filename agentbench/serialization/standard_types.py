@@ -7,7 +7,7 @@ import sys
 from base64 import b64decode, b64encode
 from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, UserString, defaultdict, deque
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from importlib import import_module
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import EllipsisType, MappingProxyType, SimpleNamespace
@@ -58,7 +58,7 @@ def _read_bytes(text: str) -> bytes:
 
 
 def _with_zone(value: Any) -> Any:
-    if not value.fold and (value.tzinfo is None or (value.tzinfo is timezone.utc and isinstance(value, datetime))):
+    if not value.fold and (value.tzinfo is None or (value.tzinfo is UTC and isinstance(value, datetime))):
         return value.isoformat()
     return [value.replace(tzinfo=None).isoformat(), value.tzinfo, value.fold]
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, overload
+from typing import Any, Final, TypedDict, TypeVar, Unpack, overload
 
 from agentbench.exceptions import UnknownStoredTypeError
 from agentbench.serialization.class_names import as_plain, class_name, moved_from_main, refuse_other, register_class
 from agentbench.serialization.class_types import find_class_type
 from agentbench.serialization.mixin import snake_case
 from agentbench.serialization.registry import StateType, store_as
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 C = TypeVar("C", bound=type)
 

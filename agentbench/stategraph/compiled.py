@@ -7,7 +7,7 @@ from concurrent.futures import wait
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
@@ -38,8 +38,6 @@ from agentbench.workflows.run.stream import LiveSteps
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
 
 #: So many calls without a thread id that did not complete are kept.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args, get_origin, overload
 
 from agentbench._limits import require_limit, require_seconds
 from agentbench._signatures import flatten_union
@@ -21,7 +21,6 @@ from agentbench.stategraph.state import END, START, AgentState, StateT
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from pydantic import BaseModel
-    from typing_extensions import Self
 
     from agentbench.stategraph.compiled import CompiledGraph
 

@@ -149,7 +149,7 @@ def ask_all(questions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     for key, question in questions.items():
         try:
             answers[key] = interrupt(**question, key=key)
-        except GraphInterrupt as asked:  # noqa: PERF203 - each question is asked
+        except GraphInterrupt as asked:
             unanswered = asked
     if unanswered is not None:
         raise unanswered

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Generic
 
 from agentbench._display import Displayable, call_view, drawn_by
@@ -14,7 +14,7 @@ from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 
-class ResponseGranularity(str, Enum):
+class ResponseGranularity(StrEnum):
     """How much a call returns and a stream shows."""
 
     FULL = "full"

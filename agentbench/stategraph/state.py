@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from enum import Enum
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -26,7 +26,7 @@ START = "__start__"
 END = "__end__"
 
 
-class ExecutionStatus(str, Enum):
+class ExecutionStatus(StrEnum):
     """What the execution of a thread is doing; `ExecutionState.interrupt_when` tells where it was interrupted."""
 
     RUNNING = "running"
@@ -35,14 +35,14 @@ class ExecutionStatus(str, Enum):
     ERROR = "error"
     # Two more names of one member: code that was written with them goes on working.
     INTERRUPTED_BEFORE = INTERRUPTED
-    INTERRUPTED_AFTER = INTERRUPTED  # noqa: PIE796
+    INTERRUPTED_AFTER = INTERRUPTED
 
     @classmethod
     def _missing_(cls, value: object) -> ExecutionStatus | None:
         return cls.INTERRUPTED if value in ("interrupted_before", "interrupted_after") else None
 
 
-class StopRequestStatus(str, Enum):
+class StopRequestStatus(StrEnum):
     """Whether a stop of the execution was requested."""
 
     NONE = "none"

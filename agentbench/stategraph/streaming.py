@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from agentbench.messages.message import Message
@@ -16,7 +16,7 @@ from agentbench.stategraph.state import ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 
-class StreamEvent(str, Enum):
+class StreamEvent(StrEnum):
     """The kind of a chunk."""
 
     STATE = "state"

@@ -164,7 +164,7 @@ class ToolNode:
                     "return ToolResult(..., state={...})."
                 )
             return ended
-        except asyncio.TimeoutError:
+        except TimeoutError:
             if not self.handle_errors:
                 raise
             return _failure(call_id, f"{name} took longer than {limit:g} s.")

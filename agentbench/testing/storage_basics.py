@@ -82,7 +82,7 @@ async def messages_and_requests_of_the_engine_are_kept(storage: CheckpointStorag
         expect_equal(found, ("request_info", "r1", "asker", "May I?", list[str]), f"the loaded request {where}")
 
 
-class _Colour(str, enum.Enum):
+class _Colour(enum.StrEnum):
     RED = "red"
 
 
@@ -97,7 +97,7 @@ _BEYOND_JSON: dict[str, Any] = {
     "a set": {1, 2},
     "a frozenset": frozenset({"a"}),
     "bytes": b"\x00\xff",
-    "a datetime": datetime.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone.utc),
+    "a datetime": datetime.datetime(2024, 1, 2, 3, 4, 5, 6, tzinfo=datetime.UTC),
     "a date": datetime.date(2024, 1, 2),
     "a duration": datetime.timedelta(days=1, microseconds=1),
     "a UUID": uuid.UUID(int=7),

@@ -41,7 +41,7 @@ PICKLED = {
 }
 
 
-class Colour(str, enum.Enum):
+class Colour(enum.StrEnum):
     RED = "red"
 
 
@@ -67,9 +67,7 @@ async def begin(topic: str, ctx: WorkflowContext[Draft]) -> None:
     ctx.set_state("session", session)
     ctx.set_state("status", [WorkflowRunState.IN_PROGRESS, Approval(True)])
     ctx.set_state("types", [Message, WorkflowRunState, list[Content]])
-    ctx.set_state(
-        "plain", {"at": datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc), 1: {2, 3}, "t": (1, b"x")}
-    )
+    ctx.set_state("plain", {"at": datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC), 1: {2, 3}, "t": (1, b"x")})
     call = Content.from_function_call("c1", "search", arguments={"topic": topic})
     await ctx.send_message(
         Draft(Message("assistant", [Content.from_text(topic), call]), notes=[Content.from_text("n")])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,8 +63,6 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(params=[from_json_lines, from_files, from_pickles, from_any_pickles, from_database])
 def storage(request: pytest.FixtureRequest, folder: Path) -> Iterator[Any]:
     open_: Callable[[Path], Any] = request.param
-    if open_ in (from_pickles, from_any_pickles) and sys.version_info < (3, 11):
-        pytest.skip("pickled by Python 3.11, which names the class of enums otherwise than 3.10")
     if open_ is from_database:
         pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed (extra sql)")
     if open_ not in (from_pickles, from_any_pickles):  # which hold no arrays

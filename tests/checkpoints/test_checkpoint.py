@@ -1,5 +1,5 @@
 import json
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -25,11 +25,11 @@ FIELDS = [
 
 
 def test_the_timestamp_is_utc_with_six_fractional_digits():
-    before = datetime.now(timezone.utc)
+    before = datetime.now(UTC)
     written = datetime.fromisoformat(WorkflowCheckpoint("flow", "hash").timestamp)
     set_runtime_defaults(clock=TickingClock("2024-05-06T07:08:09Z"))
     assert WorkflowCheckpoint("flow", "hash").timestamp == "2024-05-06T07:08:09.000000+00:00"
-    assert written.tzinfo == timezone.utc
+    assert written.tzinfo == UTC
     assert abs((written - before).total_seconds()) < 3600
 
 

@@ -8,12 +8,11 @@ import shutil
 import sqlite3
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from typing_extensions import Never
 
 from agentbench import (
     Executor,

@@ -301,7 +301,7 @@ async def test_the_published_suite_tells_what_the_sketch_forgets():
     for check in storage_suite.checks():
         try:
             await check(lambda: SketchedStorage(FakeRedis()))
-        except AssertionError:  # noqa: PERF203 - one failure does not end the suite
+        except AssertionError:
             forgotten.append(check.name)
     assert forgotten == ["deleting_forgets_a_checkpoint_once", "saving_an_id_again_replaces_the_checkpoint"]
 

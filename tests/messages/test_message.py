@@ -108,7 +108,7 @@ def test_passed_lists_and_dictionaries_are_copied() -> None:
     assert message.additional_properties == {"x": 1}
 
 
-class Roles(str, enum.Enum):
+class Roles(enum.StrEnum):
     USER = "user"
 
 

@@ -331,7 +331,7 @@ def test_however_much_was_read_before_the_final_response_is_the_same(
         while len(seen) < read_first:
             try:
                 seen.append(await stream.__anext__())
-            except StopAsyncIteration:  # noqa: PERF203 - as a reader by hand does
+            except StopAsyncIteration:
                 break
         expected = [value + maps for value in values]
         assert seen == expected[:read_first]

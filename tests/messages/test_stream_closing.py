@@ -74,8 +74,7 @@ async def test_a_reader_goes_on_as_if_it_had_never_been_cancelled() -> None:
     reader = asyncio.ensure_future(read_and_go_on())
     await source.waits.wait()
     await stream.aclose()
-    if sys.version_info >= (3, 11):
-        assert reader.cancelling() == 0
+    assert reader.cancelling() == 0
     assert await reader == "went on"
 
 

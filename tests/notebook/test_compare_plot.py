@@ -5,11 +5,10 @@ import contextlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 from xml.etree import ElementTree
 
 import pytest
-from typing_extensions import Never
 
 from agentbench import (
     Executor,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal
@@ -42,7 +42,7 @@ LEAVES: list[Typed] = [
     (Colour, st.sampled_from(Colour)),
     (Literal["a", 1, "1"], st.sampled_from(["a", 1, "1"])),
     (date, st.dates()),
-    (datetime, st.datetimes() | st.datetimes(timezones=st.just(timezone.utc))),
+    (datetime, st.datetimes() | st.datetimes(timezones=st.just(UTC))),
     (Small, st.builds(Small, name=st.text(), size=st.integers())),
     (int | str, st.integers() | st.text()),
 ]

@@ -2,11 +2,11 @@
 
 from collections import abc
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, NewType, Optional, Union
+from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Optional, Union
 from uuid import UUID
 
 import pytest
@@ -23,7 +23,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from agentbench.exceptions import FormInvalid
 from agentbench.notebook import form
@@ -210,8 +210,8 @@ def test_a_bool_that_must_be_answered_is_not_preset():
         (time, "14:30", time(14, 30)),
         (datetime, "2024-05-17 14:30", datetime(2024, 5, 17, 14, 30)),
         (NaiveDatetime, "2024-05-17T14:30:01.5", datetime(2024, 5, 17, 14, 30, 1, 500_000)),
-        (AwareDatetime, "2024-05-17 14:30Z", datetime(2024, 5, 17, 14, 30, tzinfo=timezone.utc)),
-        (AwareDatetime, "2024-05-17 14:30+02:00", datetime(2024, 5, 17, 12, 30, tzinfo=timezone.utc)),
+        (AwareDatetime, "2024-05-17 14:30Z", datetime(2024, 5, 17, 14, 30, tzinfo=UTC)),
+        (AwareDatetime, "2024-05-17 14:30+02:00", datetime(2024, 5, 17, 12, 30, tzinfo=UTC)),
         (timedelta, "PT1H", timedelta(hours=1)),
         (UUID, "00000000-0000-0000-0000-000000000003", UUID(int=3)),
         (Path, "/tmp", Path("/tmp")),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -91,7 +91,7 @@ def test_what_shows_itself_in_a_cell_is_displayed_as_it_is_beside_the_text():
 
 
 def test_deadlines_are_read_as_utc():
-    at = datetime(2024, 1, 1, 12, tzinfo=timezone.utc)
+    at = datetime(2024, 1, 1, 12, tzinfo=UTC)
     assert asked({"deadline": "2024-01-01T12:00:00Z"}, str).deadline == at
     assert asked({"expires_at": at.astimezone(timezone(timedelta(hours=2)))}, str).deadline == at
     assert asked({"deadline": datetime(2024, 1, 1, 12)}, str).deadline == at

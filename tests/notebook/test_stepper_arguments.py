@@ -123,7 +123,7 @@ def test_the_examples_run_as_they_are_written(documented: object) -> None:
     imports = """
         from agentbench import Approval, Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
         from agentbench.notebook import StepperStatus, stepper
-        from typing_extensions import Never
+        from typing import Never
     """
     workflow = WorkflowBuilder(start_executor=Ask(id="review")).build()
     exec(

@@ -9,11 +9,12 @@ import pytest
 
 pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is not installed")
 
+from typing import Never
+
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from typing_extensions import Never
 
 from agentbench import Agent, Call, Executor, ScriptedChatClient, WorkflowBuilder, WorkflowContext, handler, tool
 from agentbench.observability import OBSERVABILITY_SETTINGS, OtelAttr

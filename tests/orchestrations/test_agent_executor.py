@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Any
+from typing import Any, Never
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typing_extensions import Never
 
 from agentbench import (
     Agent,

@@ -2,10 +2,9 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import pytest
-from typing_extensions import Never
 
 from agentbench import (
     Agent,

@@ -7,7 +7,7 @@ import enum
 import re
 from collections import Counter, OrderedDict, defaultdict, deque
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -51,7 +51,7 @@ class Color(enum.Enum):
     GREEN = "g"
 
 
-class Word(str, enum.Enum):
+class Word(enum.StrEnum):
     YES = "yes"
 
 
@@ -118,7 +118,7 @@ def same_instances(a: Any, b: Any) -> bool:
     return bool(a == b) and (not isinstance(a, enum.Enum) or a is b)
 
 
-ZONES = [timezone.utc, timezone(timedelta(hours=2)), timezone(timedelta(minutes=-90), "odd"), ZoneInfo("Europe/Berlin")]
+ZONES = [UTC, timezone(timedelta(hours=2)), timezone(timedelta(minutes=-90), "odd"), ZoneInfo("Europe/Berlin")]
 TYPES = [int, Note, list[int], dict[str, Any], int | None, Any, Literal["a", 1], tuple[int, ...], type(None), Box[int]]
 PATTERNS = [re.compile("a+", re.IGNORECASE), re.compile(b"b")]
 TEXTS = st.text(max_size=12) | st.sampled_from(["__t__", "v", "__pickled__", "\ud800", "é", ""])

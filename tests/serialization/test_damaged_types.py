@@ -11,6 +11,7 @@ import sys
 import warnings
 from contextlib import suppress
 from copy import deepcopy
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +129,7 @@ def samples_of_the_library() -> dict[str, list[Any]]:
 
 def samples() -> dict[str, list[Any]]:
     from collections import Counter, OrderedDict, defaultdict, deque
-    from datetime import datetime, time, timedelta, timezone
+    from datetime import datetime, time, timedelta
     from fractions import Fraction
 
     import numpy as np
@@ -177,7 +178,7 @@ def samples() -> dict[str, list[Any]]:
             b"x",
             timedelta(1),
             time(1, fold=1),
-            datetime(2026, 1, 1, tzinfo=timezone.utc),
+            datetime(2026, 1, 1, tzinfo=UTC),
             Fraction(1, 3),
         ],
     }

@@ -82,7 +82,7 @@ def test_a_checkpoint_of_agent_framework_becomes_one_of_ours(order_class: Any, a
         assert event.origin is WorkflowEventSource.EXECUTOR
     assert checkpoint.state == {
         "pair": (1, 2),
-        "at": datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.timezone.utc),
+        "at": datetime.datetime(2026, 1, 2, 3, 4, tzinfo=datetime.UTC),
         "tags": {"a"},
         "raw": b"x\x00",
         "number": {"1": "one"},

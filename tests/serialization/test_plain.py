@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, StrEnum
 from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +25,7 @@ class Color(Enum):
     RED = "red"
 
 
-class Size(str, Enum):
+class Size(StrEnum):
     LARGE = "large"
 
 
@@ -46,7 +46,7 @@ class Opaque:
         (MappingProxyType({1: "one", Color.RED: 2}), {"1": "one", "red": 2}),
         ([Color.RED, Size.LARGE], ["red", "large"]),
         ({3, 1, 2}, [1, 2, 3]),
-        ([date(2024, 1, 2), datetime(2024, 1, 2, tzinfo=timezone.utc)], ["2024-01-02", "2024-01-02T00:00:00Z"]),
+        ([date(2024, 1, 2), datetime(2024, 1, 2, tzinfo=UTC)], ["2024-01-02", "2024-01-02T00:00:00Z"]),
         (Point(1, Color.RED), {"x": 1, "label": "red"}),
         (Content.from_text("Hi"), {"type": "text", "text": "Hi", "additional_properties": {}}),
         ({"key": SecretString("sk-1234")}, {"key": "•••"}),
@@ -124,7 +124,7 @@ class Reading(BaseModel):
     [
         date(2026, 1, 2),
         datetime(2026, 1, 2, 3, 4, 5, 6),
-        datetime(2026, 1, 2, tzinfo=timezone.utc),
+        datetime(2026, 1, 2, tzinfo=UTC),
         time(3, 4),
         timedelta(days=1, seconds=3),
         UUID(int=7),

@@ -49,7 +49,7 @@ VALUES: list[Any] = [
     pathlib.PureWindowsPath("C:/a"),
     datetime.date(2026, 1, 2),
     datetime.time(3, 4, 5, 6),
-    datetime.datetime(2026, 1, 2, tzinfo=datetime.timezone.utc),
+    datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
     datetime.datetime(2026, 10, 25, 2, 30, tzinfo=zoneinfo.ZoneInfo("Europe/Berlin"), fold=1),
     datetime.timedelta(days=-1, microseconds=5),
     datetime.timezone(datetime.timedelta(hours=2), "here"),

@@ -38,7 +38,7 @@ class Color(enum.Enum):
     RED = "red"
 
 
-class Shade(str, enum.Enum):
+class Shade(enum.StrEnum):
     RED = "red"
 
 
@@ -123,7 +123,7 @@ MATCHES = [
     ((), tuple[()]),
     ((), typing.Tuple[()]),
     ((1, "x"), typing.Tuple),
-    ((1, "x"), tuple[int, typing_extensions.Unpack[tuple[str, ...]]]),
+    ((1, "x"), tuple[int, typing_extensions.Unpack[tuple[str, ...]]]),  # noqa: UP044 - this spelling is tested
     ({}, dict[str, int]),
     ({"a": 1}, dict[str, int]),
     ({"a": [1]}, dict[str, list[int]]),

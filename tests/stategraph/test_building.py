@@ -6,7 +6,7 @@ import functools
 import operator
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
-from enum import Enum
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -173,7 +173,7 @@ def test_edges_joins_and_conditions_may_lead_to_one_node() -> None:
     assert graph.compile().invoke("hi", THREAD).state.notes == ["note"] * 3
 
 
-class Way(str, Enum):
+class Way(StrEnum):
     LEFT = "left"
 
 

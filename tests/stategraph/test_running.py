@@ -334,7 +334,7 @@ def test_a_blocking_node_sees_the_stop_and_is_let_finish():
 async def test_a_cancelled_call_is_stopped_and_saved():
     gate = Gate()
     app = gate.graph()
-    with pytest.raises(asyncio.TimeoutError):
+    with pytest.raises(TimeoutError):
         await asyncio.wait_for(app.ainvoke("one", THREAD), 0.2)
     assert app.get_state(THREAD).next == ("gate",)
     gate.go.set()

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import dedent
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, Required, TypedDict
 
 import pydantic.dataclasses
 import pytest
 from pydantic import BaseModel, Field, model_validator
-from typing_extensions import NotRequired, Required
 
 from agentbench import FileCheckpointStorage, WorkflowBuilder
 from agentbench.exceptions import (

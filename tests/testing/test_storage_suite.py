@@ -243,7 +243,7 @@ def test_what_a_broken_storage_gives_back_fails_as_an_assertion_and_never_inside
     for check in storage_suite.checks():
         try:
             asyncio.run(check(broken))
-        except (AssertionError, WorkflowCheckpointException):  # noqa: PERF203 - one failure does not end the suite
+        except (AssertionError, WorkflowCheckpointException):
             failed += 1
     assert failed > 0
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import Any, TypedDict
-
-from typing_extensions import assert_type
+from typing import Any, TypedDict, assert_type
 
 from agentbench import (
     BaseChatClient,

@@ -1,8 +1,6 @@
 """What a type checker knows of a context; read by mypy, never run. An ignore that is not needed is an error there."""
 
-from typing import Any
-
-from typing_extensions import Never, assert_type
+from typing import Any, Never, assert_type
 
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, executor, handler
 from agentbench.workflows.run.workflow import Workflow

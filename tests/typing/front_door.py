@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
-
-from typing_extensions import assert_type
+from typing import Any, assert_type
 
 import agentbench
 from agentbench import (

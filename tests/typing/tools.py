@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
-
-from typing_extensions import assert_type
+from typing import Any, assert_type
 
 from agentbench import (
     ChatContext,

@@ -3,10 +3,9 @@
 import ast
 import doctest
 import inspect
-from typing import Any
+from typing import Any, Never
 
 import pytest
-from typing_extensions import Never
 
 import agentbench
 from agentbench import Agent, EchoChatClient

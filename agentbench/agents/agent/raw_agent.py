@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, Self, TypedDict, Unpack, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench.agents.agent.base_agent import BaseAgent
@@ -29,8 +29,6 @@ from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import AgentResponseUpdate
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
-
     from agentbench.agents.middleware.bases import MiddlewareInput
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.tools.collection import ToolTypes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from agentbench._bridge import EngineFuture, home_loop, submit
 from agentbench.agents.arguments import describe
@@ -18,8 +18,6 @@ from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.message import Message
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.sessions.session_context import SessionContext
 
@@ -32,7 +30,7 @@ _INSTRUCTIONS: Final = (
 )
 
 
-class BackgroundTaskStatus(str, Enum):
+class BackgroundTaskStatus(StrEnum):
     """How far a background task is; `LOST`: the process that ran it is gone.
 
     Example:

@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -342,4 +342,4 @@ def _best(entries: Sequence[MemoryIndexEntry], question: str) -> list[MemoryInde
 
 
 def _now() -> datetime:
-    return datetime.fromtimestamp(runtime_defaults().clock.time_ns() / 1e9, tz=timezone.utc)
+    return datetime.fromtimestamp(runtime_defaults().clock.time_ns() / 1e9, tz=UTC)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import json
 import logging
@@ -28,7 +27,7 @@ CONSOLIDATION_PROMPT: Final = (
 )
 
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
-_TRANSIENT = (ChatClientException, TimeoutError, asyncio.TimeoutError, OSError)
+_TRANSIENT = (ChatClientException, TimeoutError, OSError)
 
 
 class Extracted(NamedTuple):

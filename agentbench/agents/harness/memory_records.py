@@ -6,11 +6,8 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 from urllib.parse import quote, unquote
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _SEPARATORS = re.compile(r"[\s_-]+")

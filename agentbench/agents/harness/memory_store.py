@@ -272,7 +272,7 @@ class MemoryFileStore(MemoryStore):
         for path in sorted(paths):
             try:
                 yield path, self._text_of(path)
-            except (OSError, ValueError) as error:  # noqa: PERF203 - each file by itself
+            except (OSError, ValueError) as error:
                 logger.warning("A file of the memory is left out. %s: %s", path, error)
 
     def _text_of(self, path: Path) -> str:

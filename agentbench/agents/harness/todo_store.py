@@ -7,7 +7,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, Self, TypeGuard
 
 from agentbench._files.private_file import refuse_links, write_private
 from agentbench._secrets import masked_repr
@@ -15,8 +15,6 @@ from agentbench._workers import run_in_thread
 from agentbench.agents.history.file_history import stem_of
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.agents.sessions.session import AgentSession
 
 

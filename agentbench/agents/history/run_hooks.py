@@ -40,7 +40,7 @@ class RunHooks:
         for provider in reversed(self._providers[: self._entered]):
             try:
                 await self._call(provider, "after_run")
-            except GeneratorExit:  # noqa: PERF203 - the event loop is gone: nothing can be awaited here
+            except GeneratorExit:  # the event loop is gone: nothing can be awaited here
                 raise
             except BaseException as error:  # noqa: BLE001 - raised below, or logged
                 if first is None:
@@ -57,7 +57,7 @@ class RunHooks:
         for provider in reversed(self._providers[: self._entered]):
             try:
                 await self._call(provider, "on_error", error=error)
-            except Exception as problem:  # noqa: BLE001, PERF203 - the error of the run is the one to raise
+            except Exception as problem:  # noqa: BLE001 - the error of the run is the one to raise
                 _log_failure(provider, "on_error", problem)
 
     def _call(self, provider: Any, hook: str, **more: Any) -> Awaitable[None]:

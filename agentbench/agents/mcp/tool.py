@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Self
 
 from agentbench._bridge import await_on, home_loop, running_loop
 from agentbench._display import Displayable, drawn_by
@@ -53,9 +53,6 @@ from agentbench.exceptions import (
 )
 from agentbench.messages.content.content import Content
 from agentbench.observability.switches import is_tracing
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger = logging.getLogger("agentbench")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from enum import Enum
+from enum import StrEnum
 from typing import Any, TypeAlias, TypeVar
 
 from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
@@ -19,7 +19,7 @@ MARK = "_agentbench_middleware_type"
 """Name of the attribute that holds the kind of a decorated function."""
 
 
-class MiddlewareType(str, Enum):
+class MiddlewareType(StrEnum):
     """The kind of call that a middleware wraps: an agent run, a tool call or a model call.
 
     Example:

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Collection, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, cast, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, Unpack, cast, overload
 
 from agentbench._secrets import without_secrets
 from agentbench.agents.arguments import check_mapping, constructor_keywords, describe, unexpected_keyword
@@ -27,8 +27,6 @@ from agentbench.observability.switches import is_tracing
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from agentbench.agents.agent.agent import Agent
     from agentbench.agents.agent.raw_agent import AgentArguments
     from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol

@@ -14,6 +14,7 @@ from typing import (
     ClassVar,
     Generic,
     Protocol,
+    Self,
     SupportsIndex,
     TypedDict,
     overload,
@@ -24,7 +25,7 @@ from agentbench.agents.model.network import require_network
 from agentbench.agents.telemetry.layers import embeddings_in_span
 
 if TYPE_CHECKING:
-    from typing_extensions import Self, TypeVar
+    from typing_extensions import TypeVar
 
     from agentbench.messages.usage import UsageDetails
 

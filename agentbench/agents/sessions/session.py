@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, Self, cast
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, drawn_by
@@ -13,9 +13,6 @@ from agentbench.agents.arguments import describe
 from agentbench.agents.sessions.session_json import read_state, refuse_secrets, write_state
 from agentbench.agents.sessions.turn_lock import LOCKS
 from agentbench.serialization.registry import register_type
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 #: Attribute of a session: by id of the provider, the list of messages in the state whose attributions are already set.
 STAMPED: Final = "_stamped_lists"

@@ -86,7 +86,7 @@ def _write_root(values: Mapping[Any, Any], where: _Place, root: str) -> dict[str
     for key, value in values.items():
         try:
             written[_write_key(key, written, root)] = _write(value, where, (root, key))
-        except RecursionError as error:  # noqa: PERF203 - the key is part of the message
+        except RecursionError as error:
             message = f"{root}[{key!r}] contains itself, or is nested too deeply to be serialized."
             raise TypeError(message) from error
     return written

@@ -96,7 +96,7 @@ def subprocess_script_runner(
             outputs = asyncio.gather(_read(process.stdout, max_output), _read(process.stderr, max_output))
             output, errors = await asyncio.wait_for(outputs, timeout)
             code = await asyncio.wait_for(process.wait(), timeout)
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return f"Error: The script was stopped after {timeout:g} seconds."
         finally:
             _kill(process)

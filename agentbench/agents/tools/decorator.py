@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, overload
+from typing import Any, TypedDict, Unpack, overload
 
 from agentbench.agents.tools.function_tool import ApprovalMode, FunctionTool, ResultParser
 from agentbench.agents.tools.input_schema import InputModel
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 class ToolSettings(TypedDict, total=False):

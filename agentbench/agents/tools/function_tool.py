@@ -7,7 +7,7 @@ import inspect
 import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
+from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._limits import require_limit
@@ -22,9 +22,6 @@ from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.observability.switches import is_tracing
 from agentbench.serialization.mixin import SerializationMixin
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger = logging.getLogger("agentbench")
 

@@ -126,7 +126,7 @@ def _resolve(callee: Callee) -> Mapping[str, TypeLike]:
     for name, annotation in callee.annotations.items():
         try:
             types[name] = scope.resolve(annotation)
-        except (UnknownNameError, ValueError):  # noqa: PERF203 - each on its own
+        except (UnknownNameError, ValueError):
             types[name] = annotation
     return types
 

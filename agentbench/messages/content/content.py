@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar, Self, Unpack, cast
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by
@@ -20,9 +20,6 @@ replace those of the model."""
 
 ELICITATION = "elicitation"
 """Key in the additional properties of an approval request: a question of an MCP server. Read it with `question_in`."""
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
 
 _new = object.__new__
 

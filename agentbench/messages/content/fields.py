@@ -11,7 +11,7 @@ import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from operator import attrgetter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack, cast
 
 from agentbench._display import Displayable, shortened
 from agentbench._secrets import mask_secrets, mask_text
@@ -20,9 +20,6 @@ from agentbench.messages.content.media import Annotation, data_uri, detect_media
 from agentbench.messages.usage import UsageDetails
 from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
 from agentbench.serialization.plain import copy_plain
-
-if TYPE_CHECKING:
-    from typing_extensions import Self, Unpack
 
 _log = logging.getLogger("agentbench")
 

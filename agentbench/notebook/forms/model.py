@@ -5,7 +5,7 @@ Independent of widgets, clock and engine. `Form` calls it and displays its state
 
 import threading
 from collections.abc import Callable, Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 from agentbench.exceptions import FormInvalid
@@ -23,7 +23,7 @@ __all__ = ["JSON", "Draft", "FormState"]
 JSON = "json"
 
 
-class FormState(str, Enum):
+class FormState(StrEnum):
     """The state of a form; members print and compare as their text.
 
     `editing`, `validating`, `invalid` (see `Form.errors`), `sending`, `answered`, `refused` (see `Form.refusal`) or

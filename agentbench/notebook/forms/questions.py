@@ -17,7 +17,7 @@ These keys or attributes of the request's data are read:
 import types
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origin
 
@@ -294,4 +294,4 @@ def _deadline(value: object) -> datetime | None:
             return None
     if not isinstance(value, datetime):
         return None
-    return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)

@@ -5,7 +5,7 @@ Storages are asynchronous, so they are read on the engine thread, once per view.
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
 from agentbench._bridge import run_sync
@@ -46,7 +46,7 @@ K = TypeVar("K", CheckpointInfo, WorkflowCheckpoint)
 
 # Error texts of storages whose client belongs to another event loop.
 _COMPLAINTS = ("attached to a different loop", "bound to a different event loop", "Event loop is closed")
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -94,11 +94,11 @@ class Chosen:
 def time_ns(time: datetime | str) -> int | None:
     """Return nanoseconds since 1970, UTC; a time without a zone is read as UTC. `None` for other text."""
     if isinstance(time, str):
-        try:  # Python 3.10 does not read the letter Z
-            time = datetime.fromisoformat(f"{time[:-1]}+00:00" if time.endswith(("Z", "z")) else time)
+        try:
+            time = datetime.fromisoformat(time.upper())
         except ValueError:  # written by another program
             return None
-    time = time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time
+    time = time.replace(tzinfo=UTC) if time.tzinfo is None else time
     past = time - _EPOCH
     return ((past.days * 86_400 + past.seconds) * 1_000_000 + past.microseconds) * 1000
 

@@ -116,7 +116,7 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None, nested: bool =
     _nest(coro, loop)
     try:
         return loop.run_until_complete(asyncio.wait_for(coro, timeout))
-    except asyncio.TimeoutError as error:  # another class than TimeoutError on Python 3.10
+    except TimeoutError as error:
         msg = f"The work did not end within {timeout} s and was cancelled. Pass a larger timeout=."
         raise TimeoutError(msg) from error
 

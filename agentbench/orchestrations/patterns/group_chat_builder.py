@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from agentbench._limits import require_limit
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -24,8 +24,6 @@ from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
 

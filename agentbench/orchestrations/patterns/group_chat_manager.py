@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError  # noqa: TID253 - only chats that an agent leads load this
 
@@ -18,9 +18,6 @@ from agentbench.orchestrations.agent_node import call_agent
 from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry, TerminationCondition
 from agentbench.orchestrations.patterns.group_chat_orchestrator import BaseGroupChatOrchestrator, OrchestratorContext
 from agentbench.orchestrations.patterns.helpers import create_completion_message, json_objects
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger = logging.getLogger("agentbench")
 

@@ -7,7 +7,7 @@ import inspect
 import logging
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from agentbench._limits import require_limit
 from agentbench.messages.inputs import normalize_messages
@@ -33,9 +33,6 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger = logging.getLogger("agentbench")
 

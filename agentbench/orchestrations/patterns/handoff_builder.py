@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from agentbench.agents.agent.raw_agent import RawAgent
 from agentbench.agents.sessions.agent_protocol import resolve_agent_id
@@ -18,8 +18,6 @@ from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
 

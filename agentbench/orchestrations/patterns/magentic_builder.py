@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry
@@ -19,8 +19,6 @@ from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
 

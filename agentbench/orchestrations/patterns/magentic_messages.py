@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from enum import Enum
+from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from agentbench._secrets import masked_repr
@@ -140,7 +140,7 @@ class MagenticResetSignal:
     """Tells a participant to forget what it has heard: the plan is made anew."""
 
 
-class MagenticOrchestratorEventType(str, Enum):
+class MagenticOrchestratorEventType(StrEnum):
     """What an event of a manager tells."""
 
     PLAN_CREATED = "plan_created"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
@@ -36,9 +36,6 @@ from agentbench.orchestrations.patterns.participants import yield_response
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger = logging.getLogger("agentbench")
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from agentbench.orchestrations.patterns.participants import Participants
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
 

@@ -6,11 +6,11 @@ import copy
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar, TypeGuard, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, NotRequired, Required, TypeGuard, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
-from typing_extensions import NotRequired, ReadOnly, Required, is_typeddict
+from typing_extensions import ReadOnly, is_typeddict
 
 from agentbench._copying import isolate
 from agentbench.exceptions import StateValidationError
@@ -164,7 +164,7 @@ class StateFields(ABC):
         for name, value in values.items():
             try:
                 self.validate(name, value, values)
-            except ValidationError as error:  # noqa: PERF203 - the first one is told
+            except ValidationError as error:
                 return error
         return None
 

@@ -93,7 +93,7 @@ class GraphHook:
         for name in self.plan.fields.by_name.keys() & updates.keys():
             try:
                 checked[name] = self.plan.fields.validate(name, updates[name], {})
-            except ValidationError as error:  # noqa: PERF203 - the first one is told
+            except ValidationError as error:
                 message = f"{name!r} cannot be {shortened(updates[name])}: {error.errors()[0]['msg']}."
                 raise StateValidationError(message, field=name) from error
         return checked

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from agentbench._clock import runtime_defaults
 from agentbench._limits import require_limit
@@ -32,8 +32,6 @@ from agentbench.workflows.graph.validation import WorkflowGraphValidator, infer_
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.graph.boundary import BoundaryHook

@@ -6,34 +6,20 @@ import warnings
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from enum import Enum, StrEnum
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import mask_text, masked_repr
 from agentbench._signatures import type_from_dict, type_to_dict
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.checkpoints.info import CheckpointInfo
 
 DataT = TypeVar("DataT", covariant=True)
 
 
-class _TextEnum(str, Enum):
-    """An enum whose members print, format and hash as their value."""
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-    def __format__(self, spec: str) -> str:
-        return format(str(self.value), spec)
-
-    __hash__ = str.__hash__
-
-
-class WorkflowEventType(_TextEnum):
+class WorkflowEventType(StrEnum):
     """Event types of the library. `WorkflowEvent.type` is a plain string and may be any other text too.
 
     A member equals its text, so that either may be compared with `event.type`.
@@ -71,7 +57,7 @@ class WorkflowEventType(_TextEnum):
     SUB_WORKFLOW = "sub_workflow"
 
 
-class WorkflowEventSource(_TextEnum):
+class WorkflowEventSource(StrEnum):
     """The origin of an event: the engine, or the code of an executor.
 
     Example:
@@ -86,7 +72,7 @@ class WorkflowEventSource(_TextEnum):
 _FRAMEWORK, _EXECUTOR = WorkflowEventSource.FRAMEWORK, WorkflowEventSource.EXECUTOR
 
 
-class WorkflowRunState(_TextEnum):
+class WorkflowRunState(StrEnum):
     """States of a run; a `status` event reports each change. A member equals its name as text.
 
     Example:

@@ -49,6 +49,6 @@ class Listeners(Callbacks[Listener]):
         for listener in self._all:
             try:
                 listener(events)
-            except Exception as error:  # noqa: BLE001, PERF203 - user code must not end the run that it watches
+            except Exception as error:  # noqa: BLE001 - user code must not end the run that it watches
                 context = {"message": f"A listener of a run raised: {listener!r}", "exception": error}
                 asyncio.get_running_loop().call_exception_handler(context)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Sequence
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Generic, NoReturn
+from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn
 
 from agentbench.exceptions import MissingResponseHandlerError
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
@@ -20,7 +20,7 @@ from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.state import State
 
 if TYPE_CHECKING:
-    from typing_extensions import Never, TypeVar
+    from typing_extensions import TypeVar
 
     from agentbench.workflows.executors.options import RunOptions
     from agentbench.workflows.executors.runner_context import RunnerContext

@@ -6,7 +6,7 @@ import copy
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from agentbench._signatures import is_type_compatible
 from agentbench.workflows.executors.delivery import Delivery, require_sources
@@ -17,8 +17,6 @@ from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from agentbench.workflows.events.events import WorkflowEvent
     from agentbench.workflows.executors.runner_context import RunnerContext
     from agentbench.workflows.executors.state import State

@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 from agentbench._signatures import (
     ExplicitTypes,
@@ -27,9 +27,6 @@ from agentbench._signatures import (
 from agentbench._signatures.class_cache import is_lasting
 from agentbench.workflows.executors.context import WorkflowContext, context_class
 from agentbench.workflows.executors.unawaited import unawaited_calls
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger = logging.getLogger("agentbench")
 

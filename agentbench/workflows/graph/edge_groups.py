@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, SupportsIndex, TypeVar
+from typing import Any, ClassVar, Literal, Self, SupportsIndex, TypeVar
 
 from agentbench._clock import runtime_defaults
 from agentbench.workflows.executors.json_form import JsonForm
 from agentbench.workflows.executors.message import internal_source
 from agentbench.workflows.graph.edges import Edge, EdgeCondition
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 FanInMode = Literal["auto", "independent", "barrier"]
 ResolvedFanInMode = Literal["independent", "barrier"]

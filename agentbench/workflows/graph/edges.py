@@ -8,12 +8,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 from agentbench.workflows.executors.json_form import JsonForm
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 EdgeCondition = Callable[[Any], bool | Awaitable[bool]]
 """Decides on the bare message data whether an edge carries it; may be async."""
@@ -38,13 +35,6 @@ def recorded_name(function: object, name: str | None, what: str, expected: str) 
 async def settle(result: Any) -> Any:
     """Return the result of a sync or async user function: awaited if it is awaitable, else as it is."""
     return await result if isawaitable(result) else result
-
-
-def add_note(error: Exception, note: str) -> None:
-    """Add a note to an exception: tracebacks show it from Python 3.11 on, events of the run always."""
-    notes = getattr(error, "__notes__", [])
-    if note not in notes:
-        error.__notes__ = [*notes, note]  # type: ignore[attr-defined,unused-ignore]
 
 
 class MissingCallable:
@@ -148,7 +138,7 @@ class Edge(_Part):
             return self.condition is None or bool(await settle(self.condition(data)))
         except Exception as error:
             where = f"the condition {self.condition_name!r} of the edge from {self.source_id!r} to {self.target_id!r}"
-            add_note(error, f"Raised by {where}, for data of type {type(data).__name__}.")
+            error.add_note(f"Raised by {where}, for data of type {type(data).__name__}.")
             raise
 
     def to_dict(self) -> dict[str, Any]:

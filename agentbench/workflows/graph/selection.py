@@ -6,7 +6,7 @@ import copy
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from agentbench.workflows.graph.edge_groups import EdgeGroup, require_several
 from agentbench.workflows.graph.edges import (
@@ -14,14 +14,10 @@ from agentbench.workflows.graph.edges import (
     MissingCallable,
     SwitchCaseEdgeGroupCase,
     SwitchCaseEdgeGroupDefault,
-    add_note,
     callable_name,
     recorded_name,
     settle,
 )
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 logger = logging.getLogger(__name__)
 
@@ -96,7 +92,7 @@ class FanOutEdgeGroup(EdgeGroup):
         except Exception as error:
             where = f"the fan-out from {self._edges[0].source_id!r} to {', '.join(map(repr, self._target_ids))}"
             where = f"the selection function {name!r} of {where}"
-            add_note(error, f"Raised by {where}, for data of type {type(data).__name__}.")
+            error.add_note(f"Raised by {where}, for data of type {type(data).__name__}.")
             raise
         if isinstance(chosen, (str, bytes)) or not isinstance(chosen, Iterable):
             msg = (

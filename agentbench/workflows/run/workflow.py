@@ -7,7 +7,7 @@ import copy
 import weakref
 from collections.abc import Coroutine, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import call_view, drawn_by
@@ -28,8 +28,6 @@ from agentbench.workflows.run.run_coroutine import RunCoroutine
 from agentbench.workflows.run.stream import WorkflowStream
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage

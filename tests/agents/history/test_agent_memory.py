@@ -343,7 +343,7 @@ async def test_a_stream_whose_reader_is_cancelled_stores_the_turn(way: str) -> N
     between = asyncio.Event().wait if way == "cancelled in between" else None
     reading = read(Agent(client, name="a").run("q", stream=True, session=session), between)
     if way == "timed out":
-        with pytest.raises(asyncio.TimeoutError):
+        with pytest.raises(TimeoutError):
             await asyncio.wait_for(reading, 0.05)
     else:
         task = asyncio.create_task(reading)

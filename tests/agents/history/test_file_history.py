@@ -10,7 +10,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -118,9 +118,7 @@ async def test_messages_of_all_kinds_come_back(tmp_path: Path) -> None:
         Message("assistant", [Content.from_function_call("c", "f", arguments={"type": "message"})], author_name="a"),
         Message("tool", [Content.from_function_result("c", result={"a": 1})]),
         Message("user", [Content.from_data(b"\x00", "image/png"), "\ud800"], message_id=7),
-        Message(
-            "user", ["x"], additional_properties={"at": datetime(2024, 1, 2, tzinfo=timezone.utc), "_excluded": True}
-        ),
+        Message("user", ["x"], additional_properties={"at": datetime(2024, 1, 2, tzinfo=UTC), "_excluded": True}),
     ]
     history = FileHistoryProvider(tmp_path)
     await history.save_messages("s", given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import dataclass
-from datetime import date, timedelta, timezone
+from datetime import UTC, date, timedelta, timezone
 from enum import Enum
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
@@ -97,7 +97,7 @@ messages = st.builds(
     st.sampled_from(["user", "assistant"]),
     texts,
     st.none() | texts,
-    st.dictionaries(texts, st.integers() | st.datetimes(timezones=st.just(timezone.utc)), max_size=2),
+    st.dictionaries(texts, st.integers() | st.datetimes(timezones=st.just(UTC)), max_size=2),
 )
 preferences = st.builds(UserPreferences, language=texts, loud=st.booleans())
 leaves = (

@@ -10,9 +10,9 @@ import threading
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import date, datetime, time, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, StrEnum
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,7 +85,7 @@ class Level(IntEnum):
     LOW = 1
 
 
-class Word(str, Enum):
+class Word(StrEnum):
     YES = "yes"
 
 
@@ -161,7 +161,7 @@ def test_two_keys_of_one_text_are_refused_rather_than_one_lost() -> None:
     "value",
     [
         datetime(2024, 1, 2, 3, 4, 5, 6),
-        datetime(2024, 1, 2, tzinfo=timezone.utc),
+        datetime(2024, 1, 2, tzinfo=UTC),
         datetime(2024, 1, 2, tzinfo=timezone(timedelta(hours=-3))),
         date(2024, 1, 2),
         time(1, 2),

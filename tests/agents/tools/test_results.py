@@ -42,7 +42,7 @@ class WithText:
     text = "hello"
 
 
-class Colour(str, enum.Enum):
+class Colour(enum.StrEnum):
     RED = "red"
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import Any, Never
 
 import pytest
-from typing_extensions import Never
 
 from agentbench import (
     Agent,

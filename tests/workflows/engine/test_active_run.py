@@ -1,7 +1,6 @@
-from typing import Any
+from typing import Any, Never
 
 import pytest
-from typing_extensions import Never
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext

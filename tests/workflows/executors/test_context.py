@@ -1,8 +1,7 @@
 import asyncio
-from typing import Any, Union
+from typing import Any, Never, Union
 
 import pytest
-from typing_extensions import Never
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource

@@ -1,7 +1,6 @@
 """Workflows that are Python functions."""
 
 import asyncio
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -320,11 +319,10 @@ async def test_steps_run_side_by_side_and_results_are_remembered_although_one_as
     assert calls == ["wait", "upper c"]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="task groups came with Python 3.11")
 async def test_requests_in_a_task_group_are_raised_together():
     @workflow
     async def grouped(ctx: RunContext) -> list[str]:
-        async with asyncio.TaskGroup() as group:  # type: ignore[attr-defined,unused-ignore]
+        async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(ctx.request_info(f"{n}?", str)) for n in range(2)]
         return [task.result() for task in tasks]
 

@@ -11,7 +11,7 @@ numpy = pytest.importorskip("numpy")
 IMPORTS = """
 from dataclasses import dataclass
 from typing import Any
-from typing_extensions import Never
+from typing import Never
 from agentbench import Executor, WorkflowContext, executor, handler
 """
 ROW = """

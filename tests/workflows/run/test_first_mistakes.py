@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from typing import Any
+from typing import Any, Never
 
 import pytest
-from typing_extensions import Never
 
 from agentbench import (
     Case,

@@ -1,9 +1,8 @@
 """What a run that ends well warns of: messages that no handler takes, and values that handlers return."""
 
-from typing import Any
+from typing import Any, Never
 
 import pytest
-from typing_extensions import Never
 
 from agentbench import Executor, FunctionExecutor, WorkflowBuilder, WorkflowContext, handler
 from agentbench.workflows.executors.options import RunOptions

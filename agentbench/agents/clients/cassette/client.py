@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, Unpack
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import masked_fields
@@ -31,7 +31,6 @@ from agentbench.messages.update import ChatResponseUpdate
 if TYPE_CHECKING:
     import re
 
-    from typing_extensions import Self, Unpack
 
 Mode = Literal["auto", "replay", "record"]
 OnRepeat = Literal["last", "raise"]

@@ -6,7 +6,7 @@ import logging
 import os
 import typing
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Unpack
 
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions, OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
@@ -23,7 +23,7 @@ from agentbench.messages.update import ChatResponseUpdate
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from typing_extensions import TypeVar, Unpack
+    from typing_extensions import TypeVar
 
     from agentbench.agents.model.client import ClientLayers
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from agentbench._extras import require
@@ -28,7 +28,6 @@ from agentbench.observability.user_agent import USER_AGENT_KEY, prepend_agent_fr
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
-    from typing_extensions import Self
 
 DEFAULT_URL = "https://api.openai.com/v1"
 

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from enum import Enum
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ _SHORTEST_WORD = 4
 _SHORTEST_PART = 8
 
 
-class ContentFilterResultSeverity(str, Enum):
+class ContentFilterResultSeverity(StrEnum):
     """Severity in a content filter's result, as in the `content_filter_result` of an error.
 
     Example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
 from agentbench._clock import runtime_defaults
@@ -81,7 +81,7 @@ def iso_time(seconds: Any) -> str | None:
     if isinstance(seconds, bool) or not isinstance(seconds, (int, float)):
         return None
     try:
-        return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat()
+        return datetime.fromtimestamp(seconds, tz=UTC).isoformat()
     except (ValueError, OverflowError, OSError):  # milliseconds, NaN
         return None
 

@@ -6,7 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
@@ -28,8 +28,6 @@ from agentbench.agents.clients.scripted.scripted import (
 from agentbench.messages.message import Message
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from agentbench.agents.model.client import ClientLayers
 
 Condition = Callable[[Sequence[Message], Mapping[str, Any]], Any]

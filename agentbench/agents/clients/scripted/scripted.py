@@ -10,7 +10,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Unpack, cast, get_args
 
 from agentbench._limits import require_seconds
 from agentbench._secrets import masked_fields
@@ -37,8 +37,6 @@ from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 
 if TYPE_CHECKING:
-    from typing_extensions import Unpack
-
     from agentbench.agents.model.client import ClientLayers
 
 OnExhausted = Literal["raise", "repeat_last", "echo"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any, Literal
 
 from agentbench._limits import require_limit
@@ -39,7 +39,7 @@ __all__ = [
 Until = int | Literal["request", "breakpoint"] | Callable[[StepReport], object]
 
 
-class StepperStatus(str, Enum):
+class StepperStatus(StrEnum):
     """The value of `Stepper.status`, equal to its plain text.
 
     `ready` (nothing executed yet), `stepping` and `running` (a superstep is in flight), `paused`, `waiting` (for a
