@@ -1,7 +1,7 @@
-"""Errors that name the argument: of public functions and classes, where a call fails because of a value's type.
+"""Errors that name the wrong argument of a public function or class when its type makes the call fail.
 
-The packages' doors hand out their names through `name_arguments`. A call that goes well costs one frame more; only
-after one that failed are the arguments compared with their annotations.
+The packages export their names through `name_arguments`. A successful call costs one extra frame; arguments are
+compared with their annotations only after a call has failed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agentbench.exceptions import AgentFrameworkException
 
 _T = TypeVar("_T")
 
-#: Classes whose methods or constructors the engine and the agents call many times in a run: they stay as they are.
+#: Classes whose methods or constructors are called many times in a run; they are not wrapped.
 CALLED_OFTEN = frozenset((
     "AgentContext", "AgentResponse", "AgentResponseUpdate", "AgentSession", "BaseChatClient", "ChatContext",
     "ChatMiddlewareLayer", "ChatResponse", "ChatResponseUpdate", "Content", "Edge", "EdgeGroup", "EdgeRunner",
@@ -35,14 +35,14 @@ CALLED_OFTEN = frozenset((
     "PlannedDelivery", "RawAgent", "ResponseStream", "SessionContext", "State", "StepReport", "WorkflowCheckpoint",
     "WorkflowContext", "WorkflowEvent", "WorkflowMessage", "WorkflowRunResult", "WorkflowStream",
 ))  # fmt: skip
-#: What is changed already. Not noted in the classes themselves: a protocol would require the note of its instances.
+#: What is already wrapped. Not recorded on the classes themselves: a protocol would require that of its instances.
 _done: weakref.WeakSet[Any] = weakref.WeakSet()
 _SEQUENCES: tuple[Any, ...] = (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
 _MAYBE_A_WRONG_TYPE = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError)
 
 
 def name_arguments(value: _T) -> _T:
-    """Return a public function or class, changed so that its errors name an argument of a wrong type."""
+    """Wrap a public function or class so that its errors name an argument of a wrong type."""
     if inspect.isclass(value):
         for cls in () if issubclass(value, BaseException) else value.__mro__:
             if cls.__module__.startswith("agentbench.") and cls not in _done:
@@ -56,7 +56,7 @@ def name_arguments(value: _T) -> _T:
         return value
     wrapped: Any = _wrap(cast("types.FunctionType", value))
     module, name = sys.modules[value.__module__], wrapped.__name__
-    if getattr(module, name, None) is value:  # a pickle finds functions by name
+    if getattr(module, name, None) is value:  # pickle finds functions by name
         setattr(module, name, wrapped)
     return wrapped  # type: ignore[no-any-return]
 
@@ -107,7 +107,7 @@ def _wrap(function: types.FunctionType) -> Callable[..., Any]:
 
 
 def _naming(error: Exception, function: types.FunctionType, args: Any, kwargs: Any) -> Exception | None:
-    """Return an error that names the argument of a wrong type; None if there is none, or the error names it."""
+    """Return an error that names the argument of a wrong type; None if there is none, or it is named already."""
     trace = error.__traceback__
     while trace is not None:
         if not is_library(trace.tb_frame):
@@ -118,7 +118,7 @@ def _naming(error: Exception, function: types.FunctionType, args: Any, kwargs: A
     try:
         given = inspect.signature(function).bind(*args, **kwargs).arguments
     except TypeError:
-        return None  # a missing or unexpected argument, which Python names
+        return None  # Python itself names a missing or unexpected argument
     for name, value in given.items():
         expected = _annotation(function, name)
         if expected is not None and not _fits(value, expected):
@@ -132,14 +132,14 @@ def _naming(error: Exception, function: types.FunctionType, args: Any, kwargs: A
 
 
 def _fits(value: object, expected: Any) -> bool:
-    """Return whether a value is of a type; a text is none of sequences of other things, although it is a sequence."""
+    """Return whether a value has a type. A string does not count as a sequence of other things."""
     if isinstance(value, str) and str not in (members := flatten_union(expected)):
         return any(get_origin(m) not in _SEQUENCES and is_instance_of(value, m) for m in members)
     return is_instance_of(value, expected)
 
 
 def _annotation(function: types.FunctionType, name: str) -> Any:
-    """Return the annotation of a parameter, evaluated; None where there is none, or it cannot be evaluated."""
+    """Return the evaluated annotation of a parameter; None if there is none or it cannot be evaluated."""
     annotation = function.__annotations__.get(name)
     kind = inspect.signature(function).parameters[name].kind
     if annotation is None or kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
@@ -153,7 +153,7 @@ def _annotation(function: types.FunctionType, name: str) -> Any:
 
 
 class _Names(dict[str, Any]):
-    """Names of annotations, which may be imported for type checkers only."""
+    """Names used in annotations, some of which are imported for type checkers only."""
 
     def __init__(self, module: Mapping[str, Any]) -> None:
         super().__init__(module)

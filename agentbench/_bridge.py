@@ -1,7 +1,7 @@
-"""The engine thread: asynchronous work for synchronous callers, in scripts and in notebook cells alike.
+"""The engine thread: runs asynchronous work for synchronous callers, in scripts and in notebook cells alike.
 
-One daemon thread per process owns one asyncio loop. Work submitted to it goes on while a cell blocks, and a sync caller
-waits on a thread that is not the loop's, so no loop is ever patched or nested.
+Each process has one daemon thread that owns one asyncio loop. Work submitted to it continues while a cell blocks. A
+synchronous caller waits on a different thread than the loop's, so no loop is ever patched or nested.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ from agentbench.exceptions import NestedLoopError, NoBlockingError
 T = TypeVar("T")
 LoopName = Literal["asyncio", "uvloop"]
 
-_SLICE_S = 0.1  # a wait without end cannot be interrupted on Windows
-_CANCEL_GRACE_S = 0.5  # how long an interrupted caller waits for the clean-up of cancelled work
+_SLICE_S = 0.1  # an unlimited wait cannot be interrupted on Windows
+_CANCEL_GRACE_S = 0.5  # how long an interrupted caller waits while cancelled work cleans up
 _CLOSE_LIMIT_S = 2.0
-_CHECK_S = 0.5  # how often work on another loop is checked for a wait that cannot end
+_CHECK_S = 0.5  # how often a wait for another loop is checked for a deadlock
 
 
 class _Call(Protocol):
-    """The call that a worker thread makes."""
+    """The call that a worker thread is making."""
 
     def begin_waiting(self, future: EngineFuture[Any]) -> None: ...
     def end_waiting(self) -> None: ...
 
 
 class Caller(threading.local):
-    """The thread that calls.
+    """The calling thread.
 
     Attributes:
-        futures: The work that it submitted within `cancelled_with_caller`.
-        call: The call that it makes, if it is a worker thread.
+        futures: The work that it has submitted within `cancelled_with_caller`.
+        call: The call that it is making, if it is a worker thread.
     """
 
     futures: weakref.WeakSet[EngineFuture[Any]] | None = None
@@ -56,9 +56,9 @@ class Caller(threading.local):
 
 
 caller = Caller()
-#: All work that has not ended: loops hold their tasks weakly.
+#: All unfinished work. Loops hold their tasks only weakly.
 _open: set[EngineFuture[Any]] = set()
-#: For the running work, and the work around it: the loops whose threads wait for it.
+#: Loops whose threads wait for the running work or for the work around it.
 _blocked_loops: ContextVar[tuple[set[asyncio.AbstractEventLoop], ...]] = ContextVar("agentbench_blocked", default=())
 
 
@@ -79,7 +79,7 @@ class EngineFuture(Future[T]):
         self._task: asyncio.Task[T] | None = None
 
     def start(self) -> None:
-        """Hand the work over to its loop, with a copy of the caller's context variables."""
+        """Hand the work to its loop, with a copy of the caller's context variables."""
         if caller.futures is not None:
             caller.futures.add(self)
         _open.add(self)
@@ -94,25 +94,25 @@ class EngineFuture(Future[T]):
         self.is_started = True
 
     def cancel(self) -> bool:
-        """Request that the work stops; `True` if it had not ended yet."""
+        """Request cancellation; `True` if the work had not ended yet."""
         if self.done():
             return False
         self.cancelling = True
-        with contextlib.suppress(RuntimeError):  # the loop was closed meanwhile, which ends the work too
+        with contextlib.suppress(RuntimeError):  # the loop was closed in the meantime, which ends the work too
             self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
         return True
 
     def settled(self, timeout_s: float) -> bool:
-        """Wait until the work has ended, at most `timeout_s` seconds; `True` if it has. Raises none of its errors."""
+        """Wait at most `timeout_s` seconds for the work to end; `True` if it has. Does not raise the work's errors."""
         with contextlib.suppress(WaitTimeoutError, CancelledError):
             self.exception(timeout=timeout_s)
         return self.done()
 
     def finish(self, task: asyncio.Task[T] | None = None) -> None:
-        """Take over the outcome of the ended task; without one, mark the future as cancelled."""
+        """Copy the outcome of the ended task; if there is none, mark the future as cancelled."""
         try:
             _open.remove(self)
-        except KeyError:  # the work ended while its thread was closed, and the other one was faster
+        except KeyError:  # the work ended while its thread was being closed, which finished it first
             return
         if task is None or task.cancelled():
             super().cancel()
@@ -136,22 +136,22 @@ async def _await(work: Awaitable[T]) -> T:
 
 def _discard(work: object) -> None:
     if isinstance(work, Coroutine):
-        work.close()  # else Python warns that it was never awaited
+        work.close()  # otherwise Python warns that it was never awaited
 
 
 def start_thread(main: Callable[[], None], *, name: str) -> threading.Thread:
-    """Start a daemon thread. No other function of this library starts one."""
+    """Start a daemon thread. This is the only function of this library that starts threads."""
     thread = threading.Thread(target=main, name=name, daemon=True)
     thread.start()
     return thread
 
 
 class EngineThread:
-    """A daemon thread that runs one asyncio loop, of which other threads may only use the thread-safe methods."""
+    """A daemon thread that runs one asyncio loop. Other threads may use only the loop's thread-safe methods."""
 
     def __init__(self, *, loop: LoopName = "asyncio", name: str = "agentbench-engine") -> None:
         self.loop_name: LoopName = loop
-        # The user chose uvloop by name; without the package, its own ImportError says enough.
+        # The user chose uvloop by name; if the package is missing, its own ImportError explains enough.
         module: Any = importlib.import_module(loop)
         self.loop: asyncio.AbstractEventLoop = module.new_event_loop()
         self._closing = False
@@ -160,18 +160,18 @@ class EngineThread:
 
     @property
     def alive(self) -> bool:
-        """Whether it takes work."""
+        """Whether the thread accepts work."""
         return self._thread.is_alive() and not self._closing
 
     def is_current(self) -> bool:
-        """Return whether the caller runs on this thread."""
+        """Return whether the caller is running on this thread."""
         return threading.get_ident() == self._thread.ident
 
     def close(self, *, timeout_s: float = _CLOSE_LIMIT_S) -> bool:
         """Cancel the running work, stop the loop and wait for the thread; `True` if it ended within `timeout_s`."""
         if not self._closing:
             self._closing = True
-            with contextlib.suppress(RuntimeError):  # the loop has ended already
+            with contextlib.suppress(RuntimeError):  # the loop has already ended
                 self.loop.call_soon_threadsafe(self._begin_closing)
         if not self.is_current():
             self._thread.join(timeout_s)
@@ -198,20 +198,20 @@ class EngineThread:
                 try:
                     self.loop.run_forever()
                 except (KeyboardInterrupt, SystemExit):
-                    continue  # raised by user code; its future holds it, and the others still need the loop
+                    continue  # raised by user code and kept in its future; other work still needs the loop
                 break
         finally:
             self.loop.close()
 
 
 class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelled_with_caller():
-    """A block whose interrupt, at any instruction, cancels the work that was submitted in it."""
+    """A block that cancels the work submitted inside it when it is interrupted, at any instruction."""
 
     __slots__ = ("_futures", "_outer")
 
     def __enter__(self) -> None:
         self._outer = caller.futures
-        # Weak, so that an interrupt within these very lines leaves nothing behind.
+        # Weak, so that an interrupt on these very lines leaves nothing behind.
         self._futures: weakref.WeakSet[EngineFuture[Any]] = weakref.WeakSet()
         caller.futures = self._futures
 
@@ -225,7 +225,7 @@ class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelle
                 future.settled(_CANCEL_GRACE_S)
 
 
-# --- the one of this process -----------------------------------------------------------------------------------------
+# --- the engine thread of this process -------------------------------------------------------------------------------
 
 _lock = threading.Lock()
 _engine: EngineThread | None = None
@@ -233,12 +233,12 @@ _loop_name: LoopName = "asyncio"
 
 
 def threads_available() -> bool:
-    """Return whether this Python can start threads; it cannot in a browser (JupyterLite)."""
+    """Return whether this Python can start threads. In a browser (JupyterLite) it cannot."""
     return sys.platform != "emscripten"
 
 
 def engine_thread() -> EngineThread:
-    """Return the engine thread of this process, started on first use and anew after a fork."""
+    """Return the engine thread of this process. It is started on first use and again after a fork."""
     global _engine
     engine = _engine
     if engine is not None and engine.alive:
@@ -252,12 +252,12 @@ def engine_thread() -> EngineThread:
 
 
 def choose_engine_loop(name: LoopName) -> None:
-    """Choose the loop of the engine thread, before its first use: open runs and clients are bound to it."""
+    """Choose the event loop of the engine thread, before its first use: open runs and clients are bound to it."""
     global _loop_name
     with _lock:
         if _engine is not None and _engine.alive and _engine.loop_name != name:
             message = (
-                f"The engine thread already runs with {_engine.loop_name!r} and open runs may be bound to that loop. "
+                f"The engine thread already runs with {_engine.loop_name!r}, and open runs may be bound to that loop. "
                 f"Choose {name!r} before the first run, in a fresh kernel."
             )
             raise RuntimeError(message)
@@ -265,12 +265,12 @@ def choose_engine_loop(name: LoopName) -> None:
 
 
 def on_engine_thread() -> bool:
-    """Return whether the caller runs on the engine thread, where waiting for it would never end."""
+    """Return whether the caller is running on the engine thread, where waiting for that thread would never end."""
     return _engine is not None and _engine.is_current()
 
 
 def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
-    """Start work, anything that can be awaited, on the engine thread or another `loop`. Safe from any thread."""
+    """Start an awaitable on the engine thread or on another `loop`. Safe to call from any thread."""
     if loop is None:
         if not threads_available():
             _discard(coro)
@@ -284,12 +284,12 @@ def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None)
 def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
     """Run asynchronous work on the engine thread and wait for its result.
 
-    Works in scripts and in notebook cells alike: the work is not on the caller's loop. An interrupt (Ctrl-C, the stop
-    button) cancels the work.
+    Works in scripts and in notebook cells alike, because the work does not run on the caller's loop. An interrupt
+    (Ctrl-C, the stop button) cancels the work.
 
     Args:
-        coro: A coroutine, or anything else that can be awaited.
-        timeout: Longest wait in seconds; `None` for no limit.
+        coro: A coroutine or another awaitable.
+        timeout: Maximum wait in seconds; `None` for no limit.
 
     Returns:
         The result of the work.
@@ -297,8 +297,8 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
     Raises:
         NestedLoopError: The caller runs on the engine thread itself, where the wait could never end; use `await`.
         NoBlockingError: This Python has no threads, as in JupyterLite; use `await`.
-        TimeoutError: After `timeout` seconds; the work is cancelled.
-        Exception: Any error of the work.
+        TimeoutError: The work took longer than `timeout` seconds; it is cancelled.
+        Exception: Any error that the work raises.
 
     Example:
         from agentbench import Agent, EchoChatClient, run_sync
@@ -306,7 +306,7 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
         agent = Agent(EchoChatClient(), name="echo")
         print(run_sync(agent.run("Hello")).text)
     """
-    __tracebackhide__ = True  # of IPython: the frame is none of the user's
+    __tracebackhide__ = True  # tells IPython to hide this frame
     name = _name_of(coro)
     try:
         require_seconds("timeout", timeout, none="no limit")
@@ -323,7 +323,7 @@ def _name_of(work: object) -> str:
 
 
 def require_blocking(call: str) -> None:
-    """Raise a `NestedLoopError` or `NoBlockingError` where waiting could never end; `call` is to be awaited instead."""
+    """Raise `NestedLoopError` or `NoBlockingError` if a wait could never end; `call` is the call to await instead."""
     if on_engine_thread():
         raise NestedLoopError(call)
     if not threads_available():
@@ -331,9 +331,9 @@ def require_blocking(call: str) -> None:
 
 
 def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: str = "The work") -> T:
-    """Wait for work, which starts now at the latest, and return its result.
+    """Wait for work and return its result; starts the work if it has not started yet.
 
-    An interrupt or `timeout` seconds cancel the work, which errors call `name`.
+    An interrupt or a timeout of `timeout` seconds cancels the work. Errors refer to the work as `name`.
     """
     __tracebackhide__ = True
     end = math.inf if timeout is None else time.monotonic() + timeout
@@ -347,7 +347,7 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
         while not future.done():
             left = min(_SLICE_S, end - time.monotonic())
             if left <= 0:
-                message = f"{name} did not end within {timeout} s and was cancelled. Allow more time, or use submit()."
+                message = f"{name} took longer than {timeout} s and was cancelled. Allow more time, or use submit()."
                 raise TimeoutError(message)
             future.settled(left)
     except BaseException as error:
@@ -376,17 +376,17 @@ def home_loop() -> asyncio.AbstractEventLoop:
     """Return the loop for objects that are bound to a loop, whoever opens them: the engine's if Python has threads.
 
     Raises:
-        RuntimeError: Python has no threads, and no loop runs.
+        RuntimeError: Python has no threads, and no loop is running.
     """
     return engine_thread().loop if threads_available() else asyncio.get_running_loop()
 
 
 async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T], *, name: str | None = None) -> T:
-    """Await work on a loop, from any loop. A caller that is cancelled waits until the work has ended.
+    """Await work on a loop, from any loop. A cancelled caller waits until the work has ended.
 
     Raises:
-        NestedLoopError: The loop does not run, or its thread waits for the caller.
-        Exception: Any error of the work.
+        NestedLoopError: The loop is not running, or its thread is waiting for the caller.
+        Exception: Any error that the work raises.
     """
     if loop is asyncio.get_running_loop():
         return await work
@@ -412,10 +412,10 @@ async def await_on(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]
 
 
 async def wait_for_loop(loop: asyncio.AbstractEventLoop, outcome: asyncio.Future[Any], name: str) -> None:
-    """Wait until the outcome of work on another loop is there; a caller that is cancelled does not cancel the work.
+    """Wait for the outcome of work on another loop. Cancelling the caller does not cancel the work.
 
     Raises:
-        NestedLoopError: The loop does not run, or its thread waits for the caller; `name` is to be awaited instead.
+        NestedLoopError: The loop is not running, or its thread is waiting for the caller; `name` is the call to await.
     """
     while not outcome.done():
         await asyncio.wait((outcome,), timeout=_CHECK_S)
@@ -424,14 +424,14 @@ async def wait_for_loop(loop: asyncio.AbstractEventLoop, outcome: asyncio.Future
 
 
 def _hindrance(loop: asyncio.AbstractEventLoop) -> str | None:
-    """Return why work on a loop cannot make progress now."""
+    """Return the reason why work on a loop cannot make progress now, or None."""
     if any(loop in loops for loops in _blocked_loops.get()):
         return "it needs an event loop whose thread waits for this very call"
-    return None if loop.is_running() else "it needs an event loop that does not run"
+    return None if loop.is_running() else "it needs an event loop that is not running"
 
 
 def call_later(delay_s: float, function: Callable[[], object]) -> None:
-    """Call a quick function on the engine's loop after a while; at once if Python has no threads. From any thread."""
+    """Call a quick function on the engine's loop after a delay; immediately without threads. Safe from any thread."""
     if threads_available():
         loop = engine_thread().loop
         loop.call_soon_threadsafe(loop.call_later, delay_s, function)
@@ -440,7 +440,7 @@ def call_later(delay_s: float, function: Callable[[], object]) -> None:
 
 
 def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], object]) -> None:
-    """Call a function on a loop; at once if that is this one, is closed, or is `None`."""
+    """Call a function on a loop; call it immediately if that loop is the current one, closed, or `None`."""
     if loop is None or loop.is_closed() or loop is running_loop():
         function()
     else:
@@ -454,7 +454,7 @@ def _close_at_exit() -> None:
 
 
 def _reset_after_fork() -> None:
-    # The child inherits the object but not its thread; the lock may have been held by a thread that is not there.
+    # The child inherits the object but not its thread, and the lock may be held by a thread that no longer exists.
     global _engine, _lock
     _engine = None
     _lock = threading.Lock()

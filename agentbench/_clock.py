@@ -1,7 +1,7 @@
-"""The sources of every time and every id that the library makes, so that both can be replaced.
+"""The sources of every time and every id that the library creates, so that both can be replaced.
 
-A run takes its clock and its ids from its `RunOptions`, else from the process-wide defaults below. With
-`TickingClock` and `CountingIds` two runs of one graph give equal events and equal checkpoints, down to the byte.
+A run takes its clock and its ids from its `RunOptions`, or else from the process-wide defaults below. With
+`TickingClock` and `CountingIds`, two runs of one graph produce identical events and identical checkpoints.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _NS_PER_S = 1_000_000_000
 _ID_DIGITS = {"cp": 4}
 
-# The bits of a UUID that say "version 4, variant 1", and all the others, which are random.
+# The bits of a UUID that mean "version 4, variant 1", and the remaining bits, which are random.
 _VERSION_4 = (4 << 76) | (2 << 62)
 _RANDOM = ~((0xF << 76) | (3 << 62))
 
 
 @runtime_checkable
 class Clock(Protocol):
-    """A source of times, in nanoseconds as integers. `SystemClock` and `TickingClock` are two.
+    """A source of times, as integer nanoseconds. `SystemClock` and `TickingClock` implement it.
 
     Example:
         from agentbench import RunOptions
@@ -34,7 +34,7 @@ class Clock(Protocol):
     """
 
     def time_ns(self) -> int:
-        """Return nanoseconds since 1970-01-01T00:00:00Z, for time stamps. May go back when the clock is set."""
+        """Return nanoseconds since 1970-01-01T00:00:00Z, for time stamps. May go back when the clock is adjusted."""
 
     def perf_ns(self) -> int:
         """Return nanoseconds since an arbitrary point in time, for durations. Never goes back."""
@@ -42,7 +42,7 @@ class Clock(Protocol):
 
 @runtime_checkable
 class IdSource(Protocol):
-    """A source of ids. `RandomIds` and `CountingIds` are two.
+    """A source of ids. `RandomIds` and `CountingIds` implement it.
 
     Example:
         from agentbench import RunOptions
@@ -73,16 +73,16 @@ class SystemClock:
 
 
 class TickingClock:
-    """A clock that moves only when it is read, by one fixed tick: the same times in every run.
+    """A clock that advances by a fixed tick each time it is read, so every run has the same times.
 
-    Time stamps and durations tick apart from each other, so that measuring durations does not move the time stamps.
+    Time stamps and durations have separate ticks, so that measuring a duration does not move the time stamps.
 
     Args:
         start: The first time stamp: a datetime (without a zone: UTC) or ISO 8601 text.
-        tick_s: Seconds that one reading moves the clock.
+        tick_s: Seconds by which each reading advances the clock.
 
     Raises:
-        ValueError: `tick_s` is negative, or `start` is no date.
+        ValueError: `tick_s` is negative, or `start` is not a date.
     """
 
     def __init__(self, start: datetime | str = "2024-01-01T00:00:00Z", tick_s: float = 0.001) -> None:
@@ -107,11 +107,11 @@ class TickingClock:
         self._repr = f"TickingClock({start_at.isoformat()!r}, tick_s={tick_s!r})"
 
     def time_ns(self) -> int:
-        """Return nanoseconds since 1970, one tick later at each call."""
+        """Return nanoseconds since 1970; each call returns a value one tick later."""
         return next(self._times)
 
     def perf_ns(self) -> int:
-        """Return nanoseconds since this clock was made, one tick later at each call."""
+        """Return nanoseconds since this clock was created; each call returns a value one tick later."""
         return next(self._perfs)
 
     def __repr__(self) -> str:
@@ -119,13 +119,13 @@ class TickingClock:
 
 
 class RandomIds:
-    """Ids that are unique everywhere: the text of a random UUID (version 4), for every kind."""
+    """Globally unique ids of every kind: the text of a random UUID (version 4)."""
 
     __slots__ = ()
 
     def new_id(self, kind: str) -> str:
         """Return a new UUID as text."""
-        # As uuid.uuid4() does it; that module alone would be a fifth of what this package takes to import.
+        # Same as uuid.uuid4(); importing that module would take a fifth of this package's import time.
         text = f"{int.from_bytes(os.urandom(16), 'big') & _RANDOM | _VERSION_4:032x}"
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
@@ -136,15 +136,15 @@ class RandomIds:
 class CountingIds:
     """Ids that count from one, separately for each kind: `run-1`, `run-2`, `cp-0001`, `request-1`.
 
-    Checkpoint ids have four digits, so that files named after them sort in order of age.
+    Checkpoint ids have four digits, so that files named after them sort by age.
     """
 
     def __init__(self) -> None:
         self._counters: dict[str, itertools.count[int]] = {}
 
     def new_id(self, kind: str) -> str:
-        """Return `kind` and the number of this call among those for that kind."""
-        # setdefault and next are atomic: two threads never get one number.
+        """Return `kind` with the number of this call among the calls for that kind."""
+        # setdefault and next are atomic: two threads never get the same number.
         number = next(self._counters.setdefault(kind, itertools.count(1)))
         return f"{kind}-{number:0{_ID_DIGITS.get(kind, 1)}d}"
 
@@ -153,7 +153,7 @@ class CountingIds:
 
 
 class RuntimeDefaults(NamedTuple):
-    """The defaults of runs whose own options have `None`; the arguments of `set_runtime_defaults`."""
+    """The defaults for runs whose own options are `None`; the arguments of `set_runtime_defaults`."""
 
     clock: Clock
     ids: IdSource
@@ -171,15 +171,15 @@ def runtime_defaults() -> RuntimeDefaults:
 def set_runtime_defaults(
     *, clock: Clock | None = None, ids: IdSource | None = None, observe: bool | None = None
 ) -> RuntimeDefaults:
-    """Replace defaults of this process for later runs. An argument that is `None` leaves its default unchanged.
+    """Replace process-wide defaults for later runs. An argument that is `None` leaves its default unchanged.
 
     Args:
-        clock: Source of times.
-        ids: Source of ids.
+        clock: The source of times.
+        ids: The source of ids.
         observe: Whether runs emit observation events and stamps.
 
     Returns:
-        The defaults before; pass their three attributes to another call to restore them.
+        The previous defaults; pass their three attributes to another call to restore them.
 
     Raises:
         TypeError: `clock` or `ids` lacks the methods of `Clock` or `IdSource`.
@@ -208,6 +208,6 @@ def set_runtime_defaults(
 
 
 def iso_utc(time_ns: int) -> str:
-    """Return nanoseconds since 1970 as ISO 8601 text in UTC with six fractional digits: text order is order of time."""
+    """Return nanoseconds since 1970 as ISO 8601 text in UTC with six fractional digits; the text sorts by time."""
     seconds, below = divmod(time_ns, _NS_PER_S)
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{below // 1000:06d}+00:00"

@@ -1,7 +1,7 @@
-"""Copies of values, so that a displayed or saved value does not change when its owner changes the original.
+"""Copies of values, so that a displayed or saved value does not change when the original is modified.
 
-A structural copy with the result of `copy.deepcopy` at a fraction of its cost: immutable values are shared, flat
-containers are copied in one step, and only nested containers need the bookkeeping that preserves aliases and cycles.
+The result equals that of `copy.deepcopy`, at a fraction of the cost: immutable values are shared, flat containers
+are copied in one step, and only nested containers need the bookkeeping that preserves aliases and cycles.
 """
 
 import copy
@@ -22,14 +22,14 @@ _Copier = Callable[[Any, _Memo, _Retain], Any]
 _ABSENT = object()
 
 _LONG = 16
-"""From this length on it pays to check first whether a list holds only shared values."""
+"""From this length on, it pays to check first whether a list contains only shared values."""
 
 SHARED_TYPES: set[type] = {
     *(str, int, float, bool, type(None), bytes, complex, range, type, property, weakref.ref),
     *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType),
     *(types.EllipsisType, types.NotImplementedType, types.GenericAlias, types.UnionType),
 }
-"""Exact types whose values are returned as they are. Grows by `register_frozen` and by first sight of a known type."""
+"""Exact types whose values are returned unchanged. Extended by `register_frozen` and when a known type is first met."""
 
 _SHARED_BY_NAME = {
     "datetime": frozenset({"date", "datetime", "time", "timedelta", "timezone"}),
@@ -38,11 +38,11 @@ _SHARED_BY_NAME = {
     "uuid": frozenset({"UUID"}),
     "zoneinfo": frozenset({"ZoneInfo"}),
 }
-"""Immutable standard types by module: named rather than imported, since most programs never load all of them."""
+"""Immutable standard types by module; named instead of imported, since most programs never load all of them."""
 
 
 def isolate(value: T) -> T:
-    """Return a copy as of `copy.deepcopy(value)`; immutable values, and those of `register_frozen`, are shared."""
+    """Return the same copy as `copy.deepcopy(value)`, but share immutable values and those of `register_frozen`."""
     cls = type(value)
     if cls in SHARED_TYPES:
         return value
@@ -59,13 +59,13 @@ def isolate(value: T) -> T:
 
 
 def isolate_but(value: T, replaced: dict[int, Any]) -> T:
-    """Return a copy like `isolate`, with some mutable objects within it replaced, by their `id`."""
+    """Return a copy like `isolate`, in which some mutable objects, named by their `id`, are replaced."""
     originals: list[object] = []
     return _copy_part(value, {**replaced}, originals.append)  # type: ignore[no-any-return]
 
 
 def isolate_or_same(value: T) -> T:
-    """Return `isolate(value)`, or `value` itself where it cannot be copied: for records, which must not fail a run."""
+    """Return `isolate(value)`, or `value` itself if it cannot be copied. For records, which must not fail a run."""
     if type(value) in SHARED_TYPES:
         return value
     try:
@@ -75,13 +75,13 @@ def isolate_or_same(value: T) -> T:
 
 
 def is_atomic(value: object) -> bool:
-    """Return by type alone whether `isolate` returns `value` as it is; containers are never atomic."""
+    """Return by type alone whether `isolate` returns `value` unchanged; containers are never atomic."""
     cls = type(value)
     return cls in SHARED_TYPES or isinstance(value, (Enum, type)) or _is_known_by_name(cls)
 
 
 def register_frozen(cls: type) -> None:
-    """Share the instances of exactly `cls`, which nothing changes once they have been saved, instead of copying."""
+    """Share the instances of exactly `cls`, which do not change once saved, instead of copying them."""
     SHARED_TYPES.add(cls)
 
 
@@ -94,8 +94,8 @@ def _is_known_by_name(cls: type) -> bool:
     return True
 
 
-# A copier looks into `memo` first, stores its copy there by the id of the original, and retains the original: the id of
-# an object that another thread drops meanwhile could become that of a new one.
+# A copier looks into `memo` first, stores its copy there under the id of the original, and keeps the original alive: if
+# another thread dropped it meanwhile, a new object could get the same id.
 
 
 def _copy_list(value: list[Any], memo: _Memo, retain: _Retain) -> list[Any]:
@@ -147,14 +147,14 @@ def _copy_set(value: set[Any], memo: _Memo, retain: _Retain) -> set[Any]:
 
 
 def _copy_frozen_container(value: Any, memo: _Memo, retain: _Retain) -> Any:
-    """Copy a tuple or frozenset, which is shared if all its items are."""
+    """Copy a tuple or frozenset; share it if all its items are shared."""
     ref = id(value)
     if ref in memo:
         return memo[ref]
     items = [_copy_part(item, memo, retain) for item in value]
     if not any(map(operator.is_not, items, value)):
         return value
-    if ref not in memo:  # else a cycle led back to it while its items were copied
+    if ref not in memo:  # otherwise a cycle led back to it while its items were copied
         memo[ref] = type(value)(items)
         retain(value)
     return memo[ref]
@@ -196,14 +196,14 @@ def _is_plain(value: Any, cls: Any) -> bool:
         if method is not getattr(object, name, None) and getattr(method, "__module__", None) != "dataclasses":
             return False
     try:
-        value.__reduce_ex__(4)  # raises for classes in C that hold more than attributes
+        value.__reduce_ex__(4)  # raises for C classes that hold more than attributes
     except TypeError:
         return False
     return True
 
 
 def slots_of(cls: type, *, c_members: bool = False) -> tuple[str, ...]:
-    """Return the names of all slots of a class, those of its bases first; with `c_members` also those of C classes."""
+    """Return the names of all slots of a class, base classes first; with `c_members` also those of C classes."""
     return tuple(
         name
         for base in reversed(cls.__mro__)
@@ -246,4 +246,4 @@ _COPIERS: dict[type, _Copier] = {
     frozenset: _copy_frozen_container,
 }
 _COPIERS_OF_CLASSES: "weakref.WeakKeyDictionary[type, _Copier]" = weakref.WeakKeyDictionary()
-"""How to copy instances of classes met so far; weak, for the classes of notebook cells that are run again."""
+"""How to copy instances of the classes met so far; weak, because notebook cells redefine classes."""

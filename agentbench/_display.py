@@ -1,7 +1,7 @@
-"""How an object finds the function that renders it, by name when it is first displayed; and its text in one line.
+"""How an object finds the function that renders it, by name, on first display; and its one-line text.
 
-A class names its view as text, `"agentbench.notebook.cards.run:workflow_bundle"`. Nothing here imports the notebook
-layer, and where its packages are missing the plain text is the whole view.
+A class names its view as text, such as `"agentbench.notebook.cards.run:workflow_bundle"`. This module never imports
+the notebook layer; if the packages of that layer are missing, plain text is the only view.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from agentbench.exceptions import MissingExtraError
 
 _C = TypeVar("_C", bound="type[Displayable]")
 
-# What the modules of the notebook layer import, each when it is first needed.
+# The packages that modules of the notebook layer import on first use.
 _NOTEBOOK_PACKAGES = frozenset(
     {"IPython", "anywidget", "graphviz", "graphviz_pure", "ipywidgets", "jupyterlab", "numpy", "pandas", "traitlets"}
 )
@@ -26,9 +26,9 @@ _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
 class Displayable:
-    """An object that a notebook renders through the function that `drawn_by` names for its class.
+    """An object that a notebook renders through the function named by `drawn_by` on its class.
 
-    Displaying only reads: it never runs, saves or connects anything. A view that fails raises, and the notebook then
+    Displaying only reads: it never runs, saves or connects anything. If a view fails it raises, and the notebook
     displays the traceback and the plain text.
     """
 
@@ -37,7 +37,7 @@ class Displayable:
     _drawn_by: ClassVar[str | None] = None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        """Return the views by media type, always with `text/plain`; the front end chooses one."""
+        """Return the views by media type, always including `text/plain`; the front end chooses one."""
         plain: dict[str, Any] = {"text/plain": repr(self)}
         view = self._drawn_by
         try:
@@ -47,7 +47,7 @@ class Displayable:
 
 
 def drawn_by(view: str) -> Callable[[_C], _C]:
-    """Name the function that renders a class and its subclasses, which returns the views of an object by media type."""
+    """Name the function that renders a class and its subclasses. It returns an object's views by media type."""
 
     def decorate(cls: _C) -> _C:
         cls._drawn_by = view
@@ -57,7 +57,7 @@ def drawn_by(view: str) -> Callable[[_C], _C]:
 
 
 def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
-    """Call a function of the notebook layer by its name, `"module:function"`; it may raise MissingExtraError."""
+    """Call a function of the notebook layer by its name, `"module:function"`; may raise MissingExtraError."""
     module, _, name = view.partition(":")
     try:
         function: Callable[..., Any] = getattr(importlib.import_module(module), name)
@@ -70,10 +70,10 @@ def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def shortened(value: Any, longest: int = _LONGEST) -> str:
-    """Return the `repr` of a value in one line, secrets masked, without addresses in memory, cut where it is long.
+    """Return the one-line `repr` of a value, with secrets masked and without memory addresses; long text is cut.
 
-    A text keeps the longest number of characters, other values twice as many. A checksum of the whole tells apart what
-    begins alike: programs take `str(messages)` as the key of a cache.
+    Strings keep up to the maximum number of characters, other values twice as many. A checksum of the whole value
+    distinguishes values with the same beginning, because programs use `str(messages)` as a cache key.
     """
     value = mask_secrets(value)
     if isinstance(value, str) and len(value) > longest:

@@ -1,4 +1,4 @@
-"""Import an optional package, or say which extra of agentbench brings it."""
+"""Import an optional package, or name the extra of agentbench that installs it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from agentbench.exceptions import MissingExtraError
 
 
 def require(module: str, *, extra: str, purpose: str) -> Any:
-    """Return an optional module; MissingExtraError if it is not installed. `purpose` is a verb phrase.
+    """Return an optional module, or raise MissingExtraError if it is not installed. `purpose` is a verb phrase.
 
-    A package that is installed and broken raises its own error.
+    A package that is installed but broken raises its own error.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        # Another module that the required one imports may be missing.
+        # The missing module may be another one, which the required module imports.
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         raise MissingExtraError(extra, error.name, purpose=purpose) from None

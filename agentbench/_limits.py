@@ -1,7 +1,7 @@
-"""One rule for all limits: how many, and how long.
+"""One rule for all limits on counts and times.
 
-A limit is checked where it is given, and an error names it. `None` means no limit, where that is allowed; 0 means none
-at all, where that makes sense, and is refused elsewhere; negative numbers and truth values are refused.
+A limit is checked where it is passed, and errors name it. `None` means no limit, where that is allowed; 0 means none
+at all where that makes sense, and is rejected elsewhere. Negative numbers and booleans are rejected.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ def require_limit(name: str, limit: object, *, least: int = 0, none: str = "") -
 
     Args:
         name: Name of the argument.
-        limit: Its value: a whole number.
-        least: The least that it may be.
-        none: What `None` means, such as "no limit"; empty where it is refused.
+        limit: Its value, a whole number.
+        least: The smallest allowed value.
+        none: What `None` means, such as "no limit"; empty if `None` is not allowed.
 
     Raises:
         TypeError: It is not a whole number.
@@ -30,7 +30,7 @@ def require_limit(name: str, limit: object, *, least: int = 0, none: str = "") -
 
 
 def require_seconds(name: str, seconds: object, *, zero: bool = False, none: str = "") -> None:
-    """Check a limit that is a time: a number of seconds above 0, or with `zero` also 0; `none` as in `require_limit`.
+    """Check a limit in seconds: above 0, or with `zero` also 0; `none` as in `require_limit`.
 
     Raises:
         TypeError: It is not a number.

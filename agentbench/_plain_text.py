@@ -1,4 +1,4 @@
-"""Foreign text (names, values, what models and people wrote) as text that does nothing to a terminal, log or page."""
+"""Untrusted text (names, values, what models and people wrote), made harmless in a terminal, log or page."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from agentbench._secrets import MASK, is_secret
 
 __all__ = ["MASK", "plain_line", "plain_text"]
 
-# Control characters (but line end and tab), bidirectional overrides, invisible format characters, lone surrogates and
-# the code points that XML forbids. ZWNJ and ZWJ stay: scripts and emoji need them.
+# Control characters (except newline and tab), bidirectional overrides, invisible format characters, lone surrogates and
+# the code points that XML forbids. ZWNJ and ZWJ stay, because scripts and emoji need them.
 _UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ufffe\uffff"
     "\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -17,11 +17,11 @@ _UNSAFE = re.compile(
 
 
 def plain_text(value: object, limit: int | None) -> str:
-    r"""Return a value as text, its line ends kept; control, bidirectional and invisible characters become `\u202e`.
+    r"""Return a value as text. Line ends are kept; control, bidirectional and invisible characters become `\u202e`.
 
     Args:
-        value: A string, or anything whose `str()` is meant. Secrets are masked.
-        limit: Most characters, `None` for all; a cut is marked.
+        value: A string, or any object, which is converted by `str()`. Secrets are masked.
+        limit: Maximum number of characters, `None` for all; cut text is marked.
     """
     if is_secret(value):
         return MASK
@@ -33,7 +33,7 @@ def plain_text(value: object, limit: int | None) -> str:
 
 
 def plain_line(value: object, limit: int | None) -> str:
-    """Return a value as text in one line; see `plain_text`."""
+    """Return a value as one line of text; see `plain_text`."""
     return plain_text(value, limit).replace("\n", " ").replace("\t", " ")
 
 

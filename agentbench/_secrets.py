@@ -1,4 +1,4 @@
-"""Which names and values are secret, and the masking of everything that a person or a log reads."""
+"""Which names and values are secret, and the masking of everything that people or logs read."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ __all__ = [
     *("mask_secrets", "mask_text", "masked_fields", "masked_repr", "secrets_in", "without_secrets"),
 ]
 
-#: What a person reads in place of a secret.
+#: The replacement for a secret.
 MASK: Final = "•••"
 
-# Whole words of a name, so that `token` is secret and `max_tokens` is not.
+# Whole words of a name, so that `token` is secret but `max_tokens` is not.
 _WORDS = frozenset(
     {
         "apikey",
@@ -47,7 +47,7 @@ _PARTS = (
     *("connection_string", "connectionstring", "conn_str", "webhook_url"),
     *("encryption_key", "signing_key", "ssh_key"),
 )
-# At the end of a name only: `card_pin` and `pin_code` are secret, `pin_memory` and `pat_id` are not.
+# Only at the end of a name: `card_pin` and `pin_code` are secret, `pin_memory` and `pat_id` are not.
 _LAST_WORDS = re.compile(r"(?:^|_)(?:cookies|creds|passwords|pat|pin)(?:_(?:code|number|value))?_*$")
 _SIGNATURES = frozenset({"sig", "signature"})  # of signed addresses
 
@@ -57,9 +57,9 @@ _SEPARATORS_AND_HUMPS = re.compile(r"[\W_\d]+|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(
 
 
 def is_secret_name(name: object) -> bool:
-    """Return whether a key of a mapping, a field, an option or a header names a value that must not be displayed.
+    """Return whether the name of a key, field, option or header denotes a value that must not be displayed.
 
-    Case, `-`, `_` and digits do not count, and names may be written in humps: `X-API-Key`, `accessToken`.
+    Case, `-`, `_` and digits are ignored, and camel case is understood: `X-API-Key`, `accessToken`.
     """
     if isinstance(name, bytes):
         name = name.decode("latin-1")
@@ -68,9 +68,9 @@ def is_secret_name(name: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_secret_text(name: str) -> bool:
-    # `passWord` is one word, `clientSecret` are two: both ways of reading count.
+    # `passWord` is one word, `clientSecret` is two, so names are read both ways.
     spellings = [separators.sub("_", name).lower() for separators in (_SEPARATORS, _SEPARATORS_AND_HUMPS)]
-    # How many there are is not secret: `input_token_count`.
+    # A count of secrets is not secret: `input_token_count`.
     return not spellings[1].endswith("_count") and any(
         any(part in spelling for part in _PARTS)
         or not (_WORDS | _SHORT_WORDS).isdisjoint(spelling.split("_"))
@@ -80,23 +80,23 @@ def _is_secret_text(name: str) -> bool:
 
 
 def is_secret_parameter(name: str) -> bool:
-    """Return whether a parameter of an address is secret; such names run words together (`sslpassword`)."""
+    """Return whether a URL parameter is secret; such names run words together (`sslpassword`)."""
     lowered = name.lower()
     return is_secret_name(name) or "key" in lowered or lowered in _SIGNATURES or any(word in lowered for word in _WORDS)
 
 
 def is_secret(value: object) -> bool:
-    """Return whether a value is secret by its class, as `SecretString` and pydantic's `SecretStr` are."""
+    """Return whether a value is secret because of its class, such as `SecretString` and pydantic's `SecretStr`."""
     return is_secret_class(type(value))
 
 
 def is_secret_class(cls: object) -> bool:
-    """Return whether a class hides its values: they are revealed by `get_secret_value()` alone."""
+    """Return whether a class hides its values, so that only `get_secret_value()` reveals them."""
     return isinstance(cls, type) and callable(getattr(cls, "get_secret_value", None))
 
 
 def find_secret(value: Any, path: Any = (), seen: set[int] | None = None) -> Any:
-    """Return where in a value the first secret object is, as `((), key), key`, and the object; `None` without one."""
+    """Return the first secret object in a value and its place as `((), key), key`; `None` if there is none."""
     seen = set() if seen is None else seen
     if is_secret(value):
         return path, value
@@ -112,7 +112,7 @@ def find_secret(value: Any, path: Any = (), seen: set[int] | None = None) -> Any
 
 
 def without_secrets(value: Any) -> Any:
-    """Return a copy of a plain value without the entries under secret names, with secret values as their `repr`."""
+    """Return a copy of a plain value without the entries under secret names; secret values become their `repr`."""
     if is_secret(value):
         return repr(value)
     if isinstance(value, Mapping):
@@ -127,13 +127,13 @@ def without_secrets(value: Any) -> Any:
 _CONTAINERS: Final = (Mapping, list, tuple, deque, Set)
 _DEPTH: Final = 50
 _CUT: Final = "…"
-_LEAST_SECRET: Final = 5  # characters: what is shorter is in many words
+_LEAST_SECRET: Final = 5  # characters: shorter text occurs in many words
 
 _ADDRESS: Final = re.compile(r"(?<![\w+.-])[A-Za-z][\w+.-]{0,30}://[^\s'\"<>\\]+")
 _USER: Final = re.compile(r"^([^/]+//)[^/?#]*@")
 _PARAMETER: Final = re.compile(r"([?&#;])([\w.~%+-]+)=([^&#;]+)")
 _JSON_NAME: Final = re.compile(r"([\w-]{2,60})\\*\"\s*:")
-# A name before its value: `name=value`, `name: "a value"`, or the cells of a row in HTML; and the value.
+# A name and then its value: `name=value`, `name: "a value"`, or the cells of a row in HTML.
 _NAME: Final = re.compile(r"(?<![\w-])([\w-]{2,40})(?:\\?['\"]?\s*[:=]\s*|</th>\s*<td[^>]*>\s*)")
 _VALUE: Final = re.compile(
     r"""(?P<quote>\\?['"])(?P<quoted>(?:(?!(?P=quote))[^\n])+)
@@ -145,10 +145,11 @@ _VALUE: Final = re.compile(
 def mask_secrets(value: object, *, key: object = None) -> object:
     """Return `value` with every secret in it replaced by `•••`.
 
-    Secret is what has a secret name as its key or field, also within texts of JSON, every object that hides itself
-    behind `get_secret_value`, and user and secret parameters of an address. What holds no secret is returned itself,
-    not a copy; containers that do are copied, and other objects that do become their text. Values inside themselves,
-    or 50 levels deep, become `…`. `key` is the name under which the value itself is stored, if it has one.
+    Secret values are: values under a key or field with a secret name, also within JSON text; objects that hide
+    themselves behind `get_secret_value`; and the user and secret parameters of a URL. A value without secrets is
+    returned itself, not a copy. Containers with secrets are copied, and other objects with secrets become their text.
+    Values that contain themselves, or are 50 levels deep, become `…`. `key` is the name under which the value is
+    stored, if it has one.
     """
     if value is not None and is_secret_name(key):
         return MASK
@@ -160,15 +161,15 @@ def mask_secrets(value: object, *, key: object = None) -> object:
 
 
 def masked_repr(value: object) -> str:
-    """Return the `repr` of a value with the secrets in it masked."""
+    """Return the `repr` of a value with its secrets masked."""
     text = repr(mask_secrets(value))
-    # What the `repr` of a class of somebody else shows is known by its text alone.
+    # For classes of other libraries, only the text of the `repr` tells which fields it includes.
     is_known = isinstance(value, (str, *_CONTAINERS)) or type(value).__module__.startswith("agentbench.")
     return text if is_known else mask_text(text)
 
 
 def masked_fields(record: Any) -> str:
-    """Return the `repr` of a record with the secrets in its fields masked: `__repr__ = masked_fields` in its class."""
+    """Return the `repr` of a record with secret fields masked; use as `__repr__ = masked_fields` in its class."""
     names = field_names(record) or ()
     fields = mask_secrets({name: getattr(record, name) for name in names if hasattr(record, name)})
     shown = ", ".join(f"{name}={item!r}" for name, item in fields.items())  # type: ignore[attr-defined]  # a mapping
@@ -176,10 +177,10 @@ def masked_fields(record: Any) -> str:
 
 
 def mask_text(text: str) -> str:
-    """Return a text, such as that of an error, with addresses masked, and the values behind secret names."""
+    """Return a text, such as that of an error, with URLs and the values after secret names masked."""
     text, parts, last, place = _mask_addresses(text), [], 0, 0
     while name := _NAME.search(text, place):
-        place = name.end(1)  # what stands behind another name may be the name of a secret
+        place = name.end(1)  # the text after another name may itself be the name of a secret
         if is_secret_name(name[1]) and (value := _VALUE.match(text, name.end())):
             start, place = value.span("quoted" if value["quoted"] else "bare")
             parts += [text[last:start], MASK]
@@ -188,7 +189,7 @@ def mask_text(text: str) -> str:
 
 
 def secrets_in(values: Iterable[object]) -> list[str]:
-    """Return the texts in some values that `mask_secrets` masks, the longest first."""
+    """Return the texts in some values that `mask_secrets` would mask, longest first."""
     masker = _Masker()
     for value in values:
         masker.mask(value, _DEPTH)
@@ -196,7 +197,7 @@ def secrets_in(values: Iterable[object]) -> list[str]:
 
 
 def field_names(value: object) -> Sequence[str] | None:
-    """Return the names of the fields that the `repr` of a record shows; `None` for a value that is no record."""
+    """Return the names of the fields in the `repr` of a record; `None` if the value is not a record."""
     if isinstance(value, type):
         return None
     if isinstance(value, tuple):
@@ -217,14 +218,14 @@ def _mask_address(match: re.Match[str]) -> str:
 
 
 class Masked(str):
-    """Text in place of a value, which its `repr` does not quote."""
+    """Text that replaces a value; its `repr` has no quotes."""
 
     __slots__ = ()
     __repr__ = str.__str__
 
 
 class _Masker:
-    """One walk over a value. What is met twice is masked once, so that shared parts cost nothing."""
+    """One walk over a value. An object that occurs several times is masked once, so shared parts cost nothing."""
 
     def __init__(self) -> None:
         self._results: dict[int, object] = {}
@@ -241,7 +242,7 @@ class _Masker:
         if depth == 0:
             return _CUT
         if id(value) not in self._results:
-            self._results[id(value)] = _CUT  # what is found here on the way down is inside itself
+            self._results[id(value)] = _CUT  # meeting it again on the way down means that it contains itself
             self._results[id(value)] = self._inside(value, depth - 1)
         return self._results[id(value)]
 
@@ -258,7 +259,7 @@ class _Masker:
             read = json.loads(text)
         except (ValueError, RecursionError):
             return mask_text(text)
-        inside = _Masker()  # what was read is gone soon, and others get its id
+        inside = _Masker()  # the parsed value is freed soon, and its id is reused
         masked = inside.mask(read, depth)
         self.found |= inside.found
         return text if masked is read else json.dumps(masked, ensure_ascii=False)
@@ -280,15 +281,15 @@ class _Masker:
         if after is before:
             return value
         if fields is not None:
-            return Masked(repr(value))  # which masks them, and is short
+            return Masked(repr(value))  # its repr is short and masks its secrets
         return Masked(f"{type(value).__name__}({', '.join(f'{name}={item!r}' for name, item in after.items())})")
 
     def _object(self, value: Any) -> object:
-        """Mask what the `repr` of an object of somebody else shows of its attributes with secret names."""
+        """Mask the attributes with secret names in the `repr` of an object from another library."""
         attributes = {} if isinstance(value, type) else getattr(value, "__dict__", {})
         text = ""
         if any(map(is_secret_name, attributes)):
-            with suppress(Exception):  # code of anybody; whoever shows the value reports it
+            with suppress(Exception):  # foreign code; its error is reported when the value is displayed
                 text = repr(value)
         if (masked := mask_text(text)) == text:
             return value
@@ -308,7 +309,7 @@ class _Masker:
         return changed if any(changed[name] is not item for name, item in value.items()) else value
 
     def _table(self, table: Any) -> object:
-        """Mask the columns of a table of pandas that have secret names."""
+        """Mask the columns of a pandas table that have secret names."""
         columns = getattr(table, "columns", ())
         secret = [name for name in columns if is_secret_name(name)]
         if len(columns) == 0 and is_secret_name(getattr(table, "name", None)):
@@ -320,7 +321,7 @@ class _Masker:
         return table.assign(**dict.fromkeys(secret, MASK))
 
     def _note(self, secret: Any) -> None:
-        """Add the texts in what is masked to those that were found."""
+        """Add the texts in a masked value to the secrets found."""
         if is_secret(secret):
             secret = secret.get_secret_value()
         if isinstance(secret, str):
@@ -334,13 +335,13 @@ class _Masker:
                 self._note(item)
 
     def arguments(self, text: str, depth: int) -> str:
-        """Mask the arguments of a call, which models write as JSON."""
+        """Mask the arguments of a call, which models write as JSON text."""
         import json  # noqa: PLC0415 - as above
 
         try:
             json.loads(text or "{}")
         except (ValueError, RecursionError):
-            return _CUT  # a piece of a stream: the name of a secret may be in another one
+            return _CUT  # a piece of a stream: the secret's name may be in another piece
         return self._text(text, depth)
 
     def _items(self, value: list[object] | tuple[object, ...] | deque[object] | Set[object], depth: int) -> object:
@@ -353,10 +354,10 @@ class _Masker:
 
 
 class _MaskedRecords(logging.Filter):
-    """Masks the lines and tracebacks that the library logs."""
+    """Masks secrets in the lines and tracebacks that the library logs."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        with suppress(Exception):  # texts of anybody; the handlers report those that fail
+        with suppress(Exception):  # foreign objects; the handlers report those that fail
             text = record.getMessage()
             if (masked := mask_text(text)) != text:
                 record.msg, record.args = masked, ()

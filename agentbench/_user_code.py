@@ -1,4 +1,4 @@
-"""Where the user's code is: warnings name its line, and tracebacks in a notebook show its frames and not ours."""
+"""Finds the user's code: warnings name its line, and tracebacks in a notebook show its frames instead of ours."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ FULL_TRACEBACK = "AGENTBENCH_FULL_TRACEBACK"
 
 
 def warn_user(text: str, category: type[Warning]) -> None:
-    """Warn each time, not only once for a line: a cell that runs again shows only what its last run said."""
+    """Warn every time, not once per line, so that a cell that runs again shows the warnings of its last run."""
     frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
     while frame is not None and is_library(frame):
         frame = frame.f_back
-    file, line, module = "agentbench", 1, None  # in another thread than the user's
+    file, line, module = "agentbench", 1, None  # on a thread without user code
     if frame is not None:
         file, line, module = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
-    warnings.warn_explicit(text, category, file, line, module or file, registry={})  # without a module it is dropped
+    warnings.warn_explicit(text, category, file, line, module or file, registry={})  # no module: not shown
 
 
 def caller_of_library() -> FrameType:
@@ -33,7 +33,7 @@ def caller_of_library() -> FrameType:
 
 
 def cut_to_user(error: BaseException) -> None:
-    """Cut the frames of the library off an interrupt, down to the first one of the user's."""
+    """Remove the library's frames from the traceback of an interrupt, down to the first frame of the user."""
     trace = error.__traceback__
     while trace is not None and _is_ours(trace.tb_frame):
         trace = trace.tb_next
@@ -41,7 +41,7 @@ def cut_to_user(error: BaseException) -> None:
 
 
 def shorten_tracebacks(error: BaseException) -> None:
-    """Take our frames, and those of packages that we call, out of the traceback of an error and those behind it."""
+    """Remove frames of this library and of packages it calls from the traceback of an error and of its causes."""
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
     while waiting:
@@ -68,7 +68,7 @@ def _without_library(trace: TracebackType | None) -> TracebackType | None:
 
 
 def is_library(frame: FrameType) -> bool:
-    """Return whether a frame is of this library, of Python or of an installed package, and not of the user's code."""
+    """Return whether a frame belongs to this library, Python or an installed package, and not to the user's code."""
     return _is_ours(frame) or _is_installed(frame.f_code.co_filename)
 
 
@@ -78,7 +78,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_installed(file: str) -> bool:
-    """Return whether a file belongs to Python or to a package that was installed."""
+    """Return whether a file belongs to Python or to an installed package."""
     return file.startswith(("<frozen", *_installed()))
 
 
@@ -89,9 +89,9 @@ def _installed() -> tuple[str, ...]:
 
 
 def shorten_in_notebooks() -> None:
-    """Show tracebacks in this IPython without frames of the library; AGENTBENCH_FULL_TRACEBACK=1 shows them.
+    """Display tracebacks in this IPython without library frames; AGENTBENCH_FULL_TRACEBACK=1 displays them all.
 
-    A handler of exceptions that the user has set stays.
+    An exception handler that the user has set is kept.
     """
     shell: Any = sys.modules["IPython"].get_ipython()
     if shell is None or shell.custom_exceptions or os.environ.get(FULL_TRACEBACK, "0") not in ("", "0"):

@@ -1,4 +1,4 @@
-"""Worker threads: sync functions, called without blocking the event loop that waits for them."""
+"""Worker threads: call sync functions without blocking the event loop that waits for them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MOST_THREADS = 64
 
 
 async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function in a worker thread, with a copy of the context variables; here if Python has no threads.
+    """Call a function in a worker thread with a copy of the context variables, or here if Python has no threads.
 
-    A caller that is cancelled does not wait for the function: its thread is released from a `run_sync` in it.
+    A cancelled caller does not wait for the function; a `run_sync` inside it is interrupted.
 
     Raises:
         RuntimeError: The function raised `StopIteration`.
-        Exception: Any other error of the function.
+        Exception: Any other error that the function raises.
     """
     if not _bridge.threads_available():
         return function(*args, **kwargs)
@@ -42,7 +42,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
 
 
 class _Call:
-    """One call of a function in a worker thread, for a caller on an event loop. Lighter than a future of each side."""
+    """One call of a function in a worker thread, for a caller on an event loop. Lighter than two futures."""
 
     __slots__ = ("_context", "_function", "_is_abandoned", "_loop", "_waits_for", "outcome")
 
@@ -55,7 +55,7 @@ class _Call:
         self.outcome: asyncio.Future[Any] = self._loop.create_future()
 
     def run(self, caller: Caller, release: Callable[[], bool]) -> bool:
-        """Call the function, on the worker thread, which `release` makes free before the result is delivered."""
+        """Call the function on the worker thread, which is free again before the result is delivered."""
         if self._is_abandoned:
             return release()
         caller.call = self
@@ -63,7 +63,7 @@ class _Call:
         error: BaseException | None = None
         try:
             result = self._context.run(self._function)
-        except StopIteration as caught:  # no future can hold it: whoever awaits it would wait for ever
+        except StopIteration as caught:  # no future can hold it, so its caller would wait forever
             message = "A sync function raised StopIteration, as next() does at the end of an iterator."
             error = RuntimeError(message)
             error.__cause__ = caught
@@ -71,9 +71,9 @@ class _Call:
             error = caught
         caller.call = None
         stays = release()
-        with suppress(RuntimeError):  # the loop was closed meanwhile
+        with suppress(RuntimeError):  # the loop was closed in the meantime
             self._loop.call_soon_threadsafe(self._deliver, result, error)
-        error = None  # it refers to this frame
+        error = None  # the error refers to this frame
         return stays
 
     def _deliver(self, result: Any, error: BaseException | None) -> None:
@@ -85,32 +85,32 @@ class _Call:
             self.outcome.set_exception(error)
 
     def abandon(self) -> None:
-        """Release the thread from the work that it waits for, and from what it would still wait for."""
+        """Release the thread from its current wait, and from any later one."""
         self._is_abandoned = True
         if self._waits_for is not None:
             self._waits_for.cancel()
 
     def begin_waiting(self, future: EngineFuture[Any]) -> None:
-        """Let another thread work while the function waits for work on an event loop, which may need one."""
+        """Let another thread work while the function waits for an event loop, whose work may need a thread."""
         self._waits_for = future
         if self._is_abandoned:
             future.cancel()
         _workers.leave()
 
     def end_waiting(self) -> None:
-        """Go on with the function."""
+        """Count the thread as working again."""
         self._waits_for = None
         _workers.come_back()
 
 
 class _Workers:
-    """Threads that make calls, started as they are needed. Those that wait for an event loop do not count."""
+    """Threads that make calls, started on demand. Threads that wait for an event loop are not counted."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[_Call] = SimpleQueue()
         self._lock = Lock()
-        self._working = 0  # threads, also idle ones
-        self._idle = 0  # less the calls in the queue
+        self._working = 0  # threads, including idle ones
+        self._idle = 0  # idle threads, minus the queued calls
 
     def make(self, call: _Call) -> None:
         with self._lock:
@@ -144,7 +144,7 @@ class _Workers:
             pass
 
     def _release(self) -> bool:
-        """Make the thread idle, or let it end if there are too many; return whether it stays."""
+        """Make the thread idle, or end it if there are too many; return whether it stays."""
         with self._lock:
             stays = self._working <= _MOST_THREADS
             if stays:

@@ -1,7 +1,7 @@
-"""Every error that agentbench raises, in one tree: `help(agentbench.exceptions)` draws it.
+"""All errors that agentbench raises, in one tree. `help(agentbench.exceptions)` displays it.
 
-A class with a second base can be caught as that built-in error too. Facts that are passed to a class are attributes of
-the same names. Messages never hold secrets: they are logged.
+A class with a second base can also be caught as that built-in error. The facts passed to a class become attributes of
+the same names. Messages never contain secrets, because they are logged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _E = TypeVar("_E", bound="AgentFrameworkException")
 
 
 def restore_error(cls: type[_E], args: tuple[object, ...], facts: dict[str, Any]) -> _E:
-    """Make a copied or unpickled error without its constructor, which would log it again."""
+    """Rebuild a copied or unpickled error without calling its constructor, which would log it again."""
     error = cls.__new__(cls)
     error.args = args
     for name, value in facts.items():
@@ -32,19 +32,19 @@ def restore_error(cls: type[_E], args: tuple[object, ...], facts: dict[str, Any]
 class AgentFrameworkException(Exception):
     """The root of the tree.
 
-    Creating an error logs its message once, on the logger `agentbench`; copying and unpickling it do not. A copy shares
-    the inner exception; a pickle holds one of another library only as its class and words, since that may be a class
-    which cannot be unpickled, and may keep a request with its credentials.
+    Creating an error logs its message once, on the logger `agentbench`; copying and unpickling do not log it again. A
+    copy shares the inner exception. A pickle stores an inner exception from another library only as its class name and
+    text, because such a class may not unpickle and may hold a request with its credentials.
 
     Args:
-        message: What was wrong, what was expected, how to mend it; also the return value of `str()`.
-        inner_exception: The error behind this one; it is logged too, becomes the second of `args`, and is the
-            `__cause__` unless `raise ... from` names another.
-        log_level: Level of the log record; `None` logs nothing.
+        message: What was wrong, what was expected, and how to fix it; also the return value of `str()`.
+        inner_exception: The underlying error. It is logged too, becomes the second of `args`, and is the `__cause__`
+            unless `raise ... from` sets another one.
+        log_level: Level of the log record; `None` disables logging.
         *args: Further `args`.
-        **kwargs: Passed on to the second base of a class that has one (`name=` of a `ModuleNotFoundError`).
+        **kwargs: Passed to the second base class, if there is one (`name=` of a `ModuleNotFoundError`).
 
-    Attributes: The facts that were passed, in every class under the names of its arguments.
+    Attributes: The facts that were passed to the constructor, under the names of its arguments.
 
     Example:
         from agentbench import AgentFrameworkException
@@ -93,7 +93,7 @@ class AgentFrameworkException(Exception):
 
 
 class _ErrorElsewhere(Exception):
-    """Stands in a pickle for an exception of another library."""
+    """Replaces an exception from another library in a pickle."""
 
 
 def _as_written(inner: BaseException) -> BaseException:
@@ -110,7 +110,7 @@ AgentBenchException = AgentFrameworkException
 
 
 class AgentException(AgentFrameworkException):
-    """An agent's run failed. Raised by agents and their middleware; the classes below say more."""
+    """An agent's run failed. Raised by agents and their middleware; subclasses are more specific."""
 
 
 class AgentInvalidAuthException(AgentException):
@@ -122,7 +122,7 @@ class AgentInvalidRequestException(AgentException):
 
 
 class AgentInvalidResponseException(AgentException):
-    """The service behind an agent answered with nothing usable."""
+    """The service behind an agent returned an unusable answer."""
 
 
 class AgentContentFilterException(AgentException):
@@ -130,12 +130,12 @@ class AgentContentFilterException(AgentException):
 
 
 class ChatClientException(AgentFrameworkException):
-    """A call of a model failed. Raised by chat clients.
+    """A call to a model failed. Raised by chat clients.
 
     Attributes:
         status_code: HTTP status of the service's answer, if there was one.
-        retry_after: How long the service wants callers to wait, in seconds, if it says so.
-        is_retryable: Whether the same call may succeed later: the service is busy, down, slow or out of reach.
+        retry_after: How many seconds the service asks callers to wait, if it says so.
+        is_retryable: Whether the same call may succeed later, because the service is busy, down, slow or unreachable.
     """
 
     status_code: int | None = None
@@ -148,11 +148,11 @@ class ChatClientInvalidAuthException(ChatClientException):
 
 
 class ChatClientInvalidRequestException(ChatClientException):
-    """The model's service cannot fulfil the request: an unknown model, an option that it lacks, too long an input."""
+    """The model's service cannot fulfil the request: unknown model, unsupported option, or input too long."""
 
 
 class ChatClientInvalidResponseException(ChatClientException):
-    """The model's service answered with nothing usable."""
+    """The model's service returned an unusable answer."""
 
 
 class ChatClientContentFilterException(ChatClientException):
@@ -164,7 +164,7 @@ class OpenAIContentFilterException(ChatClientContentFilterException):
 
     Args:
         param: The part of the request that was stopped, such as `prompt`, if the service names it.
-        content_filter_code: Why, as the service's code.
+        content_filter_code: The service's code for the reason.
         content_filter_result: The findings by category, as the service reports them.
     """
 
@@ -183,13 +183,13 @@ class OpenAIContentFilterException(ChatClientContentFilterException):
 
 
 class CassetteMissError(ChatClientException):
-    """A recorded conversation holds no answer to this request. Raised by `CassetteChatClient` in replay.
+    """The recorded conversation has no answer to this request. Raised by `CassetteChatClient` in replay.
 
     Attributes:
         path: The cassette file.
-        request: The request that was not found, in the form in which requests are compared.
-        nearest: The recorded call that is most like it, if any.
-        difference: The first thing that sets the two apart: a path, then both values, as three lines of text.
+        request: The request that was not found, in the normalized form used for comparing requests.
+        nearest: The most similar recorded call, if there is one.
+        difference: The first difference between the two: a path, then both values, as three lines of text.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class CassetteMissError(ChatClientException):
 
 
 class IntegrationException(AgentFrameworkException):
-    """A service beside the model, such as a memory or a search, failed."""
+    """A service other than the model failed, such as a memory or search service."""
 
 
 class IntegrationInitializationError(IntegrationException):
@@ -208,28 +208,28 @@ class IntegrationInitializationError(IntegrationException):
 
 
 class IntegrationInvalidAuthException(IntegrationException):
-    """A service beside the model refused the credentials."""
+    """A service other than the model refused the credentials."""
 
 
 class IntegrationInvalidRequestException(IntegrationException):
-    """A service beside the model cannot fulfil the request."""
+    """A service other than the model cannot fulfil the request."""
 
 
 class IntegrationInvalidResponseException(IntegrationException):
-    """A service beside the model answered with nothing usable."""
+    """A service other than the model returned an unusable answer."""
 
 
 class IntegrationContentFilterException(IntegrationException):
-    """A content filter of a service beside the model stopped the input or the answer."""
+    """A content filter of a service other than the model stopped the input or the answer."""
 
 
 class HistoryFileError(AgentFrameworkException, ValueError):
-    """A file of a `FileHistoryProvider` holds something else than messages, or is a link out of its folder.
+    """A file of a `FileHistoryProvider` contains something other than messages, or is a link that leaves its folder.
 
     Args:
-        path: Of the file.
-        problem: What is wrong with it and what to do, as one or more sentences.
-        line: The number of the line, if one is wrong.
+        path: The path of the file.
+        problem: What is wrong with the file and how to fix it, as one or more sentences.
+        line: The number of the faulty line, if there is one.
     """
 
     def __init__(self, path: str, problem: str, line: int | None = None) -> None:
@@ -238,15 +238,15 @@ class HistoryFileError(AgentFrameworkException, ValueError):
 
 
 class ContentError(AgentFrameworkException):
-    """A content, or a tool mode, is not valid. Raised where it is made, read or joined."""
+    """A content or a tool mode is invalid. Raised when it is created, read or joined."""
 
 
 class AdditionItemMismatch(ContentError, TypeError):
-    """Two pieces of streamed content do not belong together: other types, calls or reasoning ids."""
+    """Two pieces of streamed content do not belong together: their types, calls or reasoning ids differ."""
 
 
 class ToolException(AgentFrameworkException):
-    """A tool cannot be called: it is only declared, or used up."""
+    """A tool cannot be called: it is only declared, or its call limit is used up."""
 
 
 class ToolExecutionException(ToolException):
@@ -254,9 +254,9 @@ class ToolExecutionException(ToolException):
 
 
 class ToolArgumentsError(ToolExecutionException, TypeError):
-    """The arguments of a call do not fit the tool's schema. The model reads `problems`, so that it can correct them.
+    """The arguments of a call do not fit the tool's schema. The model reads `problems` so that it can correct them.
 
-    Each of them names an argument and what was expected; only the message has the values.
+    Each problem names an argument and what was expected; only the message contains the values.
     """
 
     def __init__(self, message: str, problems: Sequence[str]) -> None:
@@ -267,7 +267,7 @@ class ToolArgumentsError(ToolExecutionException, TypeError):
 class ToolResultError(ToolExecutionException):
     """A server reported that a call of its tool failed. The report is meant for the model, which reads it.
 
-    The message is the text of the report, `contents` are its other parts.
+    The message is the report's text; `contents` holds its other parts.
     """
 
     def __init__(
@@ -278,32 +278,32 @@ class ToolResultError(ToolExecutionException):
 
 
 class MCPLimitError(ToolExecutionException):
-    """The MCP server named `server` sent more than the `value` of one of its limits allows; `limit` is its name."""
+    """The MCP server named `server` sent more than one of its limits allows: `limit` is its name, `value` its value."""
 
     def __init__(self, server: str, sent: str, limit: str, value: float) -> None:
         self.server, self.limit, self.value = server, limit, value
         super().__init__(
-            f"The MCP server {server!r} sent {sent}, and {limit}={value:_} allows no more. If you trust the server, "
+            f"The MCP server {server!r} sent {sent}, and {limit}={value:_} is the limit. If you trust the server, "
             f"raise the limit where you create the tool: limits={{{limit!r}: {value * 10:_}}}."
         )
 
 
 class UserInputRequiredException(ToolException):
-    """The run cannot go on without a person, who has the requests in `contents` to answer. Not logged: no failure."""
+    """The run needs an answer from a person to the requests in `contents`. Not logged, because it is not a failure."""
 
     def __init__(
-        self, contents: Sequence[Any], message: str = "A person has to answer before this run can go on."
+        self, contents: Sequence[Any], message: str = "A person has to answer before this run can continue."
     ) -> None:
         self.contents = list(contents)
         super().__init__(message, log_level=None)
 
 
 class MiddlewareException(AgentFrameworkException):
-    """A middleware is of no known kind, or was passed where its kind is not allowed."""
+    """A middleware is of an unknown kind, or was passed where its kind is not allowed."""
 
 
 class MiddlewareTermination(MiddlewareException):
-    """Raised by a middleware to end the call here, with a `result` or none. Not logged: it is a normal way out."""
+    """Raised by a middleware to end the call early, with or without a `result`. It is not logged."""
 
     def __init__(self, message: str = "Middleware terminated execution.", *, result: Any = None) -> None:
         self.result = result
@@ -311,7 +311,7 @@ class MiddlewareTermination(MiddlewareException):
 
 
 class EvalNotPassedError(AgentFrameworkException):
-    """An evaluation did not pass its gate; it has the `results`."""
+    """An evaluation did not pass its gate; `results` holds the results."""
 
     def __init__(self, message: str, results: Any = None) -> None:
         self.results = results
@@ -326,14 +326,14 @@ class SettingNotFoundError(AgentFrameworkException):
 
 
 class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
-    """An optional package is needed and not installed.
+    """An optional package is needed but not installed.
 
     Args:
-        extra: The extra of agentbench that brings the package.
-        package: The package that is missing.
+        extra: The extra of agentbench that installs the package.
+        package: The missing package.
         purpose: What it is needed for, as a verb phrase: "tabulate a run".
-        problem: What is wrong, where that is not simply that the package is not installed.
-        command: How to install it, where no extra does.
+        problem: What is wrong, if it is something other than a missing package.
+        command: How to install the package, if no extra installs it.
     """
 
     def __init__(
@@ -356,7 +356,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         return self._command or f'pip install "agentbench[{self.extra}]"'
 
     def _facts(self) -> dict[str, Any]:
-        # The attributes of ImportError are outside __dict__.
+        # ImportError does not store these attributes in __dict__.
         return {**super()._facts(), "name": self.name, "path": self.path, "msg": self.msg}
 
 
@@ -364,7 +364,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
 
 
 class WorkflowException(AgentFrameworkException):
-    """A workflow was built or used wrongly, or cannot go on. An error of your own handler is raised as it is."""
+    """A workflow is built or used incorrectly, or cannot continue. Errors of your own handlers are raised unchanged."""
 
 
 class ExecutorTimeoutError(WorkflowException, TimeoutError):
@@ -373,13 +373,13 @@ class ExecutorTimeoutError(WorkflowException, TimeoutError):
     def __init__(self, executor_id: str, timeout_s: float) -> None:
         self.executor_id, self.timeout_s = executor_id, timeout_s
         super().__init__(
-            f"Executor {executor_id!r} did not end within {timeout_s:g} s and was stopped. "
-            "Allow it more time, or let it do less per message."
+            f"Executor {executor_id!r} did not finish within {timeout_s:g} s and was stopped. "
+            "Allow more time, or do less work per message."
         )
 
 
 class MissingResponseHandlerError(WorkflowException, TypeError):
-    """An executor made a request whose response no `@response_handler` of it takes. Raised by `ctx.request_info()`."""
+    """An executor made a request, but has no `@response_handler` for the response. Raised by `ctx.request_info()`."""
 
     def __init__(self, executor_id: str, request_type: Any, response_type: Any) -> None:
         self.executor_id, self.request_type, self.response_type = executor_id, request_type, response_type
@@ -392,17 +392,17 @@ class MissingResponseHandlerError(WorkflowException, TypeError):
 
 
 class WorkflowRunnerException(WorkflowException):
-    """A run cannot do this in its present state, for instance answer a request that is not pending."""
+    """A run cannot do this in its current state, for example answer a request that is not pending."""
 
 
 class WorkflowBusyError(WorkflowRunnerException, RuntimeError):
-    """The workflow runs already, or another run has saved to its chain of checkpoints since."""
+    """The workflow is already running, or another run has since saved to its chain of checkpoints."""
 
 
 class WorkflowConvergenceException(WorkflowRunnerException):
     """Messages are still waiting after the last superstep that `max_iterations` allows.
 
-    Attributes: `max_iterations`, if known, and `pending`, the number of waiting messages by the sender's id.
+    Attributes: `max_iterations`, if known, and `pending`, the number of waiting messages by sender id.
     """
 
     def __init__(
@@ -419,7 +419,7 @@ class WorkflowConvergenceException(WorkflowRunnerException):
 
 
 class MessageLimitError(WorkflowRunnerException):
-    """One superstep `queued` more messages (by the sender's id) than the next one may deliver; it is undone."""
+    """One superstep `queued` more messages (by sender id) than the next one may deliver; the superstep is undone."""
 
     def __init__(self, workflow_name: str, superstep: int, max_messages: int, queued: Mapping[str, int]) -> None:
         self.workflow_name, self.superstep, self.max_messages = workflow_name, superstep, max_messages
@@ -435,31 +435,31 @@ class MessageLimitError(WorkflowRunnerException):
 class WorkflowCheckpointException(WorkflowRunnerException):
     """A checkpoint could not be saved, loaded, read or restored.
 
-    Attributes: `snapshot`, the state in memory that could not be saved, if there is one (state graphs).
+    Attributes: `snapshot`, the in-memory state that could not be saved, if there is one (state graphs).
     """
 
     snapshot: Any = None
 
 
 class CheckpointNotFoundError(WorkflowCheckpointException):
-    """No checkpoint has this id; `message` replaces the usual text, for a storage that can say more."""
+    """No checkpoint has this id; `message` replaces the usual text if a storage knows more."""
 
     def __init__(self, checkpoint_id: str, message: str | None = None) -> None:
         self.checkpoint_id = checkpoint_id
         super().__init__(
             message
-            or f"There is no checkpoint {checkpoint_id!r} in this storage. Expected one of the ids that "
-            "list_checkpoint_ids(workflow_name=...) has; its chain may have been pruned, or this is another storage."
+            or f"There is no checkpoint {checkpoint_id!r} in this storage. Use one of the ids that "
+            "list_checkpoint_ids(workflow_name=...) returns. Its chain may have been pruned, or the storage is wrong."
         )
 
 
 class UnstorableValueError(WorkflowCheckpointException, TypeError):
-    """A value has no stored form, so that what holds it cannot be saved.
+    """A value has no stored form, so the object that contains it cannot be saved.
 
     Args:
         value_type: The class of the value.
         reason: Why it cannot be stored and what to do, as one or more sentences.
-        path: Where the value was found: `state['notes'][3].payload`; empty while that is not known.
+        path: Where the value was found, such as `state['notes'][3].payload`; empty if that is not known yet.
     """
 
     def __init__(self, value_type: type, reason: str, *, path: str = "") -> None:
@@ -469,11 +469,11 @@ class UnstorableValueError(WorkflowCheckpointException, TypeError):
 
 
 class UnknownStoredTypeError(WorkflowCheckpointException):
-    """A stored value is of a class that this process does not know.
+    """A stored value has a class that this process does not know.
 
     Args:
-        type_name: The name of the class, as it was stored.
-        problem: Why the class that is known by this name will not do, if there is one.
+        type_name: The stored name of the class.
+        problem: Why the known class of this name does not fit, if there is one.
     """
 
     def __init__(self, type_name: str, problem: str | None = None) -> None:
@@ -482,19 +482,19 @@ class UnknownStoredTypeError(WorkflowCheckpointException):
         if problem is None and module == "__main__":
             hint = (
                 "which is not known here: the program or notebook that saved it defined it. Define it here too, or "
-                f"import the class {name} from where it is now and pass it to register_state_type(), with "
-                f"identifier={type_name!r} if several classes of that name are registered, then load again."
+                f"import the class {name} from its present module and pass it to register_state_type(), with "
+                f"identifier={type_name!r} if several classes of that name are registered. Then load again."
             )
         else:
             hint = (
                 f"{problem or 'which is not known here. Import the module that defines it first'}, or pass the class "
-                "to register_state_type(), then load again. Loading imports nothing by itself."
+                "to register_state_type(). Then load again. Loading never imports modules on its own."
             )
         super().__init__(f"A stored value is of the class {type_name!r}, {hint}")
 
 
 class GraphMismatchError(WorkflowCheckpointException):
-    """A checkpoint was made by another graph.
+    """A checkpoint was made by a different graph.
 
     Attributes: `differences`, each a dict with `path`, `before` (in the checkpoint) and `after` (in this graph).
     """
@@ -512,11 +512,11 @@ class GraphMismatchError(WorkflowCheckpointException):
 
 
 class FunctionCheckpointError(WorkflowCheckpointException, ValueError):
-    """A checkpoint was made by another version of a workflow function, or holds what none makes."""
+    """A checkpoint was made by another version of a workflow function, or has foreign contents."""
 
 
 class ValidationTypeEnum(StrEnum):
-    """The rule that a graph breaks."""
+    """The rule that a graph violates."""
 
     EDGE_DUPLICATION = "EDGE_DUPLICATION"
     EXECUTOR_DUPLICATION = "EXECUTOR_DUPLICATION"
@@ -527,11 +527,11 @@ class ValidationTypeEnum(StrEnum):
 
 
 class WorkflowValidationError(WorkflowException):
-    """A graph is built wrongly; raised by `build()`. `str()` is `[TYPE] message`.
+    """A graph is built incorrectly. Raised by `build()`; `str()` is `[TYPE] message`.
 
     Attributes:
         message: The message without the type.
-        validation_type: The rule that the graph breaks.
+        validation_type: The rule that the graph violates.
         further_errors: The other errors of the graph, in the order of the checks.
     """
 
@@ -543,7 +543,7 @@ class WorkflowValidationError(WorkflowException):
 
     @property
     def all_errors(self) -> list[WorkflowValidationError]:
-        """All errors of the graph: this one, which came first, and the further ones."""
+        """All errors of the graph: this one, which was found first, and the further ones."""
         return [self, *self.further_errors]
 
     def __str__(self) -> str:
@@ -556,17 +556,17 @@ class EdgeDuplicationError(WorkflowValidationError):
     def __init__(self, edge_id: str) -> None:
         self.edge_id = edge_id
         super().__init__(
-            f"Edge {edge_id!r} was added twice. Two executors have one edge at most; "
-            "remove the second one, or join their conditions in one.",
+            f"Edge {edge_id!r} was added twice. Two executors can have only one edge; "
+            "remove the second one, or combine their conditions.",
             ValidationTypeEnum.EDGE_DUPLICATION,
         )
 
 
 class TypeCompatibilityError(WorkflowValidationError):
-    """An edge joins an executor to one that takes none of the types that it sends. Raised by `build()`.
+    """An edge leads to an executor that accepts none of the types that its source sends. Raised by `build()`.
 
     Attributes:
-        redefined: What to run again, where the types differ only because the cell of a class was run again.
+        redefined: What to run again, if the types differ only because the cell that defines a class was run again.
     """
 
     def __init__(
@@ -583,8 +583,8 @@ class TypeCompatibilityError(WorkflowValidationError):
         super().__init__(
             redefined
             or f"Executor {source_executor_id!r} sends {_type_names(self.source_types)}, but {target_executor_id!r} "
-            f"takes {_type_names(self.target_types)}. At least one type has to fit: change a handler's annotation, "
-            "or put an executor between the two that converts.",
+            f"takes {_type_names(self.target_types)}. At least one type has to match: change a handler's annotation, "
+            "or add an executor between the two that converts.",
             ValidationTypeEnum.TYPE_COMPATIBILITY,
         )
 
@@ -607,7 +607,7 @@ def _type_name(each: Any) -> str:
 
 
 class WorkflowWarning(UserWarning):
-    """A run went well, but probably not as it was meant: a message was dropped, or earlier state was carried over.
+    """A run succeeded, but probably not as intended: a message was dropped, or earlier state was carried over.
 
     Example:
         import warnings
@@ -622,22 +622,22 @@ class WorkflowWarning(UserWarning):
 
 
 class GraphError(WorkflowException):
-    """A state graph was built or used wrongly, or cannot go on. `str()` is `[CODE] message`.
+    """A state graph is built or used incorrectly, or cannot continue. `str()` is `[CODE] message`.
 
     Args:
-        message: What was wrong, what was expected, how to mend it.
+        message: What was wrong, what was expected, and how to fix it.
         error_code: A stable code to look up, such as `GRAPH_003`.
         context: Further facts, for logs and for `to_dict()`.
-        node: Where it happened.
+        node: The node where it happened.
         field: The field of the state.
-        task_id: The activation of the node.
+        task_id: The activation of the node, as its task id.
         step: The superstep.
-        thread_id: The conversation.
-        inner_exception: As in every error here, like `log_level`.
+        thread_id: The id of the conversation.
+        inner_exception: As in every error here; `log_level` too.
     """
 
     default_code = "GRAPH_000"
-    #: What a call that failed has done until then.
+    #: What a failed call had done before it failed.
     result: Any = None
 
     def __init__(  # noqa: PLR0913 - one parameter per fact
@@ -656,7 +656,7 @@ class GraphError(WorkflowException):
     ) -> None:
         self.error_code, self.context = error_code or self.default_code, dict(context or {})
         self.node, self.field, self.task_id, self.step, self.thread_id = node, field, task_id, step, thread_id
-        # By name: what comes next in the order of bases differs among the subclasses, and so does its constructor.
+        # Called by name: the next class in the order of bases differs among subclasses, and so does its constructor.
         AgentFrameworkException.__init__(self, message, inner_exception, log_level)
 
     def __str__(self) -> str:
@@ -673,7 +673,7 @@ class GraphError(WorkflowException):
 
 
 class GraphCompileError(GraphError, WorkflowValidationError):
-    """A state graph is built wrongly; found when it is compiled. `validation_type` is the rule that comes closest."""
+    """A state graph is built incorrectly; raised by `compile()`. `validation_type` is the closest matching rule."""
 
     def __init__(
         self,
@@ -690,7 +690,7 @@ class GraphCompileError(GraphError, WorkflowValidationError):
 
 
 class GraphRecursionError(GraphError, WorkflowConvergenceException):
-    """A call needs more supersteps than its `recursion_limit` allows. Its work is stored and the call can be resumed.
+    """A call needs more supersteps than its `recursion_limit` allows. Its work is stored, and the call can be resumed.
 
     Attributes: `result`, the state when the limit was reached.
     """
@@ -753,11 +753,11 @@ class ConcurrentUpdateError(GraphError):
 
 
 class NotebookError(AgentFrameworkException):
-    """A view, a form, a stepper or a magic of the notebook layer failed or was used wrongly."""
+    """A view, a form, a stepper or a magic of the notebook layer failed or was used incorrectly."""
 
 
 class RendererUnavailable(NotebookError, MissingExtraError):
-    """A renderer that was chosen by name is not installed; further arguments are those of `MissingExtraError`."""
+    """A renderer chosen by name is not installed. The other arguments are those of `MissingExtraError`."""
 
     def __init__(self, renderer: str, package: str, *, extra: str = "notebook", command: str | None = None) -> None:
         self.renderer = renderer
@@ -767,10 +767,10 @@ class RendererUnavailable(NotebookError, MissingExtraError):
 
 
 class WidgetsUnavailable(NotebookError, MissingExtraError):
-    """A widget cannot be displayed: there is no ipywidgets, or no front end.
+    """A widget cannot be displayed, because ipywidgets or a front end is missing.
 
     Args:
-        instead: What is displayed, or can be called, in place of the widget: "the form is printed as text".
+        instead: What is displayed, or can be called, instead of the widget: "the form is printed as text".
         problem: What is missing, if it is not ipywidgets.
     """
 
@@ -786,9 +786,9 @@ class RenderFailed(NotebookError):
 
     Args:
         renderer: Its name.
-        reason: First line of its error output, or another cause.
-        dot_line: The line of the DOT text that it complained about, if it named one.
-        fallback: The renderer that drew the picture instead; `None` if none did.
+        reason: The first line of its error output, or another cause.
+        dot_line: The line of DOT text that the renderer reported, if any.
+        fallback: The renderer that was used instead; `None` if there was none.
     """
 
     def __init__(self, renderer: str, reason: str, *, dot_line: str | None = None, fallback: str | None = None) -> None:
@@ -799,7 +799,7 @@ class RenderFailed(NotebookError):
 
 
 class StepperStateError(NotebookError):
-    """A stepper cannot do this `call` in its present `status`; `allowed` are the calls that it can do."""
+    """A stepper cannot perform this `call` in its current `status`; `allowed` lists the calls that are possible."""
 
     def __init__(self, status: str, allowed: Sequence[str], call: str | None = None) -> None:
         self.status, self.allowed, self.call = status, tuple(allowed), call
@@ -812,7 +812,7 @@ class StepperStateError(NotebookError):
 
 
 class StepperClosed(NotebookError):
-    """A stepper was closed and takes no more calls."""
+    """A stepper is closed and accepts no further calls."""
 
     def __init__(
         self, message: str = "This stepper is closed. Build a new one: workflow.stepper(), or stepper(workflow)."
@@ -821,11 +821,11 @@ class StepperClosed(NotebookError):
 
 
 class InvalidEdit(NotebookError):
-    """An edited value does not fit its place in the state, the `path`; `problem` is the message of the validator."""
+    """An edited value does not fit its `path` in the state; `problem` is the validator's message."""
 
     def __init__(self, path: str, problem: str) -> None:
         self.path, self.problem = path, problem
-        super().__init__(f"The edit of {path!r} was not taken: {problem}. The value there is unchanged.")
+        super().__init__(f"The edit of {path!r} was rejected: {problem}. The value there is unchanged.")
 
 
 class RequestAlreadyAnswered(NotebookError, ValueError):
@@ -834,23 +834,23 @@ class RequestAlreadyAnswered(NotebookError, ValueError):
     def __init__(self, request_id: str, answered_at: str | None = None) -> None:
         self.request_id, self.answered_at = request_id, answered_at
         when = "" if answered_at is None else f" at {answered_at}"
-        super().__init__(f"Request {request_id!r} was already answered{when}. The first answer holds.")
+        super().__init__(f"Request {request_id!r} was already answered{when}. The first answer counts.")
 
 
 class RequestExpired(NotebookError, ValueError):
-    """An answer came after the request had ended; `expired_at` is the time of its end as text, if known."""
+    """An answer arrived after its request had expired; `expired_at` is that time as text, if known."""
 
     def __init__(self, request_id: str, expired_at: str | None = None) -> None:
         self.request_id, self.expired_at = request_id, expired_at
         when = "" if expired_at is None else f" at {expired_at}"
         super().__init__(
-            f"Request {request_id!r} expired{when}, before this answer. "
+            f"Request {request_id!r} expired{when} before this answer arrived. "
             "Run the workflow again from a checkpoint that comes before it."
         )
 
 
 class FormInvalid(NotebookError):
-    """The value of a form was read while it is not valid; `errors` are the problems by path of the field."""
+    """The value of an invalid form was read; `errors` maps field paths to problems."""
 
     def __init__(self, errors: Mapping[str, str]) -> None:
         self.errors = dict(errors)
@@ -859,7 +859,7 @@ class FormInvalid(NotebookError):
 
 
 class UnsupportedSchema(NotebookError):
-    """A schema has a keyword, at a `path`, without a form field; raised in strict mode only."""
+    """A schema has a keyword, at `path`, that no form field supports; raised in strict mode only."""
 
     def __init__(self, keyword: str, path: str) -> None:
         self.keyword, self.path = keyword, path
@@ -874,9 +874,9 @@ class WorkflowTextError(NotebookError, ValueError):
 
     Args:
         problem: What was expected and what was found.
-        line: From 1.
-        column: From 1, in characters.
-        source: The line itself; the message has a mark below the column.
+        line: The line number, counted from 1.
+        column: The column in characters, counted from 1.
+        source: The line itself; the message marks the column below it.
     """
 
     def __init__(self, problem: str, *, line: int, column: int, source: str | None = None) -> None:
@@ -888,7 +888,7 @@ class WorkflowTextError(NotebookError, ValueError):
         super().__init__(message)
 
     def _render_traceback_(self: AgentFrameworkException) -> list[str]:
-        """Return what IPython displays: the message, without frames of this library."""
+        """Return the lines that IPython displays: the message, without frames of this library."""
         return f"{type(self).__name__}: {self}".splitlines()
 
 
@@ -903,7 +903,7 @@ class NestedLoopError(NotebookError, RuntimeError):
 
     Args:
         call: The call to await instead, such as `Workflow.run`.
-        reason: Why it cannot block; the usual case if `None`.
+        reason: Why the call cannot block; `None` for the usual reason.
     """
 
     def __init__(self, call: str, reason: str | None = None) -> None:
@@ -913,7 +913,7 @@ class NestedLoopError(NotebookError, RuntimeError):
 
 
 class NoBlockingError(NotebookError, RuntimeError):
-    """This Python has no threads, so results are available by `await` only; `call` is the one to await instead."""
+    """This Python has no threads, so results are only available through `await`; `call` is the call to await."""
 
     def __init__(self, call: str) -> None:
         self.call = call

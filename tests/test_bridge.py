@@ -80,7 +80,7 @@ def test_the_error_of_the_work_is_raised_as_it_is() -> None:
 
 def test_work_that_outlasts_its_time_is_cancelled_before_the_caller_hears_of_it() -> None:
     began, ended = threading.Event(), threading.Event()
-    with pytest.raises(TimeoutError, match=r"for_ever did not end within 1e-09 s and was cancelled"):
+    with pytest.raises(TimeoutError, match=r"for_ever.*1e-09"):
         run_sync(for_ever(began, ended), timeout=1e-9)
     assert not began.is_set() or ended.is_set()
 
@@ -510,8 +510,9 @@ def test_work_that_begins_before_its_caller_blocks_the_loop_is_refused_too() -> 
 
 def test_work_for_a_loop_that_does_not_run_is_refused() -> None:
     still = asyncio.new_event_loop()
-    with pytest.raises(NestedLoopError, match="does not run"):
+    with pytest.raises(NestedLoopError) as caught:
         run_sync(await_on(still, answer(), name="Tool.connect"))
+    assert caught.value.call == "Tool.connect"
     still.close()
 
 

@@ -212,7 +212,7 @@ def test_list_draws_chains_apart_and_branches_below_where_they_begin(shown: Show
 def test_an_unknown_chain_is_an_error_that_lists_those_there_are(form: list[str], folder: Path, shown: Shown) -> None:
     line = shown.failure("list", folder, "--workflow", "nobody", *form)
     assert "There is no chain 'nobody' in " in line
-    assert "There are: 'flow', 'other'." in line
+    assert "Chains: 'flow', 'other'." in line
 
 
 def damage(folder: Path, checkpoint_id: str) -> None:
@@ -291,7 +291,7 @@ def test_what_names_none_or_several_is_an_error(folder: Path, shown: Shown) -> N
     for reference in ("nobody", "latest:nobody", "flow@9", "…"):
         assert "There is no checkpoint " in shown.failure("show", folder, reference)
     line = shown.failure("show", folder, "flow-")
-    assert "'flow-' may be each of 3 checkpoints: flow-0001 ('flow'), flow-0002" in line
+    assert "'flow-' matches 3 checkpoints: flow-0001 ('flow'), flow-0002" in line
 
 
 # ----------------------------------------------------------------------------------------------------------------- diff
@@ -385,17 +385,17 @@ def test_prune_asks_at_a_terminal(
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("builtins.input", answer)
     told = shown("prune", folder, "--workflow", "flow", "--keep", "1")
-    assert told.startswith("Remove 2 of 3 checkpoints of chain 'flow', for good? [y/n]")
+    assert told.startswith("Remove 2 of 3 checkpoints of chain 'flow', permanently? [y/n]")
     assert len(ids_in(folder)) == left
 
 
 def test_prune_needs_a_chain_that_is_there_and_a_count(folder: Path, shown: Shown) -> None:
     line = shown.failure("prune", folder, "--workflow", "flo", "--keep", "1", "--yes")
     assert "There is no chain 'flo' in " in line
-    assert "There are: 'flow', 'other'." in line
+    assert "Chains: 'flow', 'other'." in line
     for count in ("0", "-1", "many"):
         shown("prune", folder, "--workflow", "flow", f"--keep={count}", status=2)
-        assert f"'{count}' is no count" in shown.error
+        assert f"'{count}' is not a count" in shown.error
     shown("prune", folder, "--workflow", "flow", status=2)
     assert len(ids_in(folder)) == 3
 
@@ -478,7 +478,7 @@ def test_chains_move_to_another_storage_and_the_move_can_be_made_again(
 
 def test_a_chain_of_the_same_name_is_not_mixed_with_another(folder: Path, shown: Shown, tmp_path: Path) -> None:
     keep(tmp_path / "taken", [checkpoint("other", 1, state={}), checkpoint("other", 2)])
-    assert "a chain 'other' of its own" in shown.failure("export", folder, "--all", "--to", tmp_path / "taken")
+    assert "already has a chain 'other'" in shown.failure("export", folder, "--all", "--to", tmp_path / "taken")
     assert ids_in(tmp_path / "taken", "flow") == []
 
 
@@ -497,7 +497,7 @@ def test_an_address_that_is_none_is_an_error_without_its_password(shown: Shown) 
     pytest.importorskip("redis")
     line = shown.failure("list", "redis://me:hunter2@localhost:port/0")
     assert "hunter2" not in line
-    assert "is no address of checkpoints" in line
+    assert "is not the address of a checkpoint storage" in line
 
 
 def test_a_damaged_checkpoint_is_an_error_of_one_line(folder: Path, shown: Shown) -> None:
@@ -593,7 +593,7 @@ def test_instances_of_unknown_classes_are_plain_values_until_the_script_is_impor
     assert "  note = {'__main__.Note': {'text': 'llamas'}}" in unknown.stdout
     assert "  kind = {'__main__.Kind': 'SHORT'}" in unknown.stdout
     assert "  sizes = [{'__main__.Size': {'words': 1}}]" in unknown.stdout
-    assert "__main__.Kind, __main__.Note, __main__.Size. To see instances, --import" in unknown.stderr
+    assert "__main__.Kind, __main__.Note, __main__.Size. Use --import" in unknown.stderr
     diff = program("-m", "agentbench", "checkpoints", "diff", "notes", "cp", "other", cwd=tmp_path)
     assert diff.returncode == 0
     assert "llamas" in diff.stdout

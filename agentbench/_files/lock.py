@@ -1,4 +1,4 @@
-"""One writer at a time in a folder, among all processes of a machine."""
+"""A lock on a folder: one writer at a time among all processes of a machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_PAUSE_S = 0.02
 
 
 class FolderLock:
-    """A lock by a file that stays; the system lets go of it when its holder dies."""
+    """A lock on a file that is never removed; the operating system releases it when its holder dies."""
 
     def __init__(self, path: str, *, patience_s: float = 30.0) -> None:
         self.path = path
@@ -26,7 +26,7 @@ class FolderLock:
         self.close()
 
     def acquire(self, *, patient: bool = True) -> None:
-        """Take the lock, or raise: a `TimeoutError` after a wait, a `BlockingIOError` if the caller is not patient."""
+        """Acquire the lock. Raises `TimeoutError` after a wait, or `BlockingIOError` if the caller does not wait."""
         if self.attempt():
             return
         if not patient:
@@ -39,14 +39,14 @@ class FolderLock:
                 return
         message = (
             f"Another process has been writing to {os.path.dirname(self.path)!r} for {self._patience_s:g} s; expected "
-            "less than a second. End it, or use another folder."
+            "less than a second. Stop that process, or use another folder."
         )
         raise TimeoutError(message)
 
     def attempt(self) -> bool:
-        """Take the lock if it is free, and return whether it was taken."""
+        """Acquire the lock if it is free, and return whether it was acquired."""
         for _ in range(2):
-            if self._descriptor < 0 or self._pid != os.getpid():  # a forked process would share the lock of its parent
+            if self._descriptor < 0 or self._pid != os.getpid():  # a forked process would share its parent's lock
                 self._open()
             if not _try_lock(self._descriptor):
                 return False
@@ -56,15 +56,15 @@ class FolderLock:
                     return True
             except FileNotFoundError:
                 pass
-            self.close()  # the file was removed, perhaps the folder: a lock on it has no effect
+            self.close()  # the file, or its folder, was removed, so a lock on it has no effect
         return False
 
     def release(self) -> None:
-        """Let the next writer in."""
+        """Release the lock for the next writer."""
         _unlock(self._descriptor)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)

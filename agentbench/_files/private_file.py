@@ -1,4 +1,4 @@
-"""Files that only their owner may read, never reached through a link, replaced in one step."""
+"""Files that only their owner can read. They are never reached through a link, and are replaced in one step."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{12}-[0-9]+-[0-9]+\.tmp")
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a plain file, no link, and return its descriptor; a new one is for its owner only."""
+    """Open a plain file, never a link, and return its descriptor; a new file is accessible only to its owner."""
     if sys.platform == "win32" and os.path.islink(path):
         raise _not_plain(path)
     descriptor = os.open(path, flags | _FLAGS, _MODE)
@@ -37,7 +37,7 @@ def open_private(path: str, flags: int) -> int:
 
 
 def read_private(path: str, limit: int) -> tuple[bytes, os.stat_result]:
-    """Read a whole plain file, no link, of at most so many bytes."""
+    """Read a whole plain file, never a link, of at most `limit` bytes."""
     descriptor = os.open(path, os.O_RDONLY | _FLAGS)
     try:
         status = os.fstat(descriptor)
@@ -55,7 +55,7 @@ def read_private(path: str, limit: int) -> tuple[bytes, os.stat_result]:
 
 
 def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_result:
-    """Put a whole file in the place of a file or link in one step, with `fsync` only when its content is on disk."""
+    """Replace a file or link by a whole new file in one step; `fsync` only if its content has to be on disk."""
     folder = path[: path.rindex(os.sep)]
     temporary = f"{folder}{os.sep}.{_TOKEN}-{os.getpid()}-{next(_NUMBERS)}.tmp"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, _MODE)
@@ -78,19 +78,19 @@ def write_private(path: str, data: bytes, *, fsync: bool = False) -> os.stat_res
 
 
 def refuse_links(folder: str | os.PathLike[str], path: str | os.PathLike[str]) -> None:
-    """Raise ValueError if a path below a folder is a link, or behind one: it could lead anywhere."""
+    """Raise ValueError if a path below a folder is a link or leads through one, since it could lead anywhere."""
     if os.path.realpath(path) != os.path.join(os.path.realpath(folder), os.path.relpath(path, folder)):
-        message = f"{os.fspath(path)!r} is a link, or in a folder that is one. Remove the link; links are not followed."
+        message = f"{os.fspath(path)!r} is a link, or is in a linked folder. Remove the link; links are not followed."
         raise ValueError(message)
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether `write_private` names a file so while it is being written."""
+    """Return whether `write_private` uses this name for a file that is being written."""
     return name.endswith(".tmp") and _TEMPORARY.fullmatch(name) is not None
 
 
 def write_all(descriptor: int, data: bytes, path: str, *, fsync: bool = False) -> None:
-    """Write all of the data to a file, in as many steps as it takes; an error, as of a full disk, names it."""
+    """Write all data to a file, in as many steps as necessary; an error such as a full disk names the file."""
     try:
         written = os.write(descriptor, data)
         while written < len(data):
@@ -103,7 +103,7 @@ def write_all(descriptor: int, data: bytes, path: str, *, fsync: bool = False) -
 
 
 def read_at(descriptor: int, offset: int, length: int) -> bytes:
-    """Read from a place in a file; less than `length` where the file ends."""
+    """Read from a position in a file; returns less than `length` bytes at the end of the file."""
     pieces: list[bytes] = []
     while length > 0:
         if sys.platform == "win32":
@@ -120,8 +120,8 @@ def read_at(descriptor: int, offset: int, length: int) -> bytes:
 
 
 def sync_folder(folder: str) -> None:
-    """Make new, renamed and removed names of a folder survive a power cut."""
-    if sys.platform == "win32":  # folders cannot be opened there, and names are journalled
+    """Make the new, renamed and removed names in a folder survive a power failure."""
+    if sys.platform == "win32":  # folders cannot be opened on Windows, and names are journalled
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -131,7 +131,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _keep_private(descriptor: int, status: os.stat_result) -> None:
-    """Undo what a strange umask did to a new file, or see to it that an older one is private too."""
+    """Make a file private: undo the effect of an unusual umask on a new file, or restrict an older one."""
     if sys.platform != "win32" and stat.S_IMODE(status.st_mode) != _MODE and status.st_uid == os.geteuid():
         os.fchmod(descriptor, _MODE)
 

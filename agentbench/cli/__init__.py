@@ -1,4 +1,4 @@
-"""The commands: `lab`, `demo`, `checkpoints` and `doctor`, each in a module of its own."""
+"""The commands `lab`, `demo`, `checkpoints` and `doctor`, each in its own module."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, by default that of the command line, and return the exit status: 1 for errors, 130 for Ctrl-C."""
+    """Run a command (by default that of the command line) and return the exit status: 1 for errors, 130 for Ctrl-C."""
     options = _parser().parse_args(arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a sign shows another, and goes on
+            stream.reconfigure(errors="replace")  # a terminal that lacks a character prints a replacement
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         status = command(options)
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has enough, as `head` does. What Python still buffers would fail again when it ends.
+        # The reader has closed the pipe, as `head` does. Text still buffered by Python would fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (AgentFrameworkException, OSError, EOFError) as error:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentbench", description="Agent workflows as graphs, run and displayed.")
+    parser = argparse.ArgumentParser(prog="agentbench", description="Run and display agent workflows as graphs.")
     parser.add_argument("--version", action="version", version=f"agentbench {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (add_lab, add_demo, add_checkpoints, add_doctor):

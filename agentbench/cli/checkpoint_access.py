@@ -1,4 +1,4 @@
-"""From a person's command line to storages, checkpoints and the classes that are needed to read them."""
+"""Opens the storages, checkpoints and classes that a command line names."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from agentbench.exceptions import (
 )
 from agentbench.serialization.class_names import register_class
 
-REFERENCE = "an id, the beginning of one, latest, latest:CHAIN or CHAIN@NUMBER"
+REFERENCE = "an id, the beginning of an id, latest, latest:CHAIN or CHAIN@NUMBER"
 _MOST_NAMED = 5
-_SCRIPT = "__mp_main__"  # as multiprocessing names the module of a script: its main part does not run
+_SCRIPT = "__mp_main__"  # multiprocessing's name for a script's module; its main part does not run
 
 
 @contextlib.contextmanager
@@ -33,7 +33,7 @@ def open_target(target: str, *, create: bool = False) -> Iterator[CheckpointStor
     try:
         storage = open_storage(target, create=create)
     except ValueError as error:
-        msg = f"{displayed_address(target)!r} is no address of checkpoints: {error}"
+        msg = f"{displayed_address(target)!r} is not the address of a checkpoint storage: {error}"
         raise WorkflowCheckpointException(msg, error) from error
     try:
         yield storage
@@ -42,31 +42,31 @@ def open_target(target: str, *, create: bool = False) -> Iterator[CheckpointStor
 
 
 async def require_chain(storage: CheckpointStorage, name: str, *, target: str) -> None:
-    """Refuse the name of a chain that does not exist, with the names of those that do."""
+    """Raise an error for the name of a chain that does not exist; it lists the existing ones."""
     names = await list_workflow_names(storage)
     if name not in names:
         more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
         there = (", ".join(map(repr, names[:_MOST_NAMED])) or "none") + more
-        msg = f"There is no chain {name!r} in {displayed_address(target)}. There are: {there}."
+        msg = f"There is no chain {name!r} in {displayed_address(target)}. Chains: {there}."
         raise WorkflowCheckpointException(msg)
 
 
 async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target: str) -> WorkflowCheckpoint:
-    """Load the checkpoint that a person named, as `REFERENCE` says; `latest` is the newest of all chains."""
+    """Load the checkpoint that the user named, as described by `REFERENCE`; `latest` is the newest of all chains."""
     found = await _matching(storage, reference)
     if not found:
         try:
-            return await storage.load(reference)  # one that lists leave out says why it cannot be read
+            return await storage.load(reference)  # a checkpoint missing from lists explains why it cannot be read
         except CheckpointNotFoundError:
             msg = (
                 f"There is no checkpoint {reference!r} in {displayed_address(target)}. Expected {REFERENCE}; "
-                f"agentbench checkpoints list prints what there is."
+                f"agentbench checkpoints list prints the existing ones."
             )
             raise CheckpointNotFoundError(reference, msg) from None
     if len(found) > 1:
         named = ", ".join(f"{info.checkpoint_id} ({info.workflow_name!r})" for info in found[:_MOST_NAMED])
         more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
-        msg = f"{reference!r} may be each of {len(found):,} checkpoints: {named}{more}. Name more of the id."
+        msg = f"{reference!r} matches {len(found):,} checkpoints: {named}{more}. Type more characters of the id."
         raise WorkflowCheckpointException(msg)
     return await storage.load(found[0].checkpoint_id)
 
@@ -86,13 +86,13 @@ async def _matching(storage: CheckpointStorage, reference: str) -> list[Checkpoi
 
 
 def import_classes(names: Sequence[str]) -> None:
-    """Import the modules, or scripts without their main part, that define what checkpoints hold."""
+    """Import the modules, or scripts without their main part, that define the classes in checkpoints."""
     if names and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     for name in names:
         try:
             if not name.endswith(".py") and not name.replace(".", "").isidentifier():
-                msg = "it is no module. Expected a dotted name, or the file of a script: --import SCRIPT.py"
+                msg = "there is no such module. Expected a dotted name, or the file of a script: --import SCRIPT.py"
                 raise ValueError(msg)
             if not name.endswith(".py"):
                 importlib.import_module(name)
@@ -107,7 +107,7 @@ def import_classes(names: Sequence[str]) -> None:
 
 
 def with_hint(error: AgentFrameworkException) -> str:
-    """Return the text of an error, with the option that helps where a class could not be found."""
+    """Return the text of an error, with the option that helps if a class was not found."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, UnknownStoredTypeError):
         cause = cause.__cause__

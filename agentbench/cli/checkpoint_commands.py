@@ -1,4 +1,4 @@
-"""The actions of `agentbench checkpoints`: list, show, compare, fork, remove and copy checkpoints of any storage."""
+"""The actions of `agentbench checkpoints`: list, show, compare, fork, remove and copy checkpoints in any storage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from agentbench.serialization.class_names import unknown_as_plain
 
 
 async def list_checkpoints(options: argparse.Namespace) -> int:
-    """Print what there is, chain by chain."""
+    """Print the existing checkpoints, chain by chain."""
     with open_target(options.target) as storage:
         limits = {"run_id": options.run, "limit": options.limit}
         names = await _chains(storage, options)
@@ -56,7 +56,7 @@ async def list_checkpoints(options: argparse.Namespace) -> int:
 
 
 async def show_checkpoint(options: argparse.Namespace) -> int:
-    """Print what a checkpoint is and holds."""
+    """Print a checkpoint and its contents."""
     with open_target(options.target) as storage, _plain_unknown():
         checkpoint = await find_checkpoint(storage, options.id, target=options.target)
         if options.json:
@@ -67,7 +67,7 @@ async def show_checkpoint(options: argparse.Namespace) -> int:
 
 
 async def compare_checkpoints(options: argparse.Namespace) -> int:
-    """Print what differs between two checkpoints."""
+    """Print the differences between two checkpoints."""
     with open_target(options.target) as storage, _plain_unknown():
         ids = (options.a, options.b)
         before, after = [await find_checkpoint(storage, each, target=options.target) for each in ids]
@@ -80,7 +80,7 @@ async def compare_checkpoints(options: argparse.Namespace) -> int:
 
 
 async def fork(options: argparse.Namespace) -> int:
-    """Save an edited sibling of a checkpoint, and print its id."""
+    """Save an edited copy of a checkpoint next to it, and print its id."""
     with open_target(options.target) as storage:
         original = await find_checkpoint(storage, options.id, target=options.target)
         try:
@@ -111,7 +111,7 @@ async def prune_chain(options: argparse.Namespace) -> int:
         elif options.dry_run:
             infos = await list_infos(storage, workflow_name=options.workflow)
             print(f"Would remove {what}:\n{infos_text([info for info in infos if info.checkpoint_id in set(old)])}")
-        elif options.yes or not sys.stdin.isatty() or ask(f"Remove {what}, for good?"):
+        elif options.yes or not sys.stdin.isatty() or ask(f"Remove {what}, permanently?"):
             removed = await remove_old(storage, workflow_name=options.workflow, keep=options.keep)
             print(f"Removed {count_text(removed, 'checkpoint')}.")
         else:
@@ -140,8 +140,8 @@ async def _copy(storage: CheckpointStorage, other: CheckpointStorage, options: a
         foreign = there - set(await storage.list_checkpoint_ids(workflow_name=name))
         if foreign:
             msg = (
-                f"{displayed_address(options.to)} has a chain {name!r} of its own, with {len(foreign):,} other "
-                f"checkpoints, such as {min(foreign)!r}. Nothing was copied. Choose another place, or remove that "
+                f"{displayed_address(options.to)} already has a chain {name!r} with {len(foreign):,} other "
+                f"checkpoints, such as {min(foreign)!r}. Nothing was copied. Choose another target, or remove that "
                 "chain first."
             )
             raise WorkflowCheckpointException(msg)
@@ -155,7 +155,7 @@ async def _copy(storage: CheckpointStorage, other: CheckpointStorage, options: a
 
 
 async def _select(storage: CheckpointStorage, options: argparse.Namespace) -> AsyncIterator[WorkflowCheckpoint]:
-    """One checkpoint, those of a chain, or all, each chain in order, one in memory at a time."""
+    """Yield one checkpoint, those of a chain, or all, each chain in order, with one in memory at a time."""
     if options.id is not None:
         yield await find_checkpoint(storage, options.id, target=options.target)
         return
@@ -173,14 +173,14 @@ async def _chains(storage: CheckpointStorage, options: argparse.Namespace) -> li
 
 @contextlib.contextmanager
 def _plain_unknown() -> Iterator[None]:
-    """Read instances of unknown classes as plain values, and print at the end which classes these are."""
+    """Read instances of unknown classes as plain values, and print the names of these classes at the end."""
     with unknown_as_plain() as names:
         yield
     if names:
         listed = ", ".join(map(line, sorted(names)))
-        text = f"Not known here, so displayed as plain values: {listed}."
-        print(f"{text} To see instances, --import MODULE or SCRIPT.py.", file=sys.stderr)
+        text = f"Unknown classes, displayed as plain values: {listed}."
+        print(f"{text} Use --import MODULE or --import SCRIPT.py to see instances.", file=sys.stderr)
 
 
 def _print_json(value: dict[str, Any] | Sequence[Any]) -> None:
-    print(json.dumps(value, indent=2))  # other signs than those of ASCII are spelled out, so nothing acts on a terminal
+    print(json.dumps(value, indent=2))  # ASCII only, so that no character affects the terminal

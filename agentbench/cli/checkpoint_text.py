@@ -1,4 +1,4 @@
-"""Pure: checkpoints as lines of text and as plain JSON; everything escaped, secrets masked by default."""
+"""Pure functions that format checkpoints as text and plain JSON; text is escaped, secrets are masked by default."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _IN_STATE = {"_executor_state": "executors", "_fan_in_buffers": "fan-in buffers"
 
 
 def line(value: object, limit: int | None = None) -> str:
-    """Return anything as text that is inert in a line of a terminal."""
+    """Return a value as one line of text that is harmless in a terminal."""
     return plain_line(value, limit)
 
 
 def infos_text(infos: Sequence[CheckpointInfo]) -> str:
-    """Tabulate checkpoints of one chain."""
+    """Return a table of the checkpoints of one chain."""
     rows = [
         (
             str(info.seq),
@@ -49,7 +49,7 @@ def infos_text(infos: Sequence[CheckpointInfo]) -> str:
 
 
 def info_json(info: CheckpointInfo, *, secrets: bool = False) -> dict[str, Any]:
-    """Describe a checkpoint by values that JSON knows."""
+    """Describe a checkpoint as JSON values."""
     return {
         "workflow_name": info.workflow_name,
         "checkpoint_id": info.checkpoint_id,
@@ -80,7 +80,7 @@ def _align(rows: Sequence[Sequence[str]], right: set[int]) -> Iterator[str]:
 
 
 def _time(timestamp: str) -> str:
-    """Seconds are enough for a table."""
+    """Format a time, to the second."""
     return line(timestamp[:19].replace("T", " ") if timestamp.endswith("+00:00") else timestamp, 40)
 
 
@@ -91,7 +91,7 @@ def _size(size_bytes: int) -> str:
 
 
 def checkpoint_text(checkpoint: WorkflowCheckpoint, *, full: bool = False, secrets: bool = False) -> str:
-    """Return what a checkpoint is and holds: the beginning of each value or all of it, secrets masked or not."""
+    """Describe a checkpoint and its contents: the beginning of each value or all of it, secrets masked or not."""
     lines = list(_facts(checkpoint, secrets=secrets))
     for title, entries in _sections(checkpoint):
         if entries:
@@ -159,11 +159,11 @@ def _own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tree_text(name: str, infos: Sequence[CheckpointInfo]) -> str:
-    """Draw a chain: each checkpoint below the one that it follows; what branches off, with `+`, between the two."""
+    """Draw a chain: each checkpoint below its parent, with branches marked `+` between the two."""
     children: dict[str, list[CheckpointInfo]] = {}
     roots: list[CheckpointInfo] = []
     for info in infos:
-        siblings = children.get(info.previous_checkpoint_id or "")  # only of older ones: there are no circles
+        siblings = children.get(info.previous_checkpoint_id or "")  # parents are older: no cycles
         (roots if siblings is None else siblings).append(info)
         children[info.checkpoint_id] = []
     lines = [f"{line(name)}: {count_text(len(infos), 'checkpoint')}"]
@@ -173,7 +173,7 @@ def tree_text(name: str, infos: Sequence[CheckpointInfo]) -> str:
         facts = ", ".join(_tree_facts(info, is_branch=is_branch, known=children))
         lines.append(f"{'  ' * depth}{'+' if is_branch else '*'} {line(info.checkpoint_id)}  {facts}")
         below = children[info.checkpoint_id]
-        # A run may save an update of its own, which is no branch.
+        # A run may save an update of its own checkpoint, which is not a branch.
         heir = next((child for child in below if child.forked_from is None or child.source not in _FORKS), None)
         if heir is not None:
             stack.append((heir, depth, False))
@@ -196,7 +196,7 @@ def _tree_facts(info: CheckpointInfo, *, is_branch: bool, known: dict[str, list[
 
 
 def diff_json(diff: CheckpointDiff, *, secrets: bool = False) -> dict[str, Any]:
-    """Return a diff as values that JSON knows."""
+    """Return a diff as JSON values."""
 
     def change_json(change: Any) -> dict[str, Any]:
         hidden = hides(change) and not secrets
@@ -214,6 +214,6 @@ def diff_json(diff: CheckpointDiff, *, secrets: bool = False) -> dict[str, Any]:
 
 
 def stored_form(value: object, *, secrets: bool = False) -> Any:
-    """Return a value as it would be stored: plain values as they are, others with a tag that names their kind."""
+    """Return a value as it would be stored: plain values unchanged, others with a tag that names their kind."""
     plain = json.loads(to_json(value if secrets else mask_secrets(value)))
-    return plain if secrets else mask_secrets(plain)  # again: stored, every field of an object has its name
+    return plain if secrets else mask_secrets(plain)  # again: stored fields have their names

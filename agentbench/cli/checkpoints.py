@@ -1,4 +1,4 @@
-"""`agentbench checkpoints`: what runs have saved, for people without a notebook."""
+"""`agentbench checkpoints`: inspect saved runs without a notebook."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from agentbench.cli.commands import Commands
 from agentbench.exceptions import AgentFrameworkException, WorkflowCheckpointException
 
 _TARGET = "a folder, a SQLite file, or a URL: sqlite:///runs.db, postgresql://user@host/name, redis://localhost:6379/0"
-_REFERENCE = "an id or the beginning of one, latest, latest:CHAIN, or CHAIN@NUMBER"
+_REFERENCE = "an id, the beginning of an id, latest, latest:CHAIN, or CHAIN@NUMBER"
 _DESCRIPTION = (
     "Lists, shows, compares, forks, removes and copies the checkpoints of a folder, a database or a Redis server. "
-    "Checkpoints of one name are a chain; they are numbered from 1."
+    "The checkpoints of one workflow name form a chain, numbered from 1."
 )
 _CLASSES = (
-    "Reading never imports what a file names. If state holds instances of classes of yours, name the module that "
-    "defines them with --import."
+    "Reading never imports modules that a file names. If the state contains instances of your classes, name the module "
+    "that defines them with --import."
 )
-_SECRETS = "Values under names such as password, token or api_key are masked, but for --show-secrets."
+_SECRETS = "Values under names such as password, token or api_key are masked unless you pass --show-secrets."
 
 
 def add_checkpoints(commands: Commands) -> None:
@@ -36,44 +36,44 @@ def add_checkpoints(commands: Commands) -> None:
 
 
 def _add_list(actions: Commands) -> None:
-    parser = _action(actions, "list_checkpoints", "list", "what there is, chain by chain")
+    parser = _action(actions, "list_checkpoints", "list", "list the checkpoints, chain by chain")
     parser.add_argument("--workflow", metavar="CHAIN", help="only this chain")
-    parser.add_argument("--run", metavar="ID", help="only what this run wrote")
+    parser.add_argument("--run", metavar="ID", help="only checkpoints of this run")
     parser.add_argument("--limit", type=_count, metavar="N", help="only the newest N of each chain")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--tree", action="store_true", help="as a tree: which checkpoint went on from which")
+    form.add_argument("--tree", action="store_true", help="as a tree that shows which checkpoint follows which")
     form.add_argument("--json", action="store_true", help="as JSON")
     _add_secrets(parser)
 
 
 def _add_show(actions: Commands) -> None:
-    parser = _action(actions, "show_checkpoint", "show", "what a checkpoint holds", f"{_CLASSES} {_SECRETS}")
+    parser = _action(actions, "show_checkpoint", "show", "show the contents of a checkpoint", f"{_CLASSES} {_SECRETS}")
     parser.add_argument("id", metavar="ID", help=_REFERENCE)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--full", action="store_true", help="values in full instead of their beginnings")
-    form.add_argument("--json", action="store_true", help="everything, as JSON with a tag where a value has a type")
+    form.add_argument("--full", action="store_true", help="print values in full instead of only their beginnings")
+    form.add_argument("--json", action="store_true", help="print everything as JSON, with a tag for each typed value")
     _add_secrets(parser)
     _add_import(parser)
 
 
 def _add_diff(actions: Commands) -> None:
     parser = _action(
-        actions, "compare_checkpoints", "diff", "what differs between two checkpoints", f"{_CLASSES} {_SECRETS}"
+        actions, "compare_checkpoints", "diff", "show the differences between two checkpoints", f"{_CLASSES} {_SECRETS}"
     )
-    parser.add_argument("a", metavar="A", help=f"the checkpoint before: {_REFERENCE}")
-    parser.add_argument("b", metavar="B", help=f"the checkpoint after: {_REFERENCE}")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 if they differ")
+    parser.add_argument("a", metavar="A", help=f"the earlier checkpoint: {_REFERENCE}")
+    parser.add_argument("b", metavar="B", help=f"the later checkpoint: {_REFERENCE}")
+    parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if they differ")
     parser.add_argument("--json", action="store_true", help="as JSON")
     _add_secrets(parser)
     _add_import(parser)
 
 
 def _add_fork(actions: Commands) -> None:
-    about = "Saves a sibling from which a run can go on in another direction, and prints its id. Nothing is changed."
-    parser = _action(actions, "fork", "fork", "another future from a checkpoint", f"{about} {_CLASSES}")
+    about = "Saves a new checkpoint beside the original, to run on in another direction, and prints its id."
+    parser = _action(actions, "fork", "fork", "save an edited copy of a checkpoint", f"{about} {_CLASSES}")
     parser.add_argument("id", metavar="ID", help=_REFERENCE)
-    parser.add_argument("--to", metavar="CHAIN", help="the chain that the fork joins (default: that of the original)")
-    parser.add_argument("--with-history", action="store_true", help="copy what led there to the other chain, too")
+    parser.add_argument("--to", metavar="CHAIN", help="the chain of the fork (default: the original's chain)")
+    parser.add_argument("--with-history", action="store_true", help="also copy the earlier checkpoints to that chain")
     parser.add_argument(
         "--set",
         type=_setting,
@@ -87,28 +87,28 @@ def _add_fork(actions: Commands) -> None:
 
 def _add_prune(actions: Commands) -> None:
     about = (
-        "Removes all but the newest checkpoints of a chain, for good, and all that only they need. Asks first, if "
-        "there is a terminal."
+        "Permanently removes all but the newest checkpoints of a chain, and all data that only they need. Asks for "
+        "confirmation on a terminal."
     )
     parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
     parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")
     parser.add_argument("--keep", required=True, type=_count, metavar="N", help="how many to keep")
     parser.add_argument("--yes", action="store_true", help="do not ask")
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be removed")
+    parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
 
 
 def _add_export(actions: Commands) -> None:
     about = (
-        "Prints checkpoints as JSON, one on each line, which WorkflowCheckpoint.from_json reads; or copies them to "
-        "another storage, ids and all. Secrets are in the copy. A copy that was interrupted goes on when it is "
-        "started again."
+        "Prints checkpoints as JSON, one per line, as WorkflowCheckpoint.from_json reads them, or copies them to "
+        "another storage with the same ids. The copy contains secrets. An interrupted copy "
+        "continues when it is started again."
     )
     parser = _action(actions, "export_checkpoints", "export", "print checkpoints as JSON, or copy them", about)
     selection = parser.add_mutually_exclusive_group(required=True)
     selection.add_argument("id", nargs="?", metavar="ID", help=_REFERENCE)
     selection.add_argument("--workflow", metavar="CHAIN", help="a whole chain")
     selection.add_argument("--all", action="store_true", help="all chains")
-    parser.add_argument("--to", metavar="TARGET", help="another storage, made if it is not there")
+    parser.add_argument("--to", metavar="TARGET", help="another storage, created if it does not exist")
     _add_import(parser)
 
 
@@ -123,7 +123,7 @@ def _action(
 
 
 def _add_secrets(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--show-secrets", action="store_true", help="do not mask values under the names of secrets")
+    parser.add_argument("--show-secrets", action="store_true", help="do not mask values under secret names")
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:
@@ -134,13 +134,13 @@ def _add_import(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="MODULE",
         help="import this module first: a dotted name, or the file of the script that saved the checkpoints; "
-        "the current folder is searched, too; may be repeated",
+        "the current folder is searched too; may be repeated",
     )
 
 
 def _count(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        msg = f"{text!r} is no count; expected 1 or more"
+        msg = f"{text!r} is not a count; expected 1 or more"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
 
@@ -157,7 +157,7 @@ def _setting(text: str) -> tuple[str, Any]:
 
 
 def _run(function: str, options: argparse.Namespace) -> int:
-    # Only now: what the command needs is not loaded to describe it.
+    # Imported here, so that printing the help does not load it.
     from agentbench.cli import checkpoint_commands  # noqa: PLC0415
     from agentbench.cli.checkpoint_access import import_classes, with_hint  # noqa: PLC0415
 

@@ -1,14 +1,14 @@
-"""What commands share."""
+"""Functions that several commands use."""
 
 import argparse
 from typing import TypeAlias
 
-#: The parsers of all commands, or of all actions of one.
+#: The parsers of all commands, or of all actions of one command.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
 
 
 def ask(question: str) -> bool | None:
-    """Return the answer of the person at the terminal, yes or no; `None` where input ends."""
+    """Ask the user at the terminal a yes-or-no question; return `None` if the input ends."""
     while True:
         try:
             reply = input(f"{question} [y/n] ").strip().lower()

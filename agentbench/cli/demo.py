@@ -21,27 +21,25 @@ def add_demo(commands: Commands) -> None:
     """Add the command to the parser of all commands."""
     demo = commands.add_parser(
         "demo",
-        help="run the workflow of the first notebook here",
-        description="Runs the workflow of the first notebook, asks whether its report is to be published, and writes a "
-        "drawing of the graph, the checkpoints and a table of them. Where input is no "
+        help="run the workflow of the first notebook in the terminal",
+        description="Runs the workflow of the first notebook, asks whether to publish its report, and writes a "
+        "drawing of the graph, the checkpoints and a table of them. If the input is not a "
         "terminal, the answer is yes.",
     )
     demo.add_argument(
         "--output", type=Path, default=Path("agentbench-demo"), metavar="DIR", help="default: %(default)s"
     )
     answer = demo.add_mutually_exclusive_group()
-    answer.add_argument("--yes", dest="answer", action="store_const", const="yes", help="publish without a question")
+    answer.add_argument("--yes", dest="answer", action="store_const", const="yes", help="publish without asking")
+    answer.add_argument("--no", dest="answer", action="store_const", const="no", help="do not publish, and do not ask")
     answer.add_argument(
-        "--no", dest="answer", action="store_const", const="no", help="do not publish, without a question"
-    )
-    answer.add_argument(
-        "--ask", dest="answer", action="store_const", const="ask", help="ask, even if input is no terminal"
+        "--ask", dest="answer", action="store_const", const="ask", help="ask, even if the input is not a terminal"
     )
     demo.add_argument(
         "--speed",
         type=float,
         metavar="N",
-        help="supersteps a second, 0 for as fast as possible (default: 3 on a terminal, 0 elsewhere)",
+        help="supersteps per second, 0 for as fast as possible (default: 3 on a terminal, 0 elsewhere)",
     )
     demo.set_defaults(command=_demo)
 
@@ -49,7 +47,7 @@ def add_demo(commands: Commands) -> None:
 def _demo(arguments: argparse.Namespace) -> int:
     for package in ("pandas", "vega_datasets", "graphviz"):
         require(package, extra="notebook", purpose="run the demo")
-    # Not there without the extra, and the engine is not needed to say so.
+    # Imported here: pandas may be missing, and the engine is not needed to report that.
     from agentbench.cli.demo_workflow import Years, build_workflow  # noqa: PLC0415
     from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415
 
@@ -77,23 +75,23 @@ def _demo(arguments: argparse.Namespace) -> int:
 
 
 def _ask(question: str, details: str, answer: str | None) -> bool:
-    """Return the answer of the person at the terminal, or that of `--yes` or `--no`."""
+    """Return the user's answer, or that of `--yes` or `--no`."""
     print(f"\n{details}\n")
     if answer in ("yes", "no"):
         print(f"{question} {answer}")
         return answer == "yes"
     if answer is None and not sys.stdin.isatty():
-        print(f"{question} yes (the default: input is no terminal)")
+        print(f"{question} yes (the default, because the input is not a terminal)")
         return True
     reply = ask(question)
     if reply is None:
-        msg = "The question was not answered: input is at its end. Answer with --yes or --no."
+        msg = "The question was not answered: the input has ended. Answer with --yes or --no."
         raise EOFError(msg)
     return reply
 
 
 class _Bar:
-    """A line for every superstep, and on a terminal a bar below them; `speed` in supersteps a second."""
+    """Prints a line for every superstep, and a progress bar on a terminal; `speed` is in supersteps per second."""
 
     WIDTH = 32
 
@@ -106,7 +104,7 @@ class _Bar:
         self._pause_s = 1 / speed if speed > 0 else 0
 
     def drive(self, run: WorkflowRun) -> None:
-        """Step a run until it is over or waits for a person."""
+        """Step a run until it ends or waits for an answer."""
         going = True
         while going:
             self._draw()

@@ -1,4 +1,4 @@
-"""`agentbench doctor`: which parts are installed, and what is missing."""
+"""`agentbench doctor`: reports which parts are installed and which are missing."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from agentbench.cli.commands import Commands
 
 def add_doctor(commands: Commands) -> None:
     """Add the command to the parser of all commands."""
-    doctor = commands.add_parser("doctor", help="say which parts are installed, and what is missing")
-    doctor.add_argument("--strict", action="store_true", help="exit with 1 if something is missing")
+    doctor = commands.add_parser("doctor", help="report which parts are installed and which are missing")
+    doctor.add_argument("--strict", action="store_true", help="exit with status 1 if something is missing")
     doctor.set_defaults(command=_doctor)
 
 

@@ -1,4 +1,4 @@
-"""`agentbench lab`: JupyterLab on the first notebook, on this machine only."""
+"""`agentbench lab`: opens the first notebook in JupyterLab, on this machine only."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from pathlib import Path
 from agentbench.cli.commands import Commands
 from agentbench.exceptions import MissingExtraError
 
-#: The server's connection of a kernel and a page: short messages, such as those of a click, are not held back.
+#: Socket option of the connection between kernel and page: short messages, such as clicks, are sent without delay.
 CONNECTION = "agentbench.notebook.runtime.lab_connection.PromptConnection"
 FIRST_NOTEBOOK = "01_first_workflow.ipynb"
 NO_NOTEBOOKS = (
-    "The notebooks are not here: they are in the repository, not in the installed package. Clone it and run\n"
+    "There are no notebooks here: they are in the repository, not in the installed package. Clone it and run\n"
     '  pip install -e ".[notebook]" && agentbench lab\n'
-    "in the clone, or name a notebook of your own: agentbench lab FILE.ipynb"
+    "in the clone, or name your own notebook: agentbench lab FILE.ipynb"
 )
 
 
 def add_lab(commands: Commands) -> None:
     """Add the command to the parser of all commands."""
-    lab = commands.add_parser("lab", help="open JupyterLab on the first notebook, on this machine only")
+    lab = commands.add_parser("lab", help="open the first notebook in JupyterLab, on this machine only")
     lab.add_argument(
         "notebook", nargs="?", help="a notebook file, or the beginning of a name in notebooks/, such as 02"
     )
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
-    lab.add_argument("--port", type=_port, help="of the server (default: the first free one from 8888)")
+    lab.add_argument("--port", type=_port, help="port of the server (default: the first free port from 8888)")
     lab.set_defaults(command=_lab)
 
 
@@ -39,10 +39,10 @@ def _lab(options: argparse.Namespace) -> int:
     if importlib.util.find_spec("jupyterlab") is None:
         raise MissingExtraError("notebook", "jupyterlab", purpose="open a notebook")
     command = [sys.executable, "-m", "jupyterlab", "--ServerApp.ip=127.0.0.1"]
-    # A file as an argument would open in the browser, but the addresses that JupyterLab prints would not name it.
+    # A file argument would open in the browser, but the addresses that JupyterLab prints would not include it.
     command.append(f"--ServerApp.root_dir={notebook.parent}")
     command.append(f"--LabApp.default_url=/lab/tree/{urllib.parse.quote(notebook.name)}")
-    # By default JupyterLab fetches news and looks for updates; by the settings in our folder it does not ask, either.
+    # By default JupyterLab fetches news and checks for updates; the settings in our folder disable the prompts, too.
     paths = [str(Path(__file__).parent / "jupyter"), os.environ.get("JUPYTER_CONFIG_PATH")]
     os.environ["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, paths))
     command += ["--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
@@ -50,24 +50,24 @@ def _lab(options: argparse.Namespace) -> int:
     if options.no_browser:
         command.append("--no-browser")
     if options.port is not None:
-        command += [f"--ServerApp.port={options.port}", "--ServerApp.port_retries=0"]  # this one, or an error
+        command += [f"--ServerApp.port={options.port}", "--ServerApp.port_retries=0"]  # fail if this port is taken
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         command.append("--allow-root")
-    print(f"Opening {notebook.name} in JupyterLab. Ctrl-C, twice, ends it.", flush=True)
-    if os.name != "nt":  # there the terminal would return while it is running
+    print(f"Opening {notebook.name} in JupyterLab. Press Ctrl-C twice to stop it.", flush=True)
+    if os.name != "nt":  # on Windows the terminal would return while it is running
         os.execv(sys.executable, command)
     return subprocess.call(command)
 
 
 def _port(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        msg = f"{text!r} is no port; expected a number from 1 to 65535"
+        msg = f"{text!r} is not a port; expected a number from 1 to 65535"
         raise argparse.ArgumentTypeError(msg)
     return int(text)
 
 
 def _find_notebook(wanted: str | None) -> Path:
-    """Find a notebook: a file, or one in the notebooks folder of the checkout or of this folder."""
+    """Find a notebook: a file, or one in the notebooks folder of the checkout or of the current folder."""
     if wanted is not None and Path(wanted).is_file():
         return Path(wanted).resolve()
     folders = [Path(__file__).resolve().parents[2] / "notebooks", Path("notebooks").resolve()]
@@ -83,6 +83,6 @@ def _find_notebook(wanted: str | None) -> Path:
     found = sorted(folder.glob(f"{wanted.removesuffix('.ipynb')}*.ipynb"))
     if len(found) != 1:
         there = ", ".join(path.stem for path in sorted(folder.glob("*.ipynb")))
-        msg = f"{wanted!r} names {'no' if not found else 'more than one'} notebook. There are: {there}."
+        msg = f"{wanted!r} names {'no' if not found else 'more than one'} notebook. Notebooks: {there}."
         raise FileNotFoundError(msg)
     return found[0]

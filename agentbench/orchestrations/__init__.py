@@ -1,6 +1,6 @@
-"""Agents and workflows together: agents as nodes of workflows, workflows made of agents, and the patterns of both.
+"""Agents and workflows together: agents as nodes of workflows, workflows made of agents, and orchestration patterns.
 
-A workflow with one agent loads none of the patterns.
+A workflow with one agent imports none of the patterns.
 """
 
 from agentbench._lazy import Door

@@ -1,4 +1,4 @@
-"""What the engine asks for when it is handed something that is no executor."""
+"""The adapters by which the engine turns agents and similar objects into executors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`AgentExecutor`: an agent as a node that answers each message at once; and what such nodes send each other."""
+"""`AgentExecutor`: an agent as a node that answers each message immediately; and the messages between such nodes."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class AgentExecutorRequest:
     """Messages for an agent node.
 
     Args:
-        messages: What the agent gets, behind what waits for it already.
-        should_respond: Whether the agent runs; else the messages wait for the next one that it is to answer.
+        messages: The agent's input, appended to messages that are already waiting.
+        should_respond: Whether the agent runs; otherwise the messages wait for the next one that it has to answer.
 
     Example:
         >>> background = AgentExecutorRequest([Message("user", "I am Ada.")], should_respond=False)
@@ -47,12 +47,12 @@ class AgentExecutorRequest:
 
 @dataclass
 class AgentExecutorResponse:
-    """What an agent node sends when its agent has answered.
+    """The message that an agent node sends when its agent has answered.
 
     Args:
-        executor_id: Id of the node.
+        executor_id: The id of the node.
         agent_response: The answer.
-        full_conversation: What the agent was given, and its answer; `None` stands for the messages of the answer.
+        full_conversation: The agent's input and its answer; `None` means the messages of the answer.
 
     Example:
         >>> @executor(id="shorten")
@@ -65,9 +65,9 @@ class AgentExecutorResponse:
     full_conversation: list[Message] | None = None
 
     def with_text(self, text: str) -> AgentExecutorResponse:
-        """Return the response with a text in the place of the agent's messages, also at the end of the conversation.
+        """Return the response with a text instead of the agent's messages, at the end of the conversation too.
 
-        A text that is sent alone would leave the next agent without the conversation.
+        A text sent on its own would leave the next agent without the conversation.
         """
         own = self.agent_response.messages
         message = Message("assistant", [text], author_name=own[-1].author_name if own else None)
@@ -82,7 +82,7 @@ class AgentExecutorResponse:
 
     @property
     def conversation(self) -> list[Message]:
-        """The full conversation, or the messages of the answer where there is none."""
+        """The full conversation, or the messages of the answer if there is none."""
         return self.agent_response.messages if self.full_conversation is None else self.full_conversation
 
 
@@ -90,29 +90,32 @@ AgentNodeContext = WorkflowContext[AgentExecutorResponse, AgentResponse | AgentR
 
 
 class AgentExecutor(AgentNode):
-    """A node that runs an agent on each message that it gets, and sends the agent's answer on.
+    """A node that runs an agent on each message it gets, and sends the agent's answer on.
 
-    A `WorkflowBuilder` makes one of each agent that it is given. Make it by hand to share a session between nodes, to
-    choose the id, or to choose what the agent sees of the conversation before it.
+    A `WorkflowBuilder` creates one for each agent that it gets. Create it yourself to share a session between nodes, to
+    choose the id, or to choose which part of the earlier conversation the agent sees.
 
-    It takes text, messages, lists of both, an `AgentExecutorRequest`, and the `AgentExecutorResponse` of another agent
-    node, and sends an `AgentExecutorResponse`. It yields the agent's response, in a streamed run each of its updates.
-    Requests of the agent to a person, such as whether a tool may be called, become requests of the workflow; when the
-    last one is answered, the agent goes on. Checkpoints hold the conversation; of one that the model's service stores
-    they hold the id alone.
+    It takes text, messages, lists of both, an `AgentExecutorRequest`, or the `AgentExecutorResponse` of another agent
+    node, and sends an `AgentExecutorResponse`. It yields the agent's response, or in a streamed run each of its
+    updates.
+    Requests of the agent to a person, for example to approve a tool call, become requests of the workflow; when the
+    last
+    one is answered, the agent continues. Checkpoints contain the conversation; if the model's service stores it, they
+    contain only its id.
 
     Args:
         agent: The agent.
-        session: Its conversation; by default a new one. Nodes that get one session share the conversation; as its
-            history holds what the node before said, give the later ones a `context_filter` for what else they get.
-        id: Id of the node; by default the name of the agent, or the id that its author chose.
-        context_mode: What the agent gets of another agent node: `"full"`, the whole conversation (default);
-            `"last_agent"`, the last answer alone; or `"custom"`, what `context_filter` returns.
-        context_filter: Called with the whole conversation, may be async; returns the messages for the agent.
+        session: The agent's conversation; by default a new one. Nodes with the same session share the conversation.
+            Its history already contains what the previous node said, so give later nodes a `context_filter` for
+            the rest of their input.
+        id: The id of the node; by default the agent's name, or the id that its author chose.
+        context_mode: The agent's input from another agent node: `"full"`, the whole conversation (default);
+            `"last_agent"`, only the last answer; or `"custom"`, the result of `context_filter`.
+        context_filter: Called with the whole conversation; returns the messages for the agent. May be async.
 
     Raises:
-        TypeError: What should be an agent is none.
-        ValueError: There is no id, the mode is not known, or `"custom"` comes without a filter or a filter without it.
+        TypeError: The first argument is not an agent.
+        ValueError: The id is missing, the mode is unknown, or `"custom"` and a filter are not passed together.
 
     Example:
         >>> client = EchoChatClient()
@@ -138,7 +141,7 @@ class AgentExecutor(AgentNode):
             msg = f"context_mode is {context_mode!r}; expected 'full', 'last_agent' or 'custom'."
             raise ValueError(msg)
         if (context_mode == "custom") != (context_filter is not None):
-            msg = "Give context_mode='custom' and a function together: context_filter=lambda messages: messages[-5:]."
+            msg = "Pass context_mode='custom' and a function together: context_filter=lambda messages: messages[-5:]."
             raise ValueError(msg)
         self._ab_context_mode = context_mode
         self._ab_context_filter = context_filter
@@ -148,11 +151,11 @@ class AgentExecutor(AgentNode):
         super().reset()
         self._ab_full_conversation: list[Message] = []
 
-    # ---- what it takes ---------------------------------------------------------------------------
+    # ---- handlers ---------------------------------------------------------------------------
 
     @handler
     async def run(self, request: AgentExecutorRequest, ctx: AgentNodeContext) -> None:
-        """Take messages, and run the agent if it is to respond."""
+        """Receive messages, and run the agent if it should respond."""
         messages = self._take_in(request.messages)
         if request.should_respond:
             await self._take_turn(messages, ctx)
@@ -161,7 +164,7 @@ class AgentExecutor(AgentNode):
 
     @handler
     async def from_response(self, response: AgentExecutorResponse, ctx: AgentNodeContext) -> None:
-        """Go on from the answer of another agent node."""
+        """Continue from the answer of another agent node."""
         messages: list[Message] | Awaitable[list[Message]] = response.conversation
         if self._ab_context_mode == "last_agent":
             messages = response.agent_response.messages
@@ -175,7 +178,7 @@ class AgentExecutor(AgentNode):
         if not self._ab_cache and ctx.source_executor_ids != [WORKFLOW_SOURCE]:
             logger.warning(
                 "Agent node %r got a plain text from %s, so its agent sees nothing of the conversation before it. "
-                "Behind an agent node, send response.with_text(...) of its AgentExecutorResponse instead.",
+                "After an agent node, send response.with_text(...) of its AgentExecutorResponse instead.",
                 self.id,
                 ", ".join(ctx.source_executor_ids),
             )
@@ -193,7 +196,7 @@ class AgentExecutor(AgentNode):
 
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: AgentNodeContext) -> None:
-        """Take the answer to a request of the agent; after the last one the agent goes on."""
+        """Receive the response to a request of the agent; after the last one the agent continues."""
         answers = self._add_answer(request, answer)
         if answers is not None:
             await self._take_turn([answers], ctx, is_answer=True)
@@ -203,15 +206,15 @@ class AgentExecutor(AgentNode):
     async def _take_turn(
         self, messages: list[Message], ctx: AgentNodeContext, *, is_answer: bool = False, goes_on: bool = False
     ) -> None:
-        """Run the agent and send its answer on, or raise its requests; messages that wait do so until after answers.
+        """Run the agent and send its answer on, or raise its requests; waiting messages stay until these are answered.
 
-        A turn that goes on from the one before keeps its conversation.
+        A turn that continues from the previous one keeps its conversation.
         """
         stream = ctx.is_streaming()
         reply = await self._call_agent(messages, ctx, partial(self._yield_output, ctx=ctx) if stream else None)
         if not stream and not reply.was_raised:
             await self._yield_output(reply.response, ctx)
-        # While requests are open, the agent's session has what led to them, and the next node lacks it.
+        # While requests are open, the agent's session has the messages that led to them, but the next node does not.
         before = self._ab_full_conversation if self._ab_pending or goes_on else ()
         if is_answer:
             self._ab_pending = {}
@@ -225,12 +228,12 @@ class AgentExecutor(AgentNode):
         if not self._ab_pending:
             self._ab_answers = []
         raised = [request for key, request in reply.requests.items() if key not in self._ab_pending]
-        self._ab_pending = reply.requests  # earlier ones hold nothing up: the agent has moved on without their answers
+        self._ab_pending = reply.requests  # earlier requests block nothing: the agent has moved on
         for request in raised:
             await ctx.request_info(request, Content)
 
     def _take_in(self, messages: str | Message | Sequence[str | Message]) -> list[Message]:
-        """Return what the agent gets: the messages behind those that wait."""
+        """Return the agent's input: the new messages after those that already wait."""
         return [*self._ab_cache, *normalize_messages(messages)]
 
     async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
@@ -244,10 +247,10 @@ class AgentExecutor(AgentNode):
     # ---- state -----------------------------------------------------------------------------------
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return the session, the conversation, the messages that wait, and the open requests."""
+        """Return the session, the conversation, the waiting messages, and the open requests."""
         return {**await super().on_checkpoint_save(), "full_conversation": [*self._ab_full_conversation]}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned; what is missing is empty."""
+        """Restore the result of `on_checkpoint_save`; missing parts are empty."""
         await super().on_checkpoint_restore(state)
         self._ab_full_conversation = [*state.get("full_conversation", ())]

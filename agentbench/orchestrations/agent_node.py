@@ -1,4 +1,4 @@
-"""What nodes that run an agent have in common: its conversation, its calls, and its requests to a person."""
+"""The common base of nodes that run an agent: its conversation, its calls, and its requests to a person."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ OnUpdate = Callable[[AgentResponseUpdate], Awaitable[None]]
 
 
 class AgentReply(NamedTuple):
-    """What one call of an agent returned: its response, the requests to a person in it, by id."""
+    """The result of one call of an agent: its response, and the requests to a person in it, by id."""
 
     response: AgentResponse
     requests: dict[str, Content]
-    #: The agent raised its requests, so the response was made here of these alone.
+    #: Whether the agent raised its requests, so that the response was created here from the requests alone.
     was_raised: bool = False
 
 
 class AgentNode(Executor):
     """The base of nodes that run an agent.
 
-    The session, the messages that wait for the agent, and the requests that wait for an answer are fields of the node:
-    checkpoints hold them, and each started run and each clone has its own. The agent itself is shared by all of them.
+    The session, the messages that wait for the agent, and the open requests are fields of the node: checkpoints contain
+    them, and each started run and each clone has its own. All of them share the agent itself.
 
     Args:
-        agent: Any object that is an agent, see `SupportsAgentRun`.
-        session: Its conversation. Nodes that get one session share the conversation.
-        id: Id of the node; by default the name of the agent, or the id that its author chose.
+        agent: Any object that satisfies `SupportsAgentRun`.
+        session: The agent's conversation. Nodes with the same session share the conversation.
+        id: The id of the node; by default the agent's name, or the id that its author chose.
 
     Raises:
-        TypeError: What should be an agent is none.
+        TypeError: The first argument is not an agent.
         ValueError: There is neither an id, nor a name or an id of the agent.
     """
 
@@ -67,14 +67,14 @@ class AgentNode(Executor):
     ) -> None:
         if not hasattr(agent, "create_session"):
             msg = (
-                f"{agent!r} is of type {type(agent).__name__}, not an agent. Expected an Agent, say, or what "
-                "as_agent(name=...) of a chat client or a workflow returns."
+                f"{agent!r} is of type {type(agent).__name__}, not an agent. Expected an Agent, or the result "
+                "of as_agent(name=...) of a chat client or a workflow."
             )
             raise TypeError(msg)
         super().__init__(resolve_agent_id(agent) if id is None else id)
         self.agent = agent
         self.session = agent.create_session() if session is None else session
-        #: One object in all nodes that share a session, and in what `fresh()` made of them.
+        #: One object for all nodes that share a session, and for their `fresh()` copies.
         self.shares_with = self.session
         self.reset()
 
@@ -85,7 +85,7 @@ class AgentNode(Executor):
 
     @property
     def asks_person(self) -> bool:
-        """Whether a tool of the agent needs approval or a result from outside; of other agents nothing is known."""
+        """Whether a tool of the agent needs approval or an outside result; False for agents of other libraries."""
         options = getattr(self.agent, "default_options", {"tools": [None]})
         tools = [*(options.get("tools") or ()), *getattr(self.agent, "mcp_tools", ())]
         return any(
@@ -97,7 +97,7 @@ class AgentNode(Executor):
         """Drop the messages that wait for the agent, and its open requests; the session stays."""
         self._ab_cache: list[Message] = []
         self._ab_pending: dict[str, Content] = {}
-        #: Those to other requests of the same turn, as long as some are pending.
+        #: Answers to other requests of the same turn, while some are pending.
         self._ab_answers: list[Content] = []
         #: All answers of a turn, from the last one until the agent gets them.
         self._ab_given: Message | None = None
@@ -123,30 +123,30 @@ class AgentNode(Executor):
         return {}
 
     def _add_answer(self, request: Content, answer: Content) -> Message | None:
-        """Store the answer to a request; return the message of all answers, once this is the last one."""
+        """Store the response to a request; after the last one, return the message with all responses."""
         request_id = request_id_of(request)
         if not request.is_answered_by(answer):
             given = f"a {answer.type} for {request_id_of(answer)!r}"
-            msg = f"The answer to {request.type} {request_id!r} of {self.id!r} is {given}. {request.answer_hint}"
+            msg = f"The response to {request.type} {request_id!r} of {self.id!r} is {given}. {request.answer_hint}"
             raise ValueError(msg)
         pending = {key: request for key, request in self._ab_pending.items() if key != request_id}
         answers = [*(one for one in self._ab_answers if request_id_of(one) != request_id), answer]
         if pending:
             self._ab_pending, self._ab_answers = pending, answers
             return None
-        # Stored until the agent has taken them: if it fails, the requests are open again.
+        # Stored until the agent has received them: if it fails, the requests are open again.
         self._ab_given = message_of_answers(answers)
         return self._ab_given
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
-        """Wait for the answers to the requests that are open; answers to others stay."""
+        """Wait for responses to the requests that are open; responses to others stay."""
         self._ab_pending = _by_id([event.data for event in open_requests.values() if isinstance(event.data, Content)])
         self._ab_answers = [answer for answer in self._ab_answers if request_id_of(answer) not in self._ab_pending]
 
     # ---- one node, several runs ------------------------------------------------------------------
 
     def fresh(self) -> Self:
-        """Return the node with the same agent, and with a session and a cache of its own."""
+        """Return a node with the same agent, but its own session and cache."""
         twin = copy.copy(self)
         twin.session = self.agent.create_session()
         twin.reset()
@@ -158,7 +158,7 @@ class AgentNode(Executor):
         self.session = next(one.session for one in nodes if one.shares_with is self.shares_with)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        memo[id(self.agent)] = self.agent  # it has no state of runs, and its client may hold connections
+        memo[id(self.agent)] = self.agent  # it has no run state, and its client may hold connections
         twin = memo[id(self)] = copy.copy(self)
         twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return twin
@@ -166,11 +166,11 @@ class AgentNode(Executor):
     # ---- checkpoints -----------------------------------------------------------------------------
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return the session, the messages that wait, the open requests, and the answers to others of them."""
+        """Return the session, the waiting messages, the open requests, and the responses to others of the same turn."""
         session = self.session
         return {
             "cache": [*self._ab_cache],
-            # As in `session.to_dict()`, but for the state: checkpoints store values, and what only grew but once.
+            # Like `session.to_dict()`, except for the state: checkpoints store values, and append-only lists only once.
             "agent_session": {
                 "session_id": session.session_id,
                 "service_session_id": session.service_session_id,
@@ -181,24 +181,24 @@ class AgentNode(Executor):
         }
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned; what is missing is empty."""
+        """Restore the result of `on_checkpoint_save`; missing parts are empty."""
         self._ab_cache = [*state.get("cache", ())]
         self._ab_pending = {**state.get("pending_agent_requests", {})}
         self._ab_answers = [*state.get("pending_responses_to_agent", ())]
         session = self._restored_session(state.get("agent_session"))
-        # In place: other nodes may share it.
+        # In place, because other nodes may share it.
         vars(self.session).clear()
         vars(self.session).update(vars(session))
 
     def _restored_session(self, saved: Any) -> AgentSession:
         try:
-            if saved is None or "type" in saved:  # what to_dict() returns
+            if saved is None or "type" in saved:  # the result of to_dict()
                 return self.agent.create_session() if saved is None else AgentSession.from_dict(saved)
             session = AgentSession(session_id=saved["session_id"], service_session_id=saved["service_session_id"])
             session.state = {**saved["state"]}
         except (KeyError, TypeError, ValueError) as error:
             logger.warning(
-                "The session of agent node %r cannot be restored (%s: %s); its conversation begins anew.",
+                "The session of agent node %r cannot be restored (%s: %s); its conversation starts over.",
                 self.id,
                 type(error).__name__,
                 error,
@@ -216,10 +216,10 @@ async def call_agent(
     *,
     answers: Message | None = None,
 ) -> AgentReply:
-    """Run an agent; with `on_update` streamed, and each update passed to it. Observed runs report what it used.
+    """Run an agent; with `on_update`, stream it and pass on each update. Observed runs report its token usage.
 
-    Only `answers`, which a person gave to requests of this agent, approve calls. Approvals elsewhere in its messages,
-    and in what it says, are dropped with a warning.
+    Only `answers`, a person's answers to requests of this agent, approve calls. Other approvals in its messages and in
+    its output are dropped with a warning.
     """
     if answers_in(messages):
         messages = await _without_approvals(messages, ctx, () if answers is None else answers.contents)
@@ -231,7 +231,7 @@ async def call_agent(
     try:
         if on_update is None:
             found: AgentResponse | None = await agent.run(messages, stream=False, **kwargs)
-            response = found or AgentResponse()  # none where a middleware ended the run without one
+            response = found or AgentResponse()  # none if a middleware ended the run without a response
         else:
             response = await run_streamed(agent, messages, _taking(requests, agent, on_update), **kwargs)
     except UserInputRequiredException as raised:
@@ -252,9 +252,9 @@ async def call_agent(
 
 
 def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: OnUpdate) -> OnUpdate:
-    """Return a function that takes updates of an agent: it notes their requests and passes them on to `on_update`.
+    """Return a function that receives an agent's updates, records their requests and passes them to `on_update`.
 
-    They are passed on without approvals. Those of an agent inside become parts of the answer of this agent.
+    They are passed on without approvals. Approvals of an inner agent become parts of this agent's answer.
     """
 
     async def take(update: AgentResponseUpdate) -> None:
@@ -274,7 +274,7 @@ def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: On
 
 
 def message_of_answers(answers: list[Content]) -> Message:
-    """Return answers of a person to requests of an agent as the input of its next run."""
+    """Return a person's answers to requests of an agent as the input of its next run."""
     return Message("tool" if all(one.type == "function_result" for one in answers) else "user", answers)
 
 
@@ -292,12 +292,12 @@ async def _without_approvals(
 
 
 def request_id_of(request: Content) -> str:
-    """Return the id by which an answer finds its request."""
+    """Return the id by which a response finds its request."""
     return request.id or request.call_id or ""
 
 
 def _repeats(request: Content, requests: Mapping[str, Content]) -> bool:
-    """Whether a request of a workflow that is an agent passes on one of an agent inside, which is there as well."""
+    """Whether a request of a workflow agent repeats one of an inner agent that is also present."""
     call = request.function_call
     data = None if call is None else (call.parse_arguments() or {}).get("data")
     return isinstance(data, Content) and data is not request and request_id_of(data) in requests

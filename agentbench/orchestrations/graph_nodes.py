@@ -19,9 +19,9 @@ from agentbench.workflows.executors.context import WorkflowContext
 
 
 class AgentTask:
-    """Runs an agent on the conversation of a state graph, to which its messages are added.
+    """Runs an agent on the conversation of a state graph, and adds its messages to it.
 
-    What it asks a person, such as whether a tool may be called, are interrupts; their answers are `True`, `False`, or
+    Its requests to a person, for example to approve a tool call, are interrupts; their answers are `True`, `False`, or
     the content that answers the request.
     """
 
@@ -32,7 +32,7 @@ class AgentTask:
         self.__doc__ = agent.description
 
     async def __call__(self, state: Any, fields: StateFields, ctx: WorkflowContext[Any, Any]) -> list[Message]:
-        """Return the messages of the agent's answer; a task that goes on after a question calls no model twice."""
+        """Return the messages of the agent's answer; a task that continues after a question calls no model twice."""
         done = current_questions().done
         said: list[Message] = done.get("said", [])
         requests: dict[str, Content] = done.get("requests", {})
@@ -66,13 +66,13 @@ def _message_of_answers(requests: dict[str, Content]) -> Message:
 
 
 async def _show(update: AgentResponseUpdate, *, ctx: WorkflowContext[Any, Any]) -> None:
-    """Show a piece of the answer to those who watch the run."""
+    """Emit a piece of the answer to observers of the run."""
     piece = Message(update.role or "assistant", update.contents, message_id=update.message_id, delta=True)
     await ctx.add_event(WorkflowEvent("custom", piece, executor_id=ctx.executor_id))
 
 
 def _note_usage(response: AgentResponse) -> None:
-    """Note the tokens of a response at its last message, where results of graphs count them."""
+    """Store the token usage of a response in its last message, where results of graphs count it."""
     used = response.usage_details
     if used and response.messages:
         response.messages[-1].usages = {

@@ -1,4 +1,4 @@
-"""`AgentHostExecutor`: an agent as a node that gathers messages until it gets the turn."""
+"""`AgentHostExecutor`: an agent as a node that collects messages until it gets the turn."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from agentbench.workflows.executors.handlers import handler, response_handler
 
 @dataclass(frozen=True, slots=True)
 class TurnToken:
-    """Gives the turn to the node that gets it: its agent answers what the node has gathered.
+    """Gives the turn to the node that receives it: its agent answers the collected messages.
 
-    Only nodes that work in turns take one: those of `WorkflowBuilder(agent_mode="turns")`, `bind_as_executor()` and
+    Only nodes that work in turns take tokens: those of `WorkflowBuilder(agent_mode="turns")`, `bind_as_executor()` and
     `build_sequential(options=...)`.
 
     Args:
@@ -39,7 +39,7 @@ class TurnToken:
     """
 
     emit_events: bool | None = None
-    #: A turn ends at nodes that answer at once: no warning says that these do not take the token.
+    #: A turn ends at nodes that answer immediately, so there is no warning that they do not take the token.
     may_be_untaken: ClassVar[bool] = True
 
 
@@ -48,14 +48,14 @@ class AgentHostOptions:
     """How an `AgentHostExecutor` works.
 
     Args:
-        emit_agent_update_events: Stream the agent and yield each update; the token's `emit_events` wins.
+        emit_agent_update_events: Stream the agent and yield each update; the token's `emit_events` takes precedence.
         emit_agent_response_events: Yield the whole response.
-        intercept_user_input_requests: Send requests of the agent to a person on as messages, whose answers come back
-            as messages; else they become requests of the workflow. The executor that gets them decides about approvals
-            in the person's place: let it ask one.
-        intercept_unterminated_function_calls: The same for calls that the agent cannot carry out itself.
-        reassign_other_agents_as_users: Let the agent see messages of other agents as messages of the user.
-        forward_incoming_messages: Send what the node got on, in front of the agent's messages.
+        intercept_user_input_requests: Send the agent's requests to a person on as messages, whose responses come back
+            as messages; otherwise they become requests of the workflow. The executor that gets them then decides about
+            approvals in the person's place, so let it ask one.
+        intercept_unterminated_function_calls: Do the same for calls that the agent cannot carry out itself.
+        reassign_other_agents_as_users: Show the agent messages of other agents as messages of the user.
+        forward_incoming_messages: Send the node's input on, before the agent's messages.
 
     Example:
         >>> node = bind_as_executor(french, AgentHostOptions(emit_agent_response_events=True))
@@ -73,22 +73,22 @@ HostContext = WorkflowContext[list[Message] | Content | TurnToken, AgentResponse
 
 
 class AgentHostExecutor(AgentNode):
-    """A node that gathers messages until it gets a `TurnToken`; then its agent answers all of them.
+    """A node that collects messages until it gets a `TurnToken`; then its agent answers all of them.
 
-    It takes text, messages, lists of both, and a `TurnToken`, also at the end of a list. After its turn it sends one
-    list with the messages that it got and those of its agent, and then a new token: one token at the head runs a chain.
-    While requests of the agent wait for an answer, the token waits, too.
+    It takes text, messages, lists of both, and a `TurnToken`, which may be at the end of a list. After its turn it
+    sends one list with its input and its agent's messages, and then a new token, so one token at the head runs a chain.
+    While requests of the agent are open, the token waits too.
 
-    What the agent says is no output of the workflow unless the options, or the token by `emit_events`, say so.
+    The agent's messages are not outputs of the workflow unless the options, or the token's `emit_events`, say so.
 
     Args:
         agent: The agent.
         options: How the node works.
         session: The conversation of the agent; by default a new one.
-        id: Id of the node; by default the name of the agent, or the id that its author chose.
+        id: The id of the node; by default the agent's name, or the id that its author chose.
 
     Raises:
-        ValueError: There is no id.
+        ValueError: The id is missing.
 
     Example:
         >>> node = AgentHostExecutor(french, AgentHostOptions(emit_agent_response_events=True))
@@ -117,21 +117,21 @@ class AgentHostExecutor(AgentNode):
         self._token: TurnToken | None = None
         self._outgoing: list[Message] = []
 
-    # ---- what it takes ---------------------------------------------------------------------------
+    # ---- handlers ---------------------------------------------------------------------------
 
     @handler
     async def from_str(self, text: str, ctx: HostContext) -> None:
-        """Gather a text of the user."""
+        """Collect a text of the user."""
         self._ab_cache += normalize_messages(text)
 
     @handler
     async def from_message(self, message: Message, ctx: HostContext) -> None:
-        """Gather a message."""
+        """Collect a message."""
         self._ab_cache.append(message)
 
     @handler
     async def from_messages(self, items: list[str | Message | TurnToken | list[Message]], ctx: HostContext) -> None:
-        """Gather several messages, also lists of a fan-in; tokens among them are one turn."""
+        """Collect several messages, including lists of a fan-in; tokens among them count as one turn."""
         flat = [one for item in items for one in (item if isinstance(item, list) else (item,))]
         tokens = [one for one in flat if isinstance(one, TurnToken)]
         messages = [*self._ab_cache, *normalize_messages([one for one in flat if not isinstance(one, TurnToken)])]
@@ -142,27 +142,27 @@ class AgentHostExecutor(AgentNode):
 
     @handler
     async def take_turn(self, token: TurnToken, ctx: HostContext) -> None:
-        """Let the agent answer what was gathered; a turn that waits for answers takes in what came meanwhile."""
+        """Let the agent answer the collected messages; a turn that waits for responses includes later messages."""
         if not self._ab_pending:
             await self._run_turn(token, [*self._ab_cache], ctx)
 
     @handler
     async def from_answer(self, answer: Content, ctx: HostContext) -> None:
-        """Take the answer to a request that was sent on as a message."""
+        """Receive the response to a request that was sent on as a message."""
         request = self._ab_pending.get(request_id_of(answer))
         if request is not None and self._is_intercepted(request):
             await self.from_user_input(request, answer, ctx)
         else:
             sent = ", ".join(key for key, one in self._ab_pending.items() if self._is_intercepted(one)) or "none"
             text = (
-                f"Agent node {self.id!r} ignores the answer {request_id_of(answer)!r}: open requests that it sent on "
-                f"are {sent}. An answer has the id of its request."
+                f"Agent node {self.id!r} ignores the answer {request_id_of(answer)!r}. Its open requests, sent on as "
+                f"messages: {sent}. An answer must have the id of its request."
             )
             await ctx.add_event(WorkflowEvent.warning(text, self.id))
 
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: HostContext) -> None:
-        """Take the answer to a request of the agent."""
+        """Receive the response to a request of the agent."""
         answers = self._add_answer(request, answer)
         if answers is not None:
             await self._run_turn(self._token or TurnToken(), [answers, *self._ab_cache], ctx)
@@ -170,7 +170,7 @@ class AgentHostExecutor(AgentNode):
     # ---- one turn --------------------------------------------------------------------------------
 
     async def _run_turn(self, token: TurnToken, messages: list[Message], ctx: HostContext) -> None:
-        """Run the agent, then send everything and the token on, or raise what has to be answered before."""
+        """Run the agent, then send everything and the token on, or raise the requests that block it."""
         options = self.options
         emits = options.emit_agent_update_events if token.emit_events is None else token.emit_events
         inputs = reassigned(messages, self) if options.reassign_other_agents_as_users else messages
@@ -201,13 +201,13 @@ class AgentHostExecutor(AgentNode):
         return options.intercept_unterminated_function_calls if is_call else options.intercept_user_input_requests
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
-        """Wait for the answers to the requests that are open, and to those that were sent on as messages."""
+        """Wait for responses to the open requests, including those that were sent on as messages."""
         intercepted = {key: request for key, request in self._ab_pending.items() if self._is_intercepted(request)}
         super().on_rolled_back(open_requests)
         self._ab_pending = {**self._ab_pending, **intercepted}
 
     def _signed(self, response: AgentResponse) -> list[Message]:
-        """Return the messages of the agent, with an author where they have none, so that they are known again."""
+        """Return the agent's messages, with an author if they have none, so that they can be recognized later."""
         return [
             _changed(message, author_name=self.id) if message.author_name in (None, UNNAMED) else message
             for message in response.messages
@@ -216,12 +216,12 @@ class AgentHostExecutor(AgentNode):
     # ---- state -----------------------------------------------------------------------------------
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return the session, the messages that wait, the open requests, and the turn that waits for their answers."""
+        """Return the session, the waiting messages, the open requests, and the turn that waits for them."""
         turn = {"turn_token": self._token, "outgoing": [*self._outgoing]} if self._ab_pending else {}
         return {**await super().on_checkpoint_save(), **turn}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned; what is missing is empty."""
+        """Restore the result of `on_checkpoint_save`; missing parts are empty."""
         await super().on_checkpoint_restore(state)
         self._token, self._outgoing = state.get("turn_token"), [*state.get("outgoing", ())]
 
@@ -232,9 +232,9 @@ def bind_as_executor(
     *,
     id: str | None = None,  # noqa: A002 - the public name
 ) -> AgentHostExecutor:
-    """Return the node of an agent that works in turns; its arguments are those of `AgentHostExecutor`.
+    """Return a node for an agent that works in turns; the arguments are those of `AgentHostExecutor`.
 
-    Other agents of the same graph work in turns with `WorkflowBuilder(agent_mode="turns")`.
+    With `WorkflowBuilder(agent_mode="turns")`, the other agents of the graph work in turns too.
 
     Example:
         >>> node = bind_as_executor(writer, AgentHostOptions(emit_agent_update_events=True))
@@ -245,7 +245,7 @@ def bind_as_executor(
 
 
 def reassigned(messages: list[Message], node: AgentNode) -> list[Message]:
-    """Return the messages with those of other agents as messages of the user, but for their calls of tools.
+    """Return the messages, with those of other agents as messages of the user, without their tool calls.
 
     A message of the user may answer a request, so those of other agents lose their requests and answers.
     """
@@ -261,7 +261,7 @@ def reassigned(messages: list[Message], node: AgentNode) -> list[Message]:
 
 
 def _open_requests(reply: AgentReply) -> dict[str, Content]:
-    """Return what has to be answered before the agent goes on: requests to a person, and calls without a result."""
+    """Return the requests that block the agent: requests to a person, and calls without a result."""
     contents = [content for message in reply.response.messages for content in message.contents]
     closed = {content.call_id for content in contents if content.type == "function_result"}
     requests = (*reply.requests.values(), *reply.response.user_input_requests)

@@ -28,23 +28,23 @@ def build_sequential(
     reassign_other_agents_as_users: bool = False,
     options: AgentHostOptions | None = None,
 ) -> Workflow:
-    """Return a workflow in which each participant goes on from what the one before it said.
+    """Return a workflow in which each participant continues the conversation of the ones before it.
 
     Args:
-        participants: Agents and executors in their order; also one list of them.
-        name: Of the workflow.
-        chain_only_agent_responses: Agents get the answer before them alone, in place of the whole conversation.
-        checkpoint_storage: Where runs save their checkpoints by default.
+        participants: Agents and executors in order; also as one list.
+        name: The name of the workflow.
+        chain_only_agent_responses: Agents get only the previous answer instead of the whole conversation.
+        checkpoint_storage: The default storage for the checkpoints of runs.
         output_from: Participants, or their names, whose answers are outputs; or `"all"`. By default the last one's;
-            with `options` all that these emit.
+            with `options`, all outputs that the agents emit.
         intermediate_output_from: Participants, or their names, whose answers are intermediate outputs; or
             `"all_other"` or `"all"`.
         reassign_other_agents_as_users: Agents see answers of others as messages of the user.
-        options: Agents work in turns, see `AgentHostExecutor`: nothing runs before a `TurnToken` comes.
+        options: Agents work in turns, see `AgentHostExecutor`: nothing runs until a `TurnToken` arrives.
 
     Raises:
-        TypeError: A participant is neither an agent nor an executor, or a keyword does not go with `options`.
-        ValueError: There is no participant, or one of them or one id is there twice.
+        TypeError: A participant is neither an agent nor an executor, or an argument cannot be combined with `options`.
+        ValueError: There are no participants, or one of them or an id appears twice.
 
     Example:
         >>> workflow = build_sequential(writer, reviewer)
@@ -52,7 +52,7 @@ def build_sequential(
     """
     if options is not None and (chain_only_agent_responses or reassign_other_agents_as_users):
         msg = (
-            "chain_only_agent_responses and reassign_other_agents_as_users do not go with options=. Set "
+            "chain_only_agent_responses and reassign_other_agents_as_users cannot be combined with options=. Set "
             "forward_incoming_messages=False or reassign_other_agents_as_users in the options."
         )
         raise TypeError(msg)
@@ -84,7 +84,7 @@ def _each_once(participants: Sequence[Any]) -> Sequence[Any]:
 
 
 class AgentWorkflowBuilder:
-    """The patterns as methods, under the name that other dialects have for them.
+    """The patterns as methods, under the name used by other libraries.
 
     Example:
         >>> workflow = AgentWorkflowBuilder.build_sequential(writer, reviewer)
@@ -94,6 +94,6 @@ class AgentWorkflowBuilder:
 
     @staticmethod
     def build_concurrent(*participants: Any, aggregator: Any = None, **options: Any) -> Workflow:
-        """Return a workflow in which all answer at once; `options` are those of `ConcurrentBuilder`."""
+        """Return a workflow in which all participants answer at once; `options` are those of `ConcurrentBuilder`."""
         builder = ConcurrentBuilder(participants=_each_once(participants), **options)
         return (builder if aggregator is None else builder.with_aggregator(aggregator)).build()

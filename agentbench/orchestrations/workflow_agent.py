@@ -37,22 +37,22 @@ class RunArguments(TypedDict, total=False):
 
 
 class WorkflowAgent(BaseWorkflowAgent[Workflow]):
-    """A workflow as an agent; usually made by `workflow.as_agent()`.
+    """A workflow as an agent; usually created by `workflow.as_agent()`.
 
-    What the workflow yields are messages, signed with the id of the executor that yielded them. A request of the
-    workflow is a call of the function `request_info`, together with the request to approve it; while one is pending,
-    the next run has to respond, with a function result or with an approval whose argument `data` is the response.
+    The workflow's outputs are messages, whose author is the id of the executor that yielded them. A request of the
+    workflow is a call of the function `request_info`, together with a request to approve it. While one is pending, the
+    next run has to respond, with a function result or with an approval whose argument `data` is the response.
 
     Each conversation begins in a clone of the workflow, so that runs do not share its state; a session holds the
     conversation.
 
     Args:
-        workflow: Its start executor takes `list[Message]`.
-        id: Identifies the agent.
-        name: By default the workflow's.
-        description: By default the workflow's.
-        context_providers: Called around each run. In a session an in-memory history is added, if none loads messages.
-        settings: As of `BaseAgent`.
+        workflow: A workflow whose start executor takes `list[Message]`.
+        id: The id of the agent.
+        name: The name of the agent; by default the workflow's.
+        description: A description; by default the workflow's.
+        context_providers: Called around each run. In a session, an in-memory history is added if none loads messages.
+        settings: Arguments of `BaseAgent`.
 
     Raises:
         ValueError: The start executor does not take `list[Message]`.
@@ -78,8 +78,8 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
     ) -> None:
         if not all(executor.accepts_type(list[Message]) for executor in workflow.start_executors):
             msg = (
-                f"The start executor of workflow {workflow.name!r} does not take list[Message], which is what an agent "
-                "gets. Give it a handler for that type, or begin with one that has."
+                f"The start executor of workflow {workflow.name!r} does not take list[Message], the input of agents. "
+                "Add a handler for that type to it, or start with an executor that has one."
             )
             raise ValueError(msg)
         super().__init__(
@@ -121,19 +121,19 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Respond to pending requests, go on from a checkpoint, or run the workflow on new messages.
+        """Respond to pending requests, continue from a checkpoint, or run the workflow on new messages.
 
         Args:
             messages: The input; while requests are pending, their responses.
-            stream: Return a stream of updates instead of an awaitable of the response.
-            session: The conversation that this is a turn of.
-            checkpoint_id: Go on from this checkpoint of the workflow.
-            checkpoint_storage: Where checkpoints of this run are loaded from and saved to.
-            function_invocation_kwargs: For the tools of agents in the workflow.
-            client_kwargs: For their model clients.
+            stream: Return a stream of updates instead of an awaitable response.
+            session: The conversation to which this turn belongs.
+            checkpoint_id: Continue from this checkpoint of the workflow.
+            checkpoint_storage: The storage to load checkpoints from and save them to in this run.
+            function_invocation_kwargs: Arguments for the tools of agents in the workflow.
+            client_kwargs: Arguments for their model clients.
 
         Raises:
-            AgentInvalidResponseException: When awaited: requests are pending, and the messages hold something else
+            AgentInvalidResponseException: When awaited: requests are pending, and the messages contain something other
                 than responses to them, or a rejection.
             AgentInvalidRequestException: When awaited: a response to a request that is not pending, or an update
                 yielded by a run that is not streamed.
@@ -150,23 +150,23 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
 
     @staticmethod
     def merge_updates(updates: Sequence[AgentResponseUpdate], response_id: str) -> AgentResponse[Any]:
-        """Return one response of the updates of several agents, which may have come interleaved."""
+        """Return one response from the updates of several agents, which may be interleaved."""
         return merge_updates(updates, response_id)
 
 
 class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
-    """A workflow function as an agent; usually made by `as_agent()` of what `@workflow` made.
+    """A workflow function as an agent; usually created by `as_agent()` on a `@workflow` function.
 
-    The function gets the text of the messages, or the messages where its parameter is annotated with `Message`. What it
-    returns is a message of the assistant, its requests are requests to approve, as of `WorkflowAgent`.
+    The function gets the text of the messages, or the messages themselves if its parameter is annotated with `Message`.
+    Its result becomes an assistant message; its requests become requests to approve, as for `WorkflowAgent`.
 
     Args:
         workflow: The function.
-        id: Identifies the agent; by default `FunctionalWorkflowAgent_<name>`.
-        name: By default the workflow's.
-        description: By default the workflow's.
+        id: The id of the agent; by default `FunctionalWorkflowAgent_<name>`.
+        name: The name of the agent; by default the workflow's.
+        description: A description; by default the workflow's.
         context_providers: Called around each run.
-        settings: As of `BaseAgent`.
+        settings: Arguments of `BaseAgent`.
 
     Example:
         >>> @workflow
@@ -198,7 +198,7 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
         )
 
     def input_of(self, messages: list[Message]) -> Any:
-        """Return what the function gets for messages: themselves, their text, or nothing if it takes nothing."""
+        """Return the function's input for messages: the messages, their text, or nothing if it takes no input."""
         parameter = self.workflow.parameter
         if parameter is None:
             return None
@@ -217,21 +217,21 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Respond to pending requests, go on from a checkpoint, or call the function with new messages.
+        """Respond to pending requests, continue from a checkpoint, or call the function with new messages.
 
         Args:
             messages: The input; while requests are pending, their responses, unless `responses` has them.
-            stream: Return a stream of updates instead of an awaitable of the response.
-            session: The conversation that this is a turn of.
-            responses: By the id of the request; also together with a checkpoint.
-            checkpoint_id: Go on from this checkpoint.
-            checkpoint_storage: Where checkpoints of this run are loaded from and saved to.
+            stream: Return a stream of updates instead of an awaitable response.
+            session: The conversation to which this turn belongs.
+            responses: Responses by request id; may be combined with a checkpoint.
+            checkpoint_id: Continue from this checkpoint.
+            checkpoint_storage: The storage to load checkpoints from and save them to in this run.
             function_invocation_kwargs: Ignored by functions, with a warning.
-            client_kwargs: As before.
+            client_kwargs: Ignored by functions, with a warning.
 
         Raises:
             ValueError: When awaited: no response belongs to a pending request.
-            AgentInvalidResponseException: When awaited: as of `WorkflowAgent.run()`.
+            AgentInvalidResponseException: When awaited: as for `WorkflowAgent.run()`.
         """
         return self.run_turn(
             messages,

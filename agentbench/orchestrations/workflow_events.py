@@ -1,4 +1,4 @@
-"""Events of a workflow as messages and updates of an agent."""
+"""Converts the events of a workflow to messages and updates of an agent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from agentbench.messages.usage import UsageDetails, add_usage_details
 from agentbench.serialization.plain import to_plain, write_plain
 from agentbench.workflows.events.events import WorkflowEvent
 
-#: The name of the function that a request of a workflow is a call of.
+#: The name of the function whose call represents a request of a workflow.
 REQUEST_INFO_FUNCTION_NAME = "request_info"
 
 _SPOKEN = frozenset({"output", "intermediate", "data", "request_info"})
@@ -28,10 +28,10 @@ _SPOKEN = frozenset({"output", "intermediate", "data", "request_info"})
 
 @dataclass(frozen=True)
 class RequestInfoFunctionArgs:
-    """The arguments of the call that stands for a request of a workflow; in an approval, `data` is the response.
+    """The arguments of the call that represents a request of a workflow; in an approval, `data` is the response.
 
     Raises (reading one):
-        ValueError: It is no JSON text or mapping with `request_id` and `data`.
+        ValueError: It is not JSON text or a mapping with `request_id` and `data`.
     """
 
     request_id: str
@@ -44,12 +44,12 @@ class RequestInfoFunctionArgs:
         return {"request_id": self.request_id, "data": self.data}
 
     def to_json(self) -> str:
-        """Return both as JSON text; what has no JSON form is written by `str()`."""
+        """Return both as JSON text; values without a JSON form are written by `str()`."""
         return write_plain(to_plain(self.to_dict()))
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> RequestInfoFunctionArgs:
-        """Read what `to_dict` returned."""
+        """Read the output of `to_dict`."""
         fields: object = found
         if not isinstance(fields, Mapping) or not isinstance(found.get("request_id"), str) or "data" not in found:
             expected = "a request_id, which is a text, and data"
@@ -59,7 +59,7 @@ class RequestInfoFunctionArgs:
 
     @classmethod
     def from_json(cls, text: str) -> RequestInfoFunctionArgs:
-        """Read what `to_json` returned."""
+        """Read the output of `to_json`."""
         return cls.from_dict(json.loads(text))
 
 
@@ -89,16 +89,16 @@ def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> Agent
 
 
 class EventUpdates:
-    """The events of a streamed run as updates, all with ids of messages, which no two messages share.
+    """Converts the events of a streamed run to updates, with unique message ids.
 
     Args:
-        response_id: Of the whole answer.
+        response_id: The id of the whole response.
     """
 
     def __init__(self, response_id: str) -> None:
         self._response_id = response_id
         self._calls: Counter[str | None] = Counter()
-        self._users: dict[str, tuple[str | None, int]] = {}  # of an id: an executor and the number of its call
+        self._users: dict[str, tuple[str | None, int]] = {}  # by id: an executor and the number of its call
         self._renamed: dict[tuple[str | None, int, str], str] = {}
         self._unnamed: dict[tuple[str | None, int], tuple[str | None, str]] = {}  # role and id of the last message
 
@@ -148,7 +148,7 @@ def _updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentRe
 
 
 def _authored(message: Message, event: WorkflowEvent[Any]) -> Message:
-    """Return a message with the executor as its author where it names none."""
+    """Return a message with the executor as its author if it has none."""
     if message.author_name:
         return message
     message = copy.copy(message)
@@ -183,10 +183,10 @@ def _contents(items: Iterable[Any]) -> Iterator[Content]:
 
 
 def merge_updates(updates: Sequence[AgentResponseUpdate], response_id: str) -> AgentResponse[Any]:
-    """Return one response of the updates of several, which may have come interleaved.
+    """Return one response from several updates, which may be interleaved.
 
-    Updates are grouped by response, within it by message, both by the time of their first one; a function result goes
-    with the response of its call. What belongs to no response comes last.
+    Updates are grouped by response, and within a response by message, both by the time of their first one; a function
+    result belongs to the response of its call. Updates without a response come last.
     """
     response_of_call = {
         content.call_id: update.response_id

@@ -1,4 +1,4 @@
-"""One run of an agent that is a workflow, and what such agents have in common."""
+"""One run of a workflow agent, and the common base of such agents."""
 
 from __future__ import annotations
 
@@ -47,17 +47,17 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
     def __init__(self, workflow: WorkflowT, **settings: Any) -> None:
         super().__init__(**settings)
         self.workflow: WorkflowT = workflow
-        #: The clones whose requests are pending, by the id of their session; None for the one without.
+        #: The clones whose requests are pending, by the id of their session; None for the clone without a session.
         self.waiting: dict[str | None, WorkflowT] = {}
         self._own_history: InMemoryHistoryProvider | None = None
 
     @property
     def pending_requests(self) -> dict[str, WorkflowEvent[Any]]:
-        """The requests that the next run has to respond to, by id."""
+        """The requests to which the next run has to respond, by id."""
         return {key: one for clone in self.waiting.values() for key, one in clone.run_state.requests.items()}
 
     def waiting_for(self, session: AgentSession | None, answered: Collection[object]) -> WorkflowT | None:
-        """Return the clone that waits in this session, or for answers with one of these ids."""
+        """Return the clone that waits in this session, or for responses with one of these ids."""
         own = self.waiting.get(None if session is None else session.session_id)
         if own is not None and own.run_state.requests:
             return own
@@ -65,7 +65,7 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
         return next((one for one in clones if not _ids_of(one.run_state.requests).isdisjoint(answered)), None)
 
     def input_of(self, messages: list[Message]) -> Any:
-        """Return what the workflow gets for messages: themselves."""
+        """Return the workflow's input for messages: the messages themselves."""
         return messages
 
     def run_turn(
@@ -84,7 +84,7 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
         return ResponseStream(turn.updates(), finalizer=lambda _: turn.response)
 
     def providers_for(self, session: AgentSession | None) -> list[Any]:
-        """Return the context providers of a run; in a session with one that loads its history."""
+        """Return the context providers of a run; in a session, one of them loads its history."""
         if session is None:
             return [each for each in self.context_providers if each is not self._own_history]
         if not any(isinstance(each, HistoryProvider) and each.load_messages for each in self.context_providers):
@@ -125,7 +125,7 @@ class _Turn:
         return self.response
 
     async def updates(self) -> AsyncIterator[AgentResponseUpdate]:
-        """Yield the updates as they come; then `response` is there."""
+        """Yield the updates as they arrive; afterwards `response` is set."""
         updates, events = EventUpdates(self._response_id), list[WorkflowEvent[Any]]()
         try:
             arguments = await self._prepare()
@@ -183,7 +183,7 @@ class _Turn:
         """Return the requests that were open at a checkpoint."""
         storage = bare_storage(self._arguments.get("checkpoint_storage")) or self._workflow.storage
         if storage is None:
-            msg = "checkpoint_id= needs a storage: pass checkpoint_storage=, or give one to the workflow."
+            msg = "checkpoint_id= needs a storage: pass checkpoint_storage= here or to the workflow."
             raise AgentInvalidRequestException(msg)
         return (await storage.load(id_of(checkpoint))).pending_request_info_events
 
@@ -204,16 +204,16 @@ class _Turn:
 
 
 def _ids_of(requests: Mapping[str, WorkflowEvent[Any]]) -> set[str]:
-    """Return the ids by which requests are answered: their own, and those of the agents inside."""
+    """Return the ids by which requests are answered: their own, and those of inner agents."""
     return {*requests, *(request_id_of(one.data) for one in requests.values() if isinstance(one.data, Content))}
 
 
 def _responses(
     requests: Mapping[str, WorkflowEvent[Any]], messages: Sequence[Message]
 ) -> tuple[dict[str, Any], list[Message]]:
-    """Return the responses that messages hold, by the ids of their requests, and what histories store of them.
+    """Return the responses in messages, by request id, and the form in which histories store them.
 
-    Histories store an approval as the result of the call that stands for the request.
+    Histories store an approval as the result of the call that represents the request.
     """
     found: dict[str, Any] = {}
     stored: list[Message] = []
@@ -253,7 +253,7 @@ def _response(content: Content, role: str, requests: Mapping[str, WorkflowEvent[
     if role != expected:
         msg = f"A {content.type} is in a message of the role {role!r}. Expected Message({expected!r}, [...])."
         raise AgentInvalidResponseException(msg)
-    # Requests of agents inside are contents with ids of their own, by which they may be answered, too.
+    # Requests of inner agents are contents with their own ids, by which they may be answered too.
     agents = {request_id_of(each.data): each.request_id for each in requests.values() if isinstance(each.data, Content)}
     if request_id_of(content) in agents:
         return agents[request_id_of(content)], content
@@ -283,7 +283,7 @@ def _result(content: Content, request: WorkflowEvent[Any] | None) -> tuple[str, 
     if request is not None and isinstance(request.data, Content) and request.data.type == "function_call":
         result = Content.from_function_result(request_id_of(request.data), result=result)
     elif request is not None and not is_instance_of(result, request.response_type):
-        with suppress(TypeError, ValueError):  # results are texts; others are written as JSON
+        with suppress(TypeError, ValueError):  # results are texts; other values are written as JSON
             result = json.loads(result)
     return str(content.call_id), result
 

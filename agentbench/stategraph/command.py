@@ -1,4 +1,4 @@
-"""What a node returns to choose the next nodes, or gives to `invoke` to answer an interrupt."""
+"""`Command` and `Send`: a node returns them to choose the next nodes; `invoke` takes them to answer an interrupt."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ else:
 
 @dataclass(frozen=True)
 class Send:
-    """One activation of a node, with a state of its own in which some fields have other values.
+    """One activation of a node with its own copy of the state, in which some fields have other values.
 
     Args:
-        node: Name of the node.
-        arg: Values of fields, as a dictionary or a state. They are for this activation only, and are not written.
+        node: The name of the node.
+        arg: Values of fields, as a dictionary or a state. They apply to this activation only, and are not written.
 
     Example:
         >>> def each_city(state: Trip) -> list[Send]:
@@ -41,12 +41,12 @@ class Send:
 class Command(Generic[TargetT]):
     """An update of the state together with the nodes that come next, or the answer to an interrupt.
 
-    A node declares where it may go in its annotation, for drawings and checks: `-> Command[Literal["on_call"]]`.
+    For drawings and checks, a node declares its possible targets in its annotation: `-> Command[Literal["on_call"]]`.
 
     Args:
         update: The update, in any form that a node may return.
         goto: The next nodes: a name, `END`, a `Send`, or a list of them. The node's own edges are not followed.
-        graph: `Command.PARENT` if `goto` names nodes of the graph around this one.
+        graph: `Command.PARENT` if `goto` names nodes of the outer graph.
         state: Values of the whole state, applied before `update`.
         resume: The answer to an interrupt, for `invoke` and the like.
 

@@ -40,18 +40,18 @@ from agentbench.workflows.run.workflow import Workflow
 if TYPE_CHECKING:
     from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
 
-#: So many calls without a thread id that did not complete are kept.
+#: Maximum number of kept calls without a thread id that did not complete.
 _MAX_UNNAMED = 100
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
 class CompiledGraph(ThreadAccess[StateT], Displayable):
-    """A state graph that runs; made by `StateGraph.compile`.
+    """A runnable state graph; created by `StateGraph.compile`.
 
     A call with `config={"thread_id": "order-7"}` continues that thread, which is saved. A call without a thread id is
-    saved only where it does not complete (a question, a breakpoint, a stop, an error): once, under the `thread_id` of
-    its result, and with a warning; the last hundred such calls are kept. `workflow` is the same graph as a workflow of
-    the engine, for steppers and drawings.
+    saved only if it does not complete (a question, a breakpoint, a stop, an error): once, under the `thread_id` of its
+    result, and with a warning. The last hundred such calls are kept. `workflow` is the same graph as a workflow of the
+    engine, for steppers and drawings.
 
     Example:
         >>> app = graph.compile(interrupt_before=["judge"])
@@ -84,16 +84,16 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         return f"CompiledGraph({self.plan.name!r}, {len(self.plan.nodes)} nodes, threads in {self.storage})"
 
     def override_node(self, name: str, func: Any) -> Self:
-        """Let a node of this compiled graph call another function, and return the graph; nothing else changes.
+        """Let a node of this compiled graph call another function, and return the graph. Nothing else changes.
 
         Args:
-            name: The node.
-            func: What it calls now, as in `StateGraph.add_node`.
+            name: The name of the node.
+            func: The new function, as in `StateGraph.add_node`.
 
         Raises:
-            KeyError: There is no such node.
+            KeyError: The node does not exist.
             ThreadBusyError: A call is running.
-            GraphError: The function has a parameter that no node gets, or names a node that does not exist.
+            GraphError: The function has a parameter that the graph cannot fill, or names a node that does not exist.
 
         Example:
             >>> app.override_node("search", lambda state: {"notes": ["nothing found"]})  # in a test
@@ -101,7 +101,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         if any(running_call(self._running, chain) for chain in [*self._running]):
             message = f"Node {name!r} was not replaced: a call of the graph is running. Await it, or stop it."
             raise ThreadBusyError(message, node=name)
-        with_function = import_module("agentbench.stategraph.graph").with_function  # which compiles to this class
+        with_function = import_module("agentbench.stategraph.graph").with_function  # it compiles to this class
         spec, fields = with_function(self.plan.nodes[name], func, self.plan.fields)
         plan = replace(self.plan, nodes={**self.plan.nodes, name: spec}, fields=fields)
         self.workflow = self._build(plan)
@@ -116,7 +116,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         config: Mapping[str, Any] | None = None,
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
     ) -> GraphResult[StateT]:
-        """Run the graph from code that is not async, also in a cell; see `ainvoke`."""
+        """Run the graph from synchronous code, including cells; see `ainvoke`."""
         return run_sync(self.ainvoke(input_data, config, response_granularity))
 
     async def ainvoke(
@@ -125,20 +125,20 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         config: Mapping[str, Any] | None = None,
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
     ) -> GraphResult[StateT]:
-        """Run the graph until it is completed, pauses or fails.
+        """Run the graph until it completes, pauses or fails.
 
         Args:
             input_data: `{"messages": ...}`, `{"state": {...}}`, fields, a state, messages, or text;
-                `{"resume": answer}` or a `Command` answers an interrupt; `None` goes on with a thread
-                that has paused or failed.
+                `{"resume": answer}` or a `Command` answers an interrupt; `None` continues a thread that has paused or
+                failed.
             config: `thread_id` and other settings, flat or under `configurable`.
-            response_granularity: How much the result holds: `low`, `partial` or `full`.
+            response_granularity: The level of detail of the result: `low`, `partial` or `full`.
 
         Raises:
-            ValueError: There is nothing to go on with, or an answer is missing.
-            GraphError: The graph failed; its thread stays at the last good state, and `None` tries again.
-            Exception: A node failed, and the state is not an `AgentState`: the error of the node, with a note.
-            ThreadBusyError: Another call runs on this thread.
+            ValueError: There is nothing to continue, or an answer is missing.
+            GraphError: The graph failed. Its thread keeps the last good state, and `None` tries again.
+            Exception: A node failed, and the state is not an `AgentState`: the node's error, with a note.
+            ThreadBusyError: Another call is running on this thread.
         """
         call, execution = await self._begin(input_data, config, is_watched=False)
         async with self._errors_of(call, response_granularity):
@@ -153,7 +153,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         *,
         stream_mode: str | Sequence[str] | None = None,
     ) -> Iterator[Any]:
-        """Run the graph and yield what happens, from code that is not async; see `astream`."""
+        """Run the graph and yield its progress, from synchronous code; see `astream`."""
         chunks = self.astream(input_data, config, response_granularity, stream_mode=stream_mode)
         end = object()
         try:
@@ -170,18 +170,18 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         *,
         stream_mode: str | Sequence[str] | None = None,
     ) -> AsyncGenerator[Any, None]:
-        """Run the graph and yield what happens while it runs.
+        """Run the graph and yield its progress.
 
         Args:
             input_data: As for `ainvoke`.
             config: As for `ainvoke`.
-            response_granularity: `low` yields messages; `partial` also the state after each superstep; `full` also
-                what nodes do.
+            response_granularity: `low` yields messages; `partial` also the state after each superstep; `full` also the
+                activity of nodes.
             stream_mode: `values`, `updates`, `messages`, `custom`, `tasks`, `checkpoints` or `events`: yields their
-                payloads in place of `StreamChunk`s; of a list of modes pairs of mode and payload.
+                payloads instead of `StreamChunk`s; for a list of modes, pairs of mode and payload.
 
         Raises:
-            Exception: As `ainvoke`, after the last chunk.
+            Exception: As for `ainvoke`, after the last chunk.
         """
         modes = read_modes(stream_mode)
         call, execution = await self._begin(input_data, config, is_watched=True)
@@ -208,16 +208,16 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
                 raise
 
     def stop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
-        """Stop what runs on a thread, from any thread or cell; `invoke(None, config)` goes on with it.
+        """Stop the run on a thread, from any thread or cell; `invoke(None, config)` continues it.
 
         Args:
-            config: Names the thread.
-            graceful: Let the nodes that run end first.
+            config: Identifies the thread.
+            graceful: Let running nodes finish first.
         """
         return run_sync(self.astop(config, graceful=graceful))
 
     async def astop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
-        """Stop what runs on a thread; see `stop`."""
+        """Stop the run on a thread; see `stop`."""
         config = thread_config(config)
         call = running_call(self._running, self.threads.chain(config["thread_id"]))
         if call is not None:
@@ -228,11 +228,11 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         return {"ok": True, "running": False, "reason": "not-running"}
 
     async def aclose(self) -> None:
-        """Wait until what runs has ended, and stop it after `shutdown_timeout` seconds; the graph can still be used."""
+        """Wait for running calls, and stop them after `shutdown_timeout` seconds; the graph can still be used."""
         await run_in_thread(self.close)
 
     def close(self) -> None:
-        """Wait until what runs has ended; see `aclose`."""
+        """Wait for running calls; see `aclose`."""
         calls = [call for chain in [*self._running] if (call := running_call(self._running, chain))]
         wait([call.ended for call in calls], timeout=self.shutdown_timeout)
         for call in calls:
@@ -254,12 +254,12 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     async def _begin(
         self, input_data: Any, config: Mapping[str, Any] | None, *, is_watched: bool
     ) -> tuple[ThreadCall, Execution]:
-        """Claim the thread of a call, and return the call with the engine's run of it."""
+        """Claim the thread of a call; return the call with the engine's run of it."""
         read = read_config(config)
         call = ThreadCall(read, self.threads, is_named=read.get("thread_id") is not None, is_watched=is_watched)
         await call.claim(self._running)
         try:
-            self._unnamed.pop(call.chain, None)  # it is a thread as any other from now on
+            self._unnamed.pop(call.chain, None)  # it is an ordinary thread from now on
             run_input, options = await self._prepare(input_data, call)
             return call, call.begin(self.workflow, run_input, options)
         except BaseException:
@@ -267,7 +267,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             raise
 
     async def _prepare(self, input_data: Any, call: ThreadCall) -> tuple[RunInput, GraphOptions]:
-        """Return what the engine is to do, and its options."""
+        """Return the input for the engine, and the options."""
         run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
         config, record = call.config, call.record
         if checkpoint is not None:
@@ -289,7 +289,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     @asynccontextmanager
     async def _errors_of(self, call: ThreadCall, granularity: ResponseGranularity | str) -> AsyncIterator[None]:
-        """End a call; its errors get what it has done so far."""
+        """End a call, and attach its result up to then to its errors."""
         thread_id = call.config["thread_id"]
         try:
             with thread_errors(thread_id):
@@ -300,8 +300,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         except WorkflowConvergenceException as error:
             limit = call.config["recursion_limit"]
             message = (
-                f"The run needs more than {limit} supersteps. What it has done is saved: invoke(None, config) goes on. "
-                "Raise recursion_limit in the config, or look for a cycle without an end."
+                f"The run needs more than {limit} supersteps. Its work is saved: invoke(None, config) continues it. "
+                "Raise recursion_limit in the config, or look for an endless cycle."
             )
             result = self._result(call, granularity)
             raise GraphRecursionError(message, thread_id=thread_id, max_iterations=limit, result=result) from error
@@ -317,7 +317,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
                 call.release(self._running)
 
     async def _end_unnamed(self, call: ThreadCall) -> None:
-        """Warn where a call without a thread id was saved; the oldest such call is deleted when there are too many."""
+        """Warn if a call without a thread id was saved; delete the oldest such call if there are too many."""
         thread_id = call.config["thread_id"]
         if call.execution is None or call.execution.run.run_state.last_checkpoint_id is None:
             self.threads.unsaved.append(thread_id)
@@ -346,7 +346,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     def start(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
         """Return a handle on a run of a thread, which its reader steps; nothing runs yet. See `WorkflowRun`.
 
-        Where the reader stops, the thread has paused: `invoke(None, config)` goes on with it.
+        When the reader stops, the thread is paused: `invoke(None, config)` continues it.
 
         Args:
             input_data: As for `ainvoke`.
@@ -383,14 +383,14 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     # ---- as a part of something else ---------------------------------------------------------------------------------
 
     def as_executor(self, id: str | None = None, **settings: Any) -> WorkflowExecutor:  # noqa: A002 - as of executors
-        """Return the graph as a node of a workflow. It takes what `invoke` takes, and sends a full `GraphResult`.
+        """Return the graph as a node of a workflow. It takes the inputs of `invoke`, and sends a full `GraphResult`.
 
-        Questions of the graph are requests of the workflow, whose checkpoints hold the graph's state. Messages to the
-        node go on with one conversation; with `concurrency="isolate"` each begins a new one.
+        Questions of the graph become requests of the workflow, whose checkpoints contain the graph's state. Messages to
+        the node continue one conversation; with `concurrency="isolate"` each begins a new one.
 
         Args:
-            id: Id of the node; by default the name of the graph.
-            settings: As of `WorkflowExecutor`, such as `concurrency` and `timeout`.
+            id: The id of the node; by default the name of the graph.
+            settings: Arguments of `WorkflowExecutor`, such as `concurrency` and `timeout`.
 
         Example:
             >>> workflow = WorkflowBuilder(start_executor=app.as_executor("triage")).build()
@@ -402,8 +402,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         """Return the graph as an agent: it gets the conversation, and answers with the messages that the graph adds.
 
         Args:
-            name: Name of the agent; by default that of the graph.
-            settings: As of `Workflow.as_agent`: `description`, `context_providers`.
+            name: The name of the agent; by default that of the graph.
+            settings: Arguments of `Workflow.as_agent`: `description`, `context_providers`.
 
         Example:
             >>> response = await app.as_agent("triage").run("The service is slow.")
@@ -412,4 +412,4 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
 
 def _nested() -> Any:
-    return import_module("agentbench.stategraph.nested")  # which is made of compiled graphs
+    return import_module("agentbench.stategraph.nested")  # imported here, because it uses compiled graphs

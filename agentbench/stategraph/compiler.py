@@ -1,4 +1,4 @@
-"""From a `StateGraph` to what runs it: the checks, the plan, and the workflow of the engine."""
+"""Compiles a `StateGraph`: the checks, the plan, and the workflow of the engine."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
     checkpointer: Any,
     **services: Any,
 ) -> CompiledGraph[Any]:
-    """Check a `StateGraph` and return what runs it; see `StateGraph.compile`."""
+    """Check a `StateGraph` and return its compiled graph; see `StateGraph.compile`."""
     plan = GraphPlan(
         name or graph.name or graph.state_class.__name__,
         graph.fields,
@@ -80,13 +80,13 @@ def _node_names(names: Sequence[str] | str | None) -> frozenset[str]:
 def _check(plan: GraphPlan) -> None:
     following = _following(plan)
     if not following.get(START) and START not in plan.conditions:
-        _refuse("There is no entry. Write: graph.add_edge(START, 'first node').", "GRAPH_002")
+        _refuse("The graph has no entry. Write: graph.add_edge(START, 'first node').", "GRAPH_002")
     if END in following or any(START in targets for targets in following.values()):
-        _refuse("An edge leads from END or to START. START only begins, and END only ends.", "GRAPH_004")
+        _refuse("An edge leads from END or to START. Edges can only begin at START and end at END.", "GRAPH_004")
     named = {*following, *(target for targets in following.values() for target in targets)}
     for name in sorted((named | plan.interrupt_before | plan.interrupt_after) - {START, END, "*"}):
         if name not in plan.nodes:
-            _refuse(f"{name!r} is no node; the nodes are: {', '.join(plan.nodes)}.", "GRAPH_004", name)
+            _refuse(f"There is no node {name!r}. Nodes: {', '.join(plan.nodes)}.", "GRAPH_004", name)
     reached = {START}
     new = [START]
     while new:
@@ -119,7 +119,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _following(plan: GraphPlan) -> dict[str, set[str]]:
-    """Return what may follow each node, as far as that is declared."""
+    """Return the possible successors of each node, as far as they are declared."""
     following: dict[str, set[str]] = {name: {*(node.goto or ())} for name, node in plan.nodes.items() if node.goto}
     for source, targets in plan.edges.items():
         following.setdefault(source, set()).update(targets)
@@ -132,7 +132,7 @@ def _following(plan: GraphPlan) -> dict[str, set[str]]:
 
 
 def _warn_of_second_runs(plan: GraphPlan) -> None:
-    """Warn of nodes to which edges lead on ways of different length, so that they run once for each."""
+    """Warn about nodes that are reached by paths of different length, so that they run once for each."""
     depths: dict[str, set[int]] = {}
 
     ways: list[tuple[str, ...]] = [(START,)]
@@ -151,7 +151,7 @@ def _warn_of_second_runs(plan: GraphPlan) -> None:
             and not plan.nodes[name].defer
         ):
             message = (
-                f"Node {name!r} will run more than once: ways of different length lead to it, over "
+                f"Node {name!r} will run more than once: paths of different length lead to it, over "
                 f"{' and '.join(map(repr, sources))}. A join, add_edge([...], {name!r}), or defer=True makes it wait."
             )
             warn_user(message, UserWarning)
@@ -162,12 +162,12 @@ def _refuse(message: str, code: str, node: str | None = None) -> None:
 
 
 def _workflow(plan: GraphPlan) -> Workflow:
-    """Return the workflow of the engine. Its edges are for drawings and the signature: the hook routes."""
+    """Return the workflow of the engine. Its edges are for drawings and the signature; the hook does the routing."""
     executors: dict[str, Executor] = {START: InputExecutor(START, plan.fields)}
     executors.update({name: node_executor(node, plan) for name, node in plan.nodes.items()})
     executors[END] = Marker(END)
     groups: list[EdgeGroup] = []
-    drawn: set[tuple[str, str]] = set()  # a pair has one edge, also where two conditions lead from one to the other
+    drawn: set[tuple[str, str]] = set()  # one edge per pair, even if two conditions connect it
     for join in plan.joins:
         new = [source for source in join.sources if (source, join.target) not in drawn]
         if new:
@@ -175,7 +175,7 @@ def _workflow(plan: GraphPlan) -> Workflow:
             groups.append(FanInEdgeGroup(new, join.target) if fan_in else SingleEdgeGroup(new[0], join.target))
             drawn.update((source, join.target) for source in new)
     for source, target, label in _edges(plan):
-        if target not in executors:  # a condition that may go anywhere: no edge is invented
+        if target not in executors:  # a condition that may go anywhere: add no edge
             executors[target] = Marker(target)
         if (source, target) not in drawn:
             groups.append(SingleEdgeGroup(source, target, condition_name=label))
@@ -189,7 +189,7 @@ def _workflow(plan: GraphPlan) -> Workflow:
 
 
 def _edges(plan: GraphPlan) -> Iterator[tuple[str, str, str | None]]:
-    """Yield source, target and label of the edges, and of what conditions may choose."""
+    """Yield source, target and label of the edges, and of the possible choices of conditions."""
     joined = {source for join in plan.joins for source in join.sources}
     for name in plan.nodes:
         if not plan.edges.get(name) and name not in plan.conditions and name not in joined:

@@ -1,4 +1,4 @@
-"""The errors of state graphs, by the name of another dialect's module."""
+"""The errors of state graphs, under a compatible module name."""
 
 from agentbench.exceptions import (
     ConcurrentUpdateError,

@@ -30,23 +30,25 @@ AgentStateT = TypeVar("AgentStateT", bound=AgentState)
 class StateGraph(Generic[StateT]):
     """A graph of nodes that share a state: each reads it and returns an update, which the fields' reducers merge.
 
-    All methods that add something return the graph, so calls can be chained. `compile` makes what runs; a later change
-    of the graph does not affect it.
+    All methods that add something return the graph, so calls can be chained. `compile` creates a runnable graph, which
+    later changes do not affect.
 
-    The class of the state decides how the graph is called. With an `AgentState`, results hold messages and an error of
-    a node is raised as a `NodeError`. With any other class, results and snapshots are dictionaries of the fields that
-    have a value, and an error of a node is raised as it is, with a note. A field has a value once something was written
-    to it; a field with a reducer begins with the empty value of its type. Nodes get a `TypedDict` state as a
-    dictionary, another state as an instance; a node that is annotated with another state class gets that instead.
+    The class of the state determines the results. With an `AgentState`, results contain messages, and an error of a
+    node
+    is raised as a `NodeError`. With any other class, results and snapshots are dictionaries of the fields that have a
+    value, and an error of a node is raised unchanged, with a note. A field has a value once something was written to
+    it;
+    a field with a reducer begins with the empty value of its type. Nodes get a `TypedDict` state as a dictionary and
+    any other state as an instance; a node annotated with a different state class gets that instead.
 
     Args:
         state: The class of the state: an `AgentState`, another pydantic model, a dataclass or a `TypedDict`. Or an
-            instance, whose values a new thread begins with. By default `AgentState`.
-        name: Name of the graph; threads in a storage are found by it. By default the name of the class.
+            instance, whose values are the initial values of new threads. By default `AgentState`.
+        name: The name of the graph; a storage finds threads by it. By default the name of the class.
 
     Raises:
-        TypeError: `state` is neither a class of states nor an instance of one.
-        GraphError: `GRAPH_008`, a field of the state cannot be used as it is declared.
+        TypeError: `state` is neither a state class nor an instance of one.
+        GraphError: `GRAPH_008`, a field of the state cannot be used as declared.
 
     Example:
         >>> class Count(AgentState):
@@ -115,22 +117,24 @@ class StateGraph(Generic[StateT]):
         """Add a node.
 
         Args:
-            name_or_func: Its name; or a function, whose name it gets.
-            func: What it calls, if a name came first: a function, sync or async, or a `ToolNode`; an agent, which gets
-                the conversation and adds its answer; an executor or a workflow, whose outputs are the update; or
+            name_or_func: The node's name; or a function, whose name it gets.
+            func: The node's function if a name came first: a function, sync or async, or a `ToolNode`; an agent, which
+                gets the conversation and adds its answer; an executor or a workflow, whose outputs are the update; or
                 another compiled graph, which shares the fields that both have.
-            defer: It waits until nothing but deferred nodes is left to run, then runs once.
-            timeout: Seconds that it may take.
-            retries: Further attempts when it fails.
-            metadata: Facts about it, for views.
-            goes_to: The nodes that its `Command`s name. By default what it declares, `-> Command[Literal["a", "b"]]`;
+            defer: Run the node once, after all nodes that are not deferred have finished.
+            timeout: Seconds allowed for the node.
+            retries: Further attempts if it fails.
+            metadata: Facts about the node, for views.
+            goes_to: The possible targets of its `Command`s. By default those it declares, `-> Command[Literal["a",
+                "b"]]`;
                 a function without a return annotation may go anywhere.
-            asks: Whether it calls `interrupt()`, for drawings. By default this is found in the code of the function and
-                of the functions that it calls by name.
-            replace: Take the place of a node of that name.
+            asks: Whether it calls `interrupt()`, for drawings. By default, the code of the function and of the
+                functions it
+                calls by name is searched.
+            replace: Replace an existing node of the same name.
 
         Raises:
-            GraphError: `GRAPH_009`, there is a node of that name; `GRAPH_007`, it has a parameter that no node gets.
+            GraphError: `GRAPH_009`, a node has this name; `GRAPH_007`, the graph cannot fill one of its parameters.
             ValueError: The name is empty, `START` or `END`.
         """
         if not isinstance(name_or_func, str):
@@ -153,20 +157,20 @@ class StateGraph(Generic[StateT]):
         return self
 
     def override_node(self, name: str, func: Any) -> Self:
-        """Let a node call another function; nothing else changes. `KeyError`: there is no such node."""
+        """Let a node call another function; nothing else changes. `KeyError`: the node does not exist."""
         self.nodes[name], self.fields = with_function(self.nodes[name], func, self.fields)
         return self
 
     def add_edge(self, from_node: str | Sequence[str], to_node: str, *, when: Literal["all", "active"] = "all") -> Self:
-        """Let a node run after another one; from a list of nodes, when all of them have finished.
+        """Run a node after another one; after a list of nodes, when all of them have finished.
 
         Args:
             from_node: A node or `START`; or a list of nodes, which makes a join.
             to_node: A node or `END`.
-            when: With `"active"`, a join goes on with what has arrived when nothing else is left to run.
+            when: With `"active"`, a join continues with the nodes that have finished when nothing else is left to run.
 
         Raises:
-            GraphError: There is this edge already.
+            GraphError: The edge already exists.
         """
         if not isinstance(from_node, str):
             join = Join(tuple(from_node), to_node, when == "active")
@@ -186,13 +190,13 @@ class StateGraph(Generic[StateT]):
         condition: Callable[..., Any],
         path_map: Mapping[Any, str] | Sequence[str] | None = None,
     ) -> Self:
-        """Let a function choose what runs after a node.
+        """Let a function choose the next nodes.
 
         Args:
             from_node: A node or `START`.
-            condition: Gets the state, and if it has a second parameter the configuration; may be async. Returns the
-                name of a node, `END`, a `Send`, or a list of those.
-            path_map: The targets by what the condition returns; a list of names stands for themselves.
+            condition: A function of the state, and with a second parameter also of the configuration; may be async.
+                Its result is the name of a node, `END`, a `Send`, or a list of those.
+            path_map: The targets by result of the condition; names in a list are targets themselves.
         """
         if path_map is not None and not isinstance(path_map, Mapping):
             path_map = {name: name for name in path_map}
@@ -215,11 +219,11 @@ class StateGraph(Generic[StateT]):
         return self
 
     def set_entry_point(self, name: str) -> Self:
-        """Let the graph begin with a node."""
+        """Begin the graph with a node."""
         return self.add_edge(START, name)
 
     def set_finish_point(self, name: str) -> Self:
-        """Let the graph end after a node."""
+        """End the graph after a node."""
         return self.add_edge(name, END)
 
     def compile(  # noqa: PLR0913 - the published signature
@@ -238,26 +242,28 @@ class StateGraph(Generic[StateT]):
         node_timeout: float | None = None,
         debug: bool = False,
     ) -> CompiledGraph[StateT]:
-        """Check the graph, and return what runs it.
+        """Check the graph and return a runnable graph.
 
         Args:
-            checkpointer: Where threads are saved; by default in memory. `False` saves none.
+            checkpointer: The storage for threads; by default in memory. `False` saves none.
             store: Any object, for nodes with a parameter `store`.
             interrupt_before: Nodes before which the graph pauses, or `"*"`.
             interrupt_after: Nodes after which it pauses, or `"*"`.
-            shutdown_timeout: Seconds that `aclose` waits for runs.
-            name: Name of the graph; by default that of `StateGraph`.
+            shutdown_timeout: Seconds that `aclose` waits for running calls.
+            name: The name of the graph; by default that of `StateGraph`.
             durability: When a thread is saved: after each superstep (`"step"`), also after each node (`"task"`), or
-                only at the end, a pause or an error (`"exit"`).
-            isolation: Whether nodes get deep copies of values, or share what lists and dictionaries hold.
-            on_conflict: What two different writes to a field without reducer are: an error, or the last one counts.
-            max_concurrency: How many nodes run at the same time.
-            node_timeout: Seconds that a node may take which has no timeout of its own.
-            debug: Check more: copies of everything, and that reducers change nothing.
+                only
+                at the end, a pause or an error (`"exit"`).
+            isolation: Whether nodes get deep copies of values, or share the contents of lists and dictionaries.
+            on_conflict: How to treat different writes to a field without reducer: as an error, or the last one wins.
+            max_concurrency: Maximum number of nodes that run at the same time.
+            node_timeout: Seconds allowed for a node without its own timeout.
+            debug: Check more: copy everything, and verify that reducers change nothing.
 
         Raises:
             GraphCompileError: There is no entry (`GRAPH_002`), a node has no edge (`GRAPH_003`), an edge or interrupt
-                names no node (`GRAPH_004`), or a node cannot be reached.
+                names an
+                unknown node (`GRAPH_004`), or a node cannot be reached.
         """
         require_seconds("shutdown_timeout", shutdown_timeout, zero=True)
         require_seconds("node_timeout", node_timeout, none="no limit")
@@ -271,10 +277,10 @@ class StateGraph(Generic[StateT]):
 
 
 def with_function(spec: NodeSpec, func: Any, fields: StateFields) -> tuple[NodeSpec, StateFields]:
-    """Return a node that calls a function, and the fields with the view of the state that the function takes.
+    """Return a node that calls a function, and the fields with the function's view of the state.
 
     Raises:
-        GraphError: `GRAPH_007`, it has a parameter that no node gets.
+        GraphError: `GRAPH_007`, the function has a parameter that the graph cannot fill.
     """
     func = task_function(func)
     view = NodeFunction(spec.name, func, fields).view
@@ -283,7 +289,7 @@ def with_function(spec: NodeSpec, func: Any, fields: StateFields) -> tuple[NodeS
 
 
 def _duplicate_edge(edge: Join) -> GraphError:
-    message = f"There is an edge {edge.key} already. Add it once."
+    message = f"Edge {edge.key} already exists. Add it only once."
     return GraphError(message, "GRAPH_001")
 
 

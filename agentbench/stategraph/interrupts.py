@@ -19,18 +19,18 @@ _FACTS = ("id", "key", "node", "task_id", "value", "message", "reason", "tool_ca
 
 @dataclass(frozen=True)
 class Interrupt:
-    """A question that a node asks with `interrupt()`.
+    """A question that a node asks by calling `interrupt()`.
 
     Args:
-        id: Its id, equal whenever the same place of the same task asks.
-        key: The key given to `interrupt`, else its number among the questions of the task, from 0.
-        node: The node.
+        id: The id, the same whenever the same place in the same task asks.
+        key: The key passed to `interrupt`, or else its number among the questions of the task, from 0.
+        node: The name of the node.
         task_id: The activation of the node.
-        value: What the question is about.
-        message: The question in words.
+        value: The subject of the question.
+        message: The text of the question.
         reason: Why the node waits.
         response_schema: The type or JSON schema of the answer.
-        tool_call_id: The call of a tool that asks.
+        tool_call_id: The id of the tool call that asks.
 
     Example:
         >>> app.invoke({"resume": {result.interrupts[0].id: "yes"}}, config)
@@ -49,7 +49,7 @@ class Interrupt:
     __repr__ = masked_fields
 
     def _question_(self) -> Any:
-        """Return what forms and lines of text show: the question and its value, without the facts for the graph."""
+        """Return the text for forms and lines: the question and its value, without the facts for the graph."""
         if isinstance(self.value, Mapping):
             return {"question": self.message, **self.value} if self.message else self.value
         if self.message is None:
@@ -58,7 +58,7 @@ class Interrupt:
 
 
 class GraphInterrupt(BaseException):
-    """Leaves a node whose `interrupt()` has no answer yet. Let it pass: the node runs again with the answer."""
+    """Leaves a node whose `interrupt()` has no answer yet. Do not catch it: the node runs again with the answer."""
 
     def __init__(self, interrupt: Interrupt) -> None:
         self.interrupt = interrupt
@@ -67,7 +67,7 @@ class GraphInterrupt(BaseException):
 
 @dataclass(frozen=True)
 class Breakpoint:
-    """Why a graph paused between two supersteps: the reasons, and the nodes that come next.
+    """A pause between two supersteps: the reasons, and the nodes that come next.
 
     Example:
         >>> result.interrupts[0].next
@@ -83,14 +83,14 @@ class Breakpoint:
     __repr__ = masked_fields
 
     def _question_(self) -> Any:
-        """Return what forms and lines of text show, as of an `Interrupt`."""
+        """Return the text for forms and lines, as for an `Interrupt`."""
         changed = {"changed": ", ".join(self.changed)} if self.changed else {}
         return {"question": f"{'; '.join(self.reasons)}. Go on?", "context": {"next": ", ".join(self.next), **changed}}
 
 
 @dataclass(frozen=True)
 class Continue:
-    """The answer to a `Breakpoint`: go on, after an update of the state if there is one."""
+    """The answer to a `Breakpoint`: continue, after an update of the state if there is one."""
 
     update: Any = None
 
@@ -98,12 +98,12 @@ class Continue:
 
 
 def interrupt_data(question: Interrupt) -> dict[str, Any]:
-    """Return a question as values that JSON has, without the type of its answer."""
+    """Return a question as JSON values, without the type of its answer."""
     return {name: to_plain(getattr(question, name)) for name in _FACTS}
 
 
 def pending_interrupt(state: AgentState) -> Interrupt | None:
-    """Return the first open question of a state, or None. `result.interrupts` has all of them, with their schemas.
+    """Return the first open question of a state, or None. `result.interrupts` has all questions, with their schemas.
 
     Example:
         >>> if question := pending_interrupt(result.state):
@@ -115,9 +115,9 @@ def pending_interrupt(state: AgentState) -> Interrupt | None:
 
 @dataclass(slots=True)
 class TaskQuestions:
-    """The questions of one task while it runs: the answers that are there, and what it asked without one.
+    """The questions of one task while it runs: the available answers, and the questions without one.
 
-    `done` holds what an earlier attempt at the task has done, so that it is not done again.
+    `done` holds the results of an earlier attempt at the task, so that they are not computed again.
     """
 
     node: str
@@ -134,7 +134,7 @@ QUESTIONS: ContextVar[TaskQuestions | None] = ContextVar("agentbench_task_questi
 
 
 def current_questions() -> TaskQuestions:
-    """Return the questions of the task that runs here; `RuntimeError` outside a task."""
+    """Return the questions of the current task; `RuntimeError` outside a task."""
     questions = QUESTIONS.get()
     if questions is None:
         text = "interrupt() was called outside a node. Call it in a node, or in a tool, while a graph runs."
@@ -143,7 +143,7 @@ def current_questions() -> TaskQuestions:
 
 
 def ask_all(questions: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Ask several questions together, and return their answers by key; each has arguments of `interrupt`."""
+    """Ask several questions together and return their answers by key; each has the arguments of `interrupt`."""
     answers: dict[str, Any] = {}
     unanswered: GraphInterrupt | None = None
     for key, question in questions.items():
@@ -164,20 +164,21 @@ def interrupt(
     response_schema: Any = None,
     key: str | None = None,
 ) -> Any:
-    """Ask, inside a node or a tool, and return the answer.
+    """Ask a question inside a node or a tool, and return the answer.
 
-    At first the run pauses here. When the answer is there, the node runs again from its start, and this call returns
-    it; what stands before the call runs twice. Several calls of one node are told apart by their order, or by `key`.
+    The run first pauses here. When the answer arrives, the node runs again from its start, and this call returns the
+    answer. Code before the call therefore runs twice. Several calls in one node are distinguished by order, or by
+    `key`.
 
     Args:
-        value: What the question is about, shown to who answers.
-        message: The question in words.
+        value: The subject of the question, displayed to the person who answers.
+        message: The text of the question.
         reason: Why the node waits.
-        response_schema: The type of the answer, or its JSON schema; by default anything.
-        key: Tells this call from others of the node, where their order may change.
+        response_schema: The type of the answer, or its JSON schema; by default any value.
+        key: Distinguishes this call from others in the node if their order may change.
 
     Raises:
-        RuntimeError: It is called outside a run of a graph.
+        RuntimeError: The call is outside a run of a graph.
 
     Example:
         >>> def approve(state: Order) -> dict:

@@ -1,4 +1,4 @@
-"""Nodes that are no functions: an executor, a workflow or another graph runs in one. And a graph as an executor."""
+"""Nodes that are not functions (an executor, a workflow or another graph), and a graph as an executor."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow
 
-# Settings of a call that name nodes or checkpoints of the graph around.
+# Settings of a call that name nodes or checkpoints of the outer graph.
 _OF_THE_CALL_AROUND = ("interrupt_before", "interrupt_after", "checkpoint_id", "node_timeout")
 
 
 def task_function(target: Any) -> Callable[..., Any]:
-    """Return what a node calls: a function itself, or what runs an agent, an executor, a workflow or a graph."""
+    """Return the function of a node: a function itself, or a runner of an agent, an executor, a workflow or a graph."""
     if isinstance(target, CompiledGraph):
         return GraphTask(target)
     if isinstance(target, (Executor, Workflow)):
@@ -54,7 +54,7 @@ def task_function(target: Any) -> Callable[..., Any]:
 
 
 class Outbox(Executor):
-    """Yields what the executor before it sends."""
+    """Yields the messages of the executor before it."""
 
     @handler
     async def take(self, data: Any, ctx: WorkflowContext[Any, Any]) -> None:
@@ -63,13 +63,13 @@ class Outbox(Executor):
 
 
 class WorkflowTask:
-    """Runs a workflow, or an executor, as one task of a graph: what it yields and sends is the update.
+    """Runs a workflow, or an executor, as one task of a graph; its outputs and messages are the update.
 
-    While the run inside waits for answers, the task has all of its state, so that checkpoints of the graph hold it.
+    While the inner run waits for answers, the task keeps all of its state, so that checkpoints of the graph include it.
     """
 
     def __init__(self, target: Executor | Workflow) -> None:
-        #: What drawings show inside the node.
+        #: The workflow that drawings show inside the node.
         self.workflow: Workflow | None = find_sub_workflow(target) if isinstance(target, Executor) else target
         if isinstance(target, Executor):
             builder = WorkflowBuilder(start_executor=target, name=target.id)
@@ -80,12 +80,12 @@ class WorkflowTask:
     async def __call__(
         self, state: Any, fields: StateFields, config: dict[str, Any], ctx: WorkflowContext[Any, Any]
     ) -> Any:
-        """Run the workflow, or go on with it, and return what it yielded."""
+        """Run or continue the workflow, and return its outputs."""
         outputs = await self._run(self._input(state, fields), self._runs.clone().graph, RunOptions(), ctx)
         return Collected(outputs)
 
     def _input(self, state: Any, fields: StateFields) -> Any:
-        """Return the first form of the state that the start takes."""
+        """Return the first form of the state that the start executor takes."""
         context = [*fields.messages_in(state)]
         values = dict(state) if fields.is_agent_state else fields.read(state)
         forms = (state, context, context[-1] if context else None, context[-1].text if context else "", values)
@@ -94,13 +94,13 @@ class WorkflowTask:
             if start.can_handle(WorkflowMessage(form, "graph")):
                 return form
         message = (
-            f"{self._runs.name!r} takes neither the state, nor its conversation, nor a message or text of it. Give it "
-            "a handler for one of these, or call it in a function."
+            f"{self._runs.name!r} takes neither the state, nor its conversation, nor a message or text of it. Add a "
+            "handler for one of these, or call it in a function."
         )
         raise GraphError(message)
 
     async def _run(self, message: Any, graph: Graph, options: RunOptions, ctx: Any) -> list[Any]:
-        """Run to the end, and return what was yielded; `GraphInterrupt` where the run waits for answers."""
+        """Run to the end, and return the outputs; `GraphInterrupt` if the run waits for answers."""
         run: ActiveRun = ctx._run  # noqa: SLF001 - the engine's side of the context
         run_state, done, responses = RunState(), current_questions().done, None
         outputs: list[Any] = [*done.get("outputs", ())]
@@ -119,7 +119,7 @@ class WorkflowTask:
             graph, run_state, RunInput(message=message, responses=responses), options,
             log=inner_log(run, ctx.executor_id, forward), run_id=run.run_id, streaming=run.streaming,
         )  # fmt: skip
-        # In a task of its own: the nodes inside ask questions of their own.
+        # In a separate task, because the inner nodes ask their own questions.
         running = asyncio.ensure_future(_drive(execution, run, ctx.executor_id))
         try:
             await asyncio.shield(running)
@@ -136,7 +136,7 @@ class WorkflowTask:
         return outputs
 
     async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
-        """Keep a run that waits; one that failed or was stopped begins anew."""
+        """Keep a run that waits; one that failed or was stopped begins again."""
         if run_state.requests:
             saved = await snapshot(graph, run_state)
             done["run"] = {each.name: getattr(saved, each.name) for each in fields(saved)}
@@ -144,18 +144,18 @@ class WorkflowTask:
 
 
 class GraphTask(WorkflowTask):
-    """Runs a graph as one task of another one: it gets the fields that both have, and returns those that it changed."""
+    """Runs a graph as one task of another one: it gets the fields that both have, and returns those it changed."""
 
     def __init__(self, graph: CompiledGraph[Any]) -> None:
         super().__init__(graph.workflow)
         self.graph = graph
-        #: Whether nodes inside return commands, which may name nodes of the graph around.
+        #: Whether inner nodes return commands, which may name nodes of the outer graph.
         self.returns_commands = any(node.goto is None for node in graph.plan.nodes.values())
 
     async def __call__(
         self, state: Any, fields: StateFields, config: dict[str, Any], ctx: WorkflowContext[Any, Any]
     ) -> Any:
-        """Run the graph, or go on with it, and return what it changed."""
+        """Run or continue the graph, and return the fields that it changed."""
         plan, done = self.graph.plan, current_questions().done
         outer = ctx.options
         assert isinstance(outer, GraphOptions)
@@ -183,7 +183,7 @@ class GraphTask(WorkflowTask):
         return Command(update=update, goto=done["goto"] or None)
 
     async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
-        """Keep a run that waits, has failed or was stopped: it goes on where it was."""
+        """Keep a run that waits, has failed or was stopped, so that it can continue."""
         saved = await snapshot(graph, run_state)
         done["run"] = {each.name: getattr(saved, each.name) for each in fields(saved)}
 
@@ -199,7 +199,7 @@ async def _drive(execution: Execution, around: ActiveRun, node: str) -> None:
 
 
 def _answers(run_state: RunState) -> dict[str, Any]:
-    """Ask what the run inside asks, and return the answers by the ids of its requests."""
+    """Ask the questions of the inner run, and return the answers by the ids of its requests."""
     answers = ask_all({key: _question(request) for key, request in run_state.requests.items()})
     for key, answer in answers.items():
         if isinstance(run_state.requests[key].data, Breakpoint) and not isinstance(answer, Continue):
@@ -208,7 +208,7 @@ def _answers(run_state: RunState) -> dict[str, Any]:
 
 
 def _question(request: WorkflowEvent[Any]) -> dict[str, Any]:
-    """Return a request of a run inside as arguments of `interrupt`."""
+    """Return a request of an inner run as arguments of `interrupt`."""
     asked = request.data
     if isinstance(asked, Interrupt):
         return {name: getattr(asked, name) for name in ("value", "message", "reason", "response_schema")}
@@ -219,7 +219,7 @@ def _question(request: WorkflowEvent[Any]) -> dict[str, Any]:
 
 
 class GraphExecutor(WorkflowExecutor):
-    """A graph as a node of a workflow; made by `CompiledGraph.as_executor`, which explains it."""
+    """A graph as a node of a workflow; created by `CompiledGraph.as_executor`, which explains it."""
 
     signature_key: ClassVar[str | None] = "GraphExecutor"
 

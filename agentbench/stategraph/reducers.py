@@ -12,7 +12,7 @@ from agentbench.messages.message import Message
 
 @dataclass(frozen=True)
 class Reducer:
-    """Marks a callable in `Annotated` as the reducer of a field, where it could be taken for something else.
+    """Marks a callable in `Annotated` as the reducer of a field if it could be mistaken for something else.
 
     Example:
         >>> class Basket(AgentState):
@@ -28,7 +28,7 @@ class Reducer:
 
 @dataclass(frozen=True)
 class Overwrite:
-    """Around the value of an update: the value replaces the field's, and no reducer is called.
+    """Wraps the value of an update that replaces the field's value without calling the reducer.
 
     Example:
         >>> def start_again(state: Triage) -> dict:
@@ -53,9 +53,9 @@ class RemoveMessage:
 
 
 def add_messages(left: list[Message] | None, right: list[Message] | Message | None) -> list[Message]:
-    """Append the messages that are not there yet; pieces of streamed messages (`delta`) are left out.
+    """Append the messages that are not present yet; pieces of streamed messages (`delta`) are left out.
 
-    Messages are the same if their ids are, in type and value. Of a message that comes twice the first stays.
+    Messages are the same if their ids have equal types and values. If a message occurs twice, the first one stays.
 
     Example:
         >>> add_messages([Message("user", "Hi", message_id=1)], Message("assistant", "Hello", message_id=2))
@@ -76,7 +76,7 @@ def replace_messages(left: list[Message] | None, right: list[Message] | Message 
 
 
 def append_items(left: list[Any] | None, right: list[Any] | None) -> list[Any]:
-    """Append the items whose `id`, an attribute or a key, is not there yet; items without a value of it are all new.
+    """Append the items whose `id`, an attribute or a key, is not present yet; items whose id is None are always new.
 
     Raises:
         TypeError: An item has no `id`.
@@ -105,7 +105,7 @@ def replace_value(left: Any, right: Any) -> Any:
 def upsert_messages(
     left: list[Message] | None, right: list[Message | RemoveMessage] | Message | RemoveMessage | None
 ) -> list[Message]:
-    """Append messages; one with an id that is there replaces that message, and a `RemoveMessage` removes it."""
+    """Append messages; one with an existing id replaces that message, and a `RemoveMessage` removes it."""
     found: dict[Any, Message] = {_key(message): message for message in left or ()}
     for message in [right] if isinstance(right, (Message, RemoveMessage)) else right or ():
         if not isinstance(message, RemoveMessage):
@@ -121,7 +121,7 @@ def upsert_messages(
 def remove_tool_messages(messages: list[Message]) -> list[Message]:
     """Return the messages without finished exchanges with tools. Not a reducer: call it, and return an `Overwrite`.
 
-    An exchange is an assistant's message with calls and the tools' messages behind it. It is finished when an
+    An exchange is an assistant's message with calls and the tool messages after it. It is finished when an
     assistant's message without calls follows, which stays.
 
     Example:
@@ -148,7 +148,7 @@ def _complete(messages: list[Message] | Message | None) -> list[Message]:
     given: Sequence[object] = messages or ()
     for each in given:
         if not isinstance(each, Message):
-            text = f"{masked_repr(each)} is no message. Make it one: Message.text_message(..., role='assistant')"
+            text = f"{masked_repr(each)} is not a message. Convert it: Message.text_message(..., role='assistant')"
             raise TypeError(text)
     return [message for message in messages or () if not message.delta]
 
@@ -158,13 +158,13 @@ def _key(message: Message) -> Any:
 
 
 def _item_id(item: Any, at: int) -> Any:
-    """Return the type and value of an item's id, since 1 and True are equal; `None` if it has no value."""
+    """Return the type and value of an item's id, since 1 and True are equal; `None` if the id has no value."""
     absent = object()
     item_id = item.get("id", absent) if isinstance(item, Mapping) else getattr(item, "id", absent)
     if item_id is absent:
         message = (
-            f"append_items compares items by their id, and item {at}, of type {type(item).__name__}, has none. Give it "
-            "an attribute or a key 'id', or merge the field with operator.add."
+            f"append_items compares items by their id, but item {at}, of type {type(item).__name__}, has none. Add an "
+            "attribute or a key 'id', or merge the field with operator.add."
         )
         raise TypeError(message)
     return None if item_id is None else (type(item_id), item_id)

@@ -1,4 +1,4 @@
-"""What a call of a graph returns."""
+"""The result of a call of a graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 
 class ResponseGranularity(StrEnum):
-    """How much a call returns and a stream shows."""
+    """The level of detail of results and streams."""
 
     FULL = "full"
     PARTIAL = "partial"
@@ -24,25 +24,25 @@ class ResponseGranularity(StrEnum):
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_result_bundle")
 class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
-    """What a call of a graph returns: a dictionary, with further facts as attributes.
+    """The result of a call of a graph: a dictionary, with further facts as attributes.
 
     With an `AgentState` its keys are `messages` and `token_usage`; with `PARTIAL` also `context` and `summary`; with
-    `FULL` also `state`. With any other class of states its keys are the fields that have a value, and
-    `"__interrupt__"` for the questions that nodes ask, if there are any.
+    `FULL` also `state`. With any other state class its keys are the fields that have a value, and
+    `"__interrupt__"` for the nodes' questions, if there are any.
 
     Attributes:
         state: The state after the call, or the dictionary of its fields.
         messages: The messages that this call added to the conversation.
-        status: What became of it.
+        status: The outcome of the call.
         interrupts: The open questions and breakpoints.
-        thread_id: The thread.
-        run_id: The run.
-        checkpoint_id: The checkpoint that the thread has reached.
-        step: Supersteps that the run has completed.
+        thread_id: The id of the thread.
+        run_id: The id of the run.
+        checkpoint_id: The id of the thread's newest checkpoint.
+        step: The number of supersteps that the run has completed.
         changed: Names of the fields that the call changed, each with the nodes that wrote it.
-        warnings: What the graph warned of.
-        events: The events of the run: few, unless it was streamed.
-        tasks: What ran: (superstep, place in it, node, task id, names of the fields that it wrote).
+        warnings: The warnings of the graph.
+        events: The events of the run; only a few, unless it was streamed.
+        tasks: The finished tasks: (superstep, place in it, node, task id, names of the fields that it wrote).
 
     Example:
         >>> result = app.invoke({"messages": "Hello"}, {"thread_id": "t1"})
@@ -63,7 +63,7 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     tasks: list[tuple[int, int, str, str, list[str]]]
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """Print what a cell shows as text; the printer of dictionaries would come first."""
+        """Print the text form for cells, since the printer of dictionaries would take precedence."""
         printer.text(self._repr_mimebundle_()["text/plain"])
 
     def to_frame(self) -> Any:
@@ -110,7 +110,7 @@ def messages_of(state: Any) -> list[Message]:
 
 
 def token_usage(messages: list[Message]) -> dict[str, int]:
-    """Return the tokens that messages took, by kind; zero where there is no word about it."""
+    """Return the tokens that messages used, by kind; zero if nothing is recorded."""
     usages = [message.usages or {} for message in messages]
     n_in = sum(int(each.get("prompt_tokens") or 0) for each in usages)
     n_out = sum(int(each.get("completion_tokens") or 0) for each in usages)

@@ -23,7 +23,7 @@ from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 @dataclass(frozen=True)
 class SnapshotTask:
-    """A task that is due at a checkpoint: its error, its open questions, or the result that it ended with already."""
+    """A task that is due at a checkpoint: its error, its open questions, or the result of an earlier attempt."""
 
     id: str
     name: str
@@ -40,18 +40,19 @@ class StateSnapshot(Displayable, Generic[StateT]):
     Args:
         values: The state: an `AgentState`, or the dictionary of the fields that have a value.
         next: The nodes that run next.
-        config: Names this checkpoint, for `invoke`, `update_state` and `fork`.
-        parent_config: Names the checkpoint before it.
+        config: The configuration that names this checkpoint, for `invoke`, `update_state` and `fork`.
+        parent_config: The configuration that names its parent.
         metadata: `source`, `step`, `seq`, `run_id`, `thread_id`, `writers` (nodes), `changed` (fields, each with the
-            nodes that wrote it) and what the call added.
-        created_at: When it was saved.
-        step: Supersteps of its run until then.
-        status: What the execution was doing; `None` for a thread that does not exist.
+            nodes
+            that wrote it), and additions of the call.
+        created_at: The time when it was saved.
+        step: The number of supersteps of its run up to it.
+        status: The status of the execution; `None` for a thread that does not exist.
         tasks: The tasks that are due.
         interrupts: The open questions and breakpoints.
-        pending_writes: The writes of tasks that ended in a superstep which is not finished, by task id.
-        extra: Stored values that are no fields of the state class any more.
-        invalid: Why the stored values do not fit the state class.
+        pending_writes: The writes of finished tasks in an unfinished superstep, by task id.
+        extra: Stored values that are no longer fields of the state class.
+        invalid: The reason why the stored values do not fit the state class.
 
     Example:
         >>> app.get_state({"thread_id": "inc-7"}).next
@@ -123,7 +124,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
 
 
 def values_diff(before: WorkflowCheckpoint, after: WorkflowCheckpoint) -> CheckpointDiff:
-    """Return what differs between the values of two checkpoints."""
+    """Return the differences between the values of two checkpoints."""
     one, other = (
         replace(
             each, state=_public(each.state), messages={}, pending_request_info_events={}, iteration_count=0,

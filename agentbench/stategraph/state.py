@@ -1,4 +1,4 @@
-"""The state of a state graph: what its nodes read and update, and where its execution is."""
+"""The state of a state graph, which nodes read and update, and the position of its execution."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ END = "__end__"
 
 
 class ExecutionStatus(StrEnum):
-    """What the execution of a thread is doing; `ExecutionState.interrupt_when` tells where it was interrupted."""
+    """The status of a thread's execution; `ExecutionState.interrupt_when` gives the position of an interrupt."""
 
     RUNNING = "running"
     INTERRUPTED = "interrupted"
     COMPLETED = "completed"
     ERROR = "error"
-    # Two more names of one member: code that was written with them goes on working.
+    # Two more names for members, for compatibility with existing code.
     INTERRUPTED_BEFORE = INTERRUPTED
     INTERRUPTED_AFTER = INTERRUPTED
 
@@ -54,23 +54,23 @@ class StopRequestStatus(StrEnum):
 
 
 class ExecutionState(BaseModel):
-    """Where the execution of a thread is. The graph writes it; a node may read it as `state.execution_meta`.
+    """The position of a thread's execution. The graph writes it; a node may read it as `state.execution_meta`.
 
     Args:
-        current_node: The node that runs, the first one of several; `END` when the execution is completed.
-        step: Supersteps that the current run has completed.
-        status: What the execution is doing.
-        interrupt_node: Where it was interrupted last.
-        interrupt_reason: Why: `"interrupt_before: <node>"`, `"interrupt_after: <node>"`, `"interrupt"`,
+        current_node: The running node, the first one of several; `END` when the execution has completed.
+        step: The number of supersteps that the current run has completed.
+        status: The status of the execution.
+        interrupt_node: The node of the last interrupt.
+        interrupt_reason: The reason: `"interrupt_before: <node>"`, `"interrupt_after: <node>"`, `"interrupt"`,
             `"stop_requested"`, or another text.
         stop_current_execution: Whether a stop was requested.
-        interrupt_data: What belongs to the interrupt, as values that JSON has.
+        interrupt_data: The data of the interrupt, as JSON values.
         interrupt_when: Whether it was interrupted before, after or during a node.
-        current_nodes: All nodes that run, or run next.
-        thread_id: The thread.
-        run_id: The run.
+        current_nodes: All nodes that are running or run next.
+        thread_id: The id of the thread.
+        run_id: The id of the run.
         error_message: The last error, until the next run begins.
-        internal_data: Notes of the graph itself.
+        internal_data: Internal notes of the graph.
 
     Example:
         >>> ExecutionState(current_node="review").status
@@ -98,7 +98,7 @@ class ExecutionState(BaseModel):
 
 
 def _no_messages() -> list[Message]:
-    """Return an empty conversation. Of `list`, Pydantic would parse the signature for each class of states."""
+    """Return an empty conversation. With `list`, pydantic would parse its signature for each state class."""
     return []
 
 
@@ -106,16 +106,16 @@ def _no_messages() -> list[Message]:
 class AgentState(BaseModel, Displayable):
     """The state of a state graph. Inherit from it to add fields; nodes return updates of them.
 
-    A field may name a reducer, which merges an update into its value: `Annotated[list[str], operator.add]`. A field
-    without one is replaced.
+    A field may have a reducer, which merges an update into its value: `Annotated[list[str], operator.add]`. A field
+    without a reducer is replaced.
 
     Args:
         context: The conversation. `add_messages` appends to it.
         context_summary: A summary of the conversation, if a node writes one.
-        execution_meta: Where the execution is; the graph writes it.
+        execution_meta: The position of the execution; the graph writes it.
 
     Raises:
-        pydantic.ValidationError: A value does not fit its field, or there is no such field.
+        pydantic.ValidationError: A value does not fit its field, or the field does not exist.
 
     Example:
         >>> class Order(AgentState):
@@ -131,7 +131,7 @@ class AgentState(BaseModel, Displayable):
     context_summary: str | None = None
     execution_meta: ExecutionState = Field(default_factory=lambda: ExecutionState(current_node=START))
 
-    # Set by the graph for the copy that a node gets. A plain function: `copy.deepcopy` passes functions on as they are.
+    # Set by the graph for the copy that a node gets. A plain function, because `copy.deepcopy` does not copy functions.
     _stop_probe: Callable[[], bool] | None = PrivateAttr(default=None)
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
@@ -153,7 +153,7 @@ class AgentState(BaseModel, Displayable):
             return self._stop_probe()
         return self.execution_meta.stop_current_execution is StopRequestStatus.STOP_REQUESTED
 
-    # ---- lifecycle: the graph calls these; on the copy that a node has they change nothing else ---------------------
+    # ---- lifecycle: called by the graph; on a node's copy they have no further effect ---------------------
 
     def set_interrupt(
         self,
@@ -170,7 +170,7 @@ class AgentState(BaseModel, Displayable):
         meta.status, meta.interrupt_when = ExecutionStatus(status), when
 
     def clear_interrupt(self) -> None:
-        """Forget the interrupt, so that the execution can go on."""
+        """Clear the interrupt, so that the execution can continue."""
         self.set_interrupt("", "", ExecutionStatus.RUNNING)
         self.execution_meta.interrupt_node = self.execution_meta.interrupt_reason = None
 
@@ -179,7 +179,7 @@ class AgentState(BaseModel, Displayable):
         self.execution_meta.step += 1
 
     def set_current_node(self, node: str) -> None:
-        """Set the node that runs."""
+        """Set the running node."""
         self.execution_meta.current_node = node
 
     def complete(self) -> None:

@@ -1,4 +1,4 @@
-"""What a streamed call of a graph yields: chunks, or pairs of a mode and its payload."""
+"""The items of a streamed call of a graph: chunks, or pairs of a mode and its payload."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class StreamChunk:
     """A piece of a streamed call.
 
     Args:
-        event: Its kind, which tells which of the next three it has.
+        event: Its kind, which determines which of the next three fields is set.
         message: A message, or a piece of one (`message.delta`).
         state: The state after a superstep, or the dictionary of its fields.
-        data: What happened, as a dictionary with a `status`.
-        thread_id: The thread.
-        run_id: The run.
+        data: The event as a dictionary with a `status`.
+        thread_id: The id of the thread.
+        run_id: The id of the run.
         metadata: Further facts, such as the node.
         timestamp: Its time, in seconds since 1970-01-01T00:00:00Z.
 
@@ -69,7 +69,7 @@ _STATUS = {
 
 @dataclass(slots=True)
 class Chunks:
-    """Makes the chunks of one call of its events; a message is shown once."""
+    """Converts the events of one call to chunks; each message is yielded once."""
 
     plan: GraphPlan
     record: CallRecord
@@ -122,7 +122,7 @@ class Chunks:
 
 
 def read_modes(stream_mode: str | Sequence[str] | None) -> Sequence[str] | None:
-    """Return the modes of a stream as a list; `ValueError` for one that there is not."""
+    """Return the modes of a stream as a list; `ValueError` for an unknown one."""
     modes = [stream_mode] if isinstance(stream_mode, str) else stream_mode
     for mode in modes or ():
         if mode not in MODES:
@@ -132,7 +132,7 @@ def read_modes(stream_mode: str | Sequence[str] | None) -> Sequence[str] | None:
 
 
 def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Yield what an event is in each of the modes, as (mode, payload)."""
+    """Yield the form of an event in each of the modes, as (mode, payload)."""
     kind, data = event.type, event.data
     found: dict[str, list[Any]] = {"events": [event]}
     if isinstance(data, StateChanges):

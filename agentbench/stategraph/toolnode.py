@@ -29,10 +29,10 @@ _TIMEOUT_S = 300.0
 
 @dataclass
 class ToolResult:
-    """What a tool may return beside its result: an update of the state, or that it failed.
+    """A tool's result with an update of the state, or with an error.
 
     Args:
-        message: The result for the model: text, a message, or any value that JSON has.
+        message: The result for the model: text, a message, or any JSON value.
         state: An update of the state, merged by the fields' reducers.
         is_error: Whether the tool failed.
 
@@ -48,7 +48,7 @@ class ToolResult:
 
 @dataclass
 class EndedCall:
-    """How a call ended: the result for the model, and what else it leads to."""
+    """How a call ended: the result for the model, and its other effects."""
 
     content: Content
     state: Mapping[str, Any] | None = None
@@ -56,18 +56,18 @@ class EndedCall:
 
 
 class ToolNode:
-    """A node that runs the tools that the last message calls, side by side, and adds their results.
+    """A node that runs the tools called in the last message concurrently, and adds their results.
 
-    A tool's parameters `state`, `config`, `tool_call_id`, `emit`, `runtime` and `store` are filled by the graph, and no
-    model sees them. A tool may return text, values, a `ToolResult` with an update of the state, or a `Command`. A call
-    of `transfer_to_<node>` runs no tool: the graph goes to that node.
+    The graph fills a tool's parameters `state`, `config`, `tool_call_id`, `emit`, `runtime` and `store`, and hides them
+    from models. A tool may return text, values, a `ToolResult` with an update of the state, or a `Command`. A call of
+    `transfer_to_<node>` runs no tool: the graph goes to that node.
 
     Args:
         tools: Functions, sync or async, or tools of agents.
-        handle_errors: What goes wrong in a call becomes its result, for the model to read; `False` fails the node.
+        handle_errors: Turn errors of a call into its result, for the model to read; `False` fails the node.
 
     Raises:
-        ValueError: Two tools have one name.
+        ValueError: Two tools have the same name.
 
     Example:
         >>> def get_weather(city: str) -> str:
@@ -87,13 +87,13 @@ class ToolNode:
         """Add a tool, and return the node."""
         read = _Tool(tool)
         if read.name in self.tools:
-            message = f"There are two tools of the name {read.name!r}. Rename one of the functions."
+            message = f"Two tools have the name {read.name!r}. Rename one of the functions."
             raise ValueError(message)
         self.tools[read.name], self._read[read.name] = tool, read
         return self
 
     def all_tools(self) -> list[dict[str, Any]]:
-        """Return names, descriptions and schemas of the tools, in the form that chat services take."""
+        """Return names, descriptions and schemas of the tools, in the format of chat services."""
         return [tool.spec() for tool in self._read.values()]
 
     def __repr__(self) -> str:
@@ -110,13 +110,11 @@ class ToolNode:
         asking = messages[-1]
         calls = [content for content in asking.contents if content.type == "function_call"]
         if not calls:
-            message = (
-                f"Node {config['node']!r} found no call of a tool in the last message. Route to it only after one."
-            )
+            message = f"Node {config['node']!r} found no tool call in the last message. Route to it only after one."
             raise NodeError(message, "NODE_002", node=config["node"])
         gets = {"config": config, "runtime": runtime, "emit": emit, "store": store}
         ids = [call.call_id for call in calls]
-        # Some services give one id to several calls; each has questions of its own.
+        # Some services use one id for several calls; each call has its own questions.
         names = [f"{one}_{n + 1}" if (n := ids[:at].count(one)) else one for at, one in enumerate(ids)]
         tasks = [
             asyncio.ensure_future(self._end_of(call, name, asking, state, gets))
@@ -149,18 +147,18 @@ class ToolNode:
         try:
             tool = self._read.get(name)
             if tool is None:
-                return _failure(call_id, f"There is no tool {name!r}. The tools are: {', '.join(self.tools)}.")
+                return _failure(call_id, f"There is no tool {name!r}. Tools: {', '.join(self.tools)}.")
             arguments = tool.arguments(call)
             if tool.needs_approval:
                 question = f"Call {name} with {arguments}?"
                 if not interrupt({"tool": name, "arguments": arguments}, message=question, response_schema=bool):
-                    return _failure(call_id, f"A person declined the call of {name}.")
+                    return _failure(call_id, f"A person declined the call to {name}.")
             own = isolate(state)
             given = {**gets, "state": own, "tool_call_id": call_id}
             ended = _ended(call_id, await asyncio.wait_for(tool.call(arguments, given), limit))
             if own != state and (questions := QUESTIONS.get()) is not None:
                 questions.warnings.append(
-                    f"Tool {name!r} changed its copy of the state, which stays as it was. Write: "
+                    f"Tool {name!r} changed its copy of the state, which has no effect. Write: "
                     "return ToolResult(..., state={...})."
                 )
             return ended
@@ -175,14 +173,14 @@ class ToolNode:
 
 
 class _Tool:
-    """A function, or a tool of agents, with the schema of what a model gives to it."""
+    """A function, or an agent's tool, with the schema of its arguments for a model."""
 
     def __init__(self, tool: Any) -> None:
         self.tool = tool
         self.needs_approval = getattr(tool, "approval_mode", None) == "always_require"
         self.is_function = not callable(getattr(tool, "invoke", None))
         if self.is_function and not hasattr(tool, "__name__"):
-            message = f"{tool!r} is no tool. Expected a function with a name, or a tool of agents."
+            message = f"{tool!r} is not a tool. Expected a named function, or an agent's tool."
             raise TypeError(message)
         if not self.is_function:
             self.name: str = tool.name
@@ -204,7 +202,7 @@ class _Tool:
         self.model: type[BaseModel] = create_model(f"{self.name}_input", __config__=config, **fields)
 
     def spec(self) -> dict[str, Any]:
-        """Return name, description and schema as chat services take them."""
+        """Return name, description and schema in the format of chat services."""
         if not self.is_function:
             spec: dict[str, Any] = self.tool.to_json_schema_spec()
             return spec
@@ -213,7 +211,7 @@ class _Tool:
         return {"type": "function", "function": function}
 
     def arguments(self, call: Content) -> dict[str, Any]:
-        """Return the arguments of a call, validated; `ValueError` says what is wrong with them."""
+        """Return the validated arguments of a call; `ValueError` names what is wrong with them."""
         given = call.parse_arguments() or {}
         if not self.is_function:
             return given
@@ -226,7 +224,7 @@ class _Tool:
         return {name: getattr(valid, name) for name in valid.model_fields_set}
 
     async def call(self, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
-        """Call the function with arguments, and with what the graph gives to it."""
+        """Call the function with the model's arguments and those of the graph."""
         if not self.is_function:
             return await self.tool.invoke(
                 arguments=arguments, tool_call_id=given["tool_call_id"], skip_parsing=True, in_thread=True
@@ -259,7 +257,7 @@ def _failure(call_id: str, problem: str) -> EndedCall:
 
 
 def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], fields: StateFields) -> list[Any]:
-    """Return the updates of the state that calls lead to, in their order; the results come first."""
+    """Return the updates of the state from the calls, in order; the results come first."""
     reducers = fields.by_name
     first: dict[str, tuple[str, Any]] = {}
     for each, call in zip(ended, calls, strict=True):
@@ -270,7 +268,7 @@ def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], fields: State
             if not are_equal(value, other):
                 message = (
                     f"The tools {tool!r} and {call.name!r} return different values for {name!r}, which has no reducer. "
-                    "Give it one: Annotated[list, operator.add]; or annotate it with replace_value."
+                    "Add one: Annotated[list, operator.add]; or annotate it with replace_value."
                 )
                 raise ConcurrentUpdateError(message, context={"tools": [tool, call.name]}, field=name)
     results: list[Any] = [Message.tool_message([each.content]) for each in ended]
@@ -279,5 +277,5 @@ def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], fields: State
 
 
 def _is_question(error: BaseException) -> bool:
-    """Errors come before questions: a node that failed asks nothing."""
+    """Order errors before questions, because a failed node asks nothing."""
     return isinstance(error, GraphInterrupt)

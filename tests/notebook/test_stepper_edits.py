@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_refused_with_the_path_and_the_reason() -> None:
         ("note", threading.Lock(), "lock"),
         ("messages[0]", 1, "there is no such message; 0 wait here"),
     ]:
-        with pytest.raises(InvalidEdit, match="was not taken") as refused:
+        with pytest.raises(InvalidEdit) as refused:
             checked_edit(checkpoint(**HELD), path, value)
         assert refused.value.path == path
         assert told in refused.value.problem

@@ -94,7 +94,7 @@ def test_real_input_after_a_failure_is_a_new_turn_and_says_so():
         app.invoke({"topic": "one"}, THREAD)
     done = app.invoke({"topic": "two"}, THREAD)
     assert (done.state.notes, done.state.topic, node.calls) == (["a"], "two", 2)
-    assert "given up: a" in done.warnings[0]
+    assert "dropped: a" in done.warnings[0]
 
 
 def test_retries_of_a_node_come_first():
@@ -136,7 +136,7 @@ def mutate(state: Notes) -> None:
 
 BAD = [
     ({"tpoic": 1}, InvalidUpdateError, "Did you mean 'topic'", "tpoic"),
-    ({"execution_meta": {}}, InvalidUpdateError, "graph itself", "execution_meta"),
+    ({"execution_meta": {}}, InvalidUpdateError, "'execution_meta'", "execution_meta"),
     ({"count": "many"}, StateValidationError, "count", "count"),
     ({"picked": ["bad"]}, ReducerError, "not that", "picked"),
     ({"notes": "text"}, ReducerError, "notes", "notes"),

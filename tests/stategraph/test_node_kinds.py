@@ -167,7 +167,7 @@ class TestGraphInAGraph:
         app = graph.add_edge(START, "inner").add_edge("inner", "on").compile()
 
         assert app.invoke({"n": 0}, CONFIG).state.notes == ["leave", "aside"]
-        with raises(GraphError, "around"):
+        with raises(GraphError, "aside"):
             app_inside.invoke({"n": 0}, CONFIG)
 
     def test_graphs_nest_to_any_depth(self) -> None:

@@ -93,7 +93,7 @@ def test_what_goes_wrong_is_a_result_for_the_model():
     calls = [("nothing", {}), ("fog", "{not json"), ("fog", {}), ("fog", {"city": 7}), ("broken", {}), ("slow", {})]
     result = run(node, calling(*calls), tool_timeout=0.01)
     words = [
-        "no tool 'nothing'. The tools are: fog",
+        "no tool 'nothing'. Tools: fog",
         "do not fit",
         "city: Field required",
         "city",
@@ -224,7 +224,7 @@ def test_tools_of_agents_work_and_a_person_approves():
         """Pay."""
         return f"paid {amount}"
 
-    for answer, words in ((True, "paid 5"), (False, "A person declined the call of pay.")):
+    for answer, words in ((True, "paid 5"), (False, "A person declined the call to pay.")):
         app = trip(ToolNode([pay]))
         paused = app.invoke({"messages": calling(("pay", {"amount": 5}))}, THREAD)
         assert paused.interrupts[0].value == {"tool": "pay", "arguments": {"amount": 5}}

@@ -1,1 +1,1 @@
-"""Builders of the patterns that people reach for first; each makes an ordinary workflow."""
+"""Builders of the common orchestration patterns; each one builds an ordinary workflow."""

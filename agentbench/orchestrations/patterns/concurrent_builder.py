@@ -1,4 +1,4 @@
-"""`ConcurrentBuilder`: all at once on the same question, and one who gathers the answers."""
+"""`ConcurrentBuilder`: all participants answer the same question concurrently, and an aggregator combines them."""
 
 from __future__ import annotations
 
@@ -30,46 +30,46 @@ logger = logging.getLogger("agentbench")
 
 
 class Dispatcher(Executor):
-    """Asks all participants the same."""
+    """Sends the same request to all participants."""
 
     def __init__(self) -> None:
         super().__init__("dispatcher")
 
     @handler
     async def from_request(self, request: AgentExecutorRequest, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-        """Take a request."""
+        """Receive a request."""
         await ctx.send_message(request)
 
     @handler
     async def from_text(self, text: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-        """Take a text of the user."""
+        """Receive a text of the user."""
         await ctx.send_message(AgentExecutorRequest(normalize_messages(text)))
 
     @handler
     async def from_message(self, message: Message, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-        """Take a message."""
+        """Receive a message."""
         await ctx.send_message(AgentExecutorRequest([message]))
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-        """Take several."""
+        """Receive several messages."""
         await ctx.send_message(AgentExecutorRequest(normalize_messages(messages)))
 
 
 class Alone(Executor):
-    """Makes a list of the only answer, for the aggregator."""
+    """Wraps the only answer in a list for the aggregator."""
 
     def __init__(self) -> None:
         super().__init__("alone")
 
     @handler
     async def wrap(self, response: AgentExecutorResponse, ctx: WorkflowContext[list[AgentExecutorResponse]]) -> None:
-        """Take the answer."""
+        """Receive the answer."""
         await ctx.send_message([response])
 
 
 class LastMessages(Executor):
-    """Gathers the last message of each participant into one response."""
+    """Combines the last message of each participant in one response."""
 
     def __init__(self) -> None:
         super().__init__("aggregator")
@@ -78,23 +78,23 @@ class LastMessages(Executor):
     async def gather(
         self, results: list[AgentExecutorResponse], ctx: WorkflowContext[NoReturn, AgentResponse | AgentResponseUpdate]
     ) -> None:
-        """Take all answers, in the order of the participants."""
+        """Receive all answers, in the order of the participants."""
         messages: list[Message] = []
         for result in results:
             said = [each for each in result.agent_response.messages if each.role == "assistant"]
             if said:
                 messages.append(said[-1])
             else:
-                logger.warning("Participant %r said nothing, and is left out.", result.executor_id)
+                logger.warning("Participant %r did not answer and is left out.", result.executor_id)
         if not messages:
             names = ", ".join(result.executor_id for result in results)
-            msg = f"Nobody said anything; expected a message of an assistant from one of: {names}."
+            msg = f"No participant answered; expected an assistant message from one of: {names}."
             raise RuntimeError(msg)
         await yield_response(AgentResponse(messages=messages), ctx)
 
 
 class CallbackAggregator(Executor):
-    """Gathers the answers by a function."""
+    """Combines the answers by calling a function."""
 
     signature_key: ClassVar[str | None] = "CallbackAggregator"
 
@@ -106,7 +106,7 @@ class CallbackAggregator(Executor):
 
     @handler
     async def gather(self, results: list[AgentExecutorResponse], ctx: WorkflowContext[NoReturn, Any]) -> None:
-        """Take all answers, in the order of the participants."""
+        """Receive all answers, in the order of the participants."""
         arguments = (results, ctx) if self._ab_takes_context else (results,)
         if inspect.iscoroutinefunction(self._ab_function):
             found = await self._ab_function(*arguments)
@@ -120,20 +120,20 @@ class CallbackAggregator(Executor):
 
 
 class ConcurrentBuilder(PatternBuilder):
-    """Builds a workflow in which all participants answer the same question at once, and one gathers the answers.
+    """Builds a workflow in which all participants answer the same question concurrently, and one node combines them.
 
     Args:
         participants: Agents and executors; an executor takes an `AgentExecutorRequest` and sends an
             `AgentExecutorResponse`.
-        checkpoint_storage: Where runs save their checkpoints by default.
-        output_from: Participants, or their ids, whose answers are outputs besides the gathered one; or `"all"`.
-        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
-        on_error: `"raise"`: a participant that fails fails the run. `"collect"`: its answer is the error.
-        name: Of the workflow.
+        checkpoint_storage: The default storage for the checkpoints of runs.
+        output_from: Participants, or their ids, whose answers are outputs besides the combined one; or `"all"`.
+        intermediate_output_from: Participants whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        on_error: With `"raise"`, a participant that fails fails the run. With `"collect"`, its answer is the error.
+        name: The name of the workflow.
 
     Raises:
         TypeError: A participant is neither an agent nor an executor.
-        ValueError: There is none, one of them or one id is there twice, or `on_error` is something else.
+        ValueError: There are no participants, one of them or an id appears twice, or `on_error` is unknown.
 
     Example:
         >>> workflow = ConcurrentBuilder(participants=[optimist, pessimist]).build()
@@ -156,25 +156,26 @@ class ConcurrentBuilder(PatternBuilder):
             raise ValueError(msg)
         self._given, self._collects = list(participants), on_error == "collect"
         self._aggregator: Any = None
-        self._participants()  # what is wrong with them is said here
+        self._participants()  # raises for invalid participants
 
     def with_aggregator(self, aggregator: Executor | Callable[..., Any]) -> Self:
-        """Choose who gathers the answers.
+        """Choose how the answers are combined.
 
         Args:
-            aggregator: An executor that takes `list[AgentExecutorResponse]`; or a function of that list, and maybe of
-                a context. What it returns is the output; with `None` it has yielded it itself.
+            aggregator: An executor that takes `list[AgentExecutorResponse]`; or a function of that list, and optionally
+                of
+                a context. Its result is the output; if it returns `None`, it has yielded the output itself.
 
         Raises:
             TypeError: It is neither.
-            ValueError: There is one already.
+            ValueError: There is already an aggregator.
         """
         if self._aggregator is not None:
-            msg = "There is an aggregator already. Expected one call of with_aggregator()."
+            msg = "There is already an aggregator. Call with_aggregator() only once."
             raise ValueError(msg)
         given: object = aggregator
         if not isinstance(given, Executor) and not callable(given):
-            msg = f"{aggregator!r} is no aggregator. Expected an executor, or a function of the answers."
+            msg = f"{aggregator!r} is not an aggregator. Expected an executor, or a function of the answers."
             raise TypeError(msg)
         self._aggregator = aggregator
         return self
@@ -186,10 +187,10 @@ class ConcurrentBuilder(PatternBuilder):
         )
 
     def build(self) -> Workflow:
-        """Return a new workflow, with nodes of its own.
+        """Return a new workflow with new nodes.
 
         Raises:
-            ValueError: `output_from` and the like, or `with_request_info(agents=...)`, name somebody else.
+            ValueError: `output_from` and the like, or `with_request_info(agents=...)`, name an unknown participant.
         """
         participants = self._participants()
         self._check_review(participants)

@@ -1,4 +1,4 @@
-"""`GroupChatBuilder`: a conversation in which one chooses who speaks."""
+"""`GroupChatBuilder`: a conversation with a speaker selection."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ _UNSET: Any = object()
 
 
 class GroupChatBuilder(PatternBuilder):
-    """Builds a workflow in which participants talk, and an orchestrator gives the turn: a function, or an agent.
+    """Builds a workflow in which participants talk, and an orchestrator (a function or an agent) selects the speaker.
 
-    Everybody hears what is said, as texts. The last message is the output.
+    All participants receive all messages, as texts. The last message is the output.
 
     Args:
         participants: Agents with names, and executors that take the messages of group chats.
-        participant_factories: Functions that make them, called by each `build()`.
-        orchestrator_agent: An agent that chooses; or a function that makes one.
-        orchestrator: An orchestrator of your own; or a function of a `ParticipantRegistry` that makes one.
-        selection_func: A function of a `GroupChatState` that names the next speaker.
-        orchestrator_name: Who signs the last message.
-        termination_condition: Ends the conversation when it holds.
-        max_rounds: Most turns: by default 40 unless there is a condition; `None` for any number.
-        checkpoint_storage: Where runs save their checkpoints by default.
+        participant_factories: Functions that create the participants, called by each `build()`.
+        orchestrator_agent: An agent that selects the speaker; or a function that creates one.
+        orchestrator: Your own orchestrator; or a function of a `ParticipantRegistry` that creates one.
+        selection_func: A function of a `GroupChatState` that returns the name of the next speaker.
+        orchestrator_name: The author of the last message.
+        termination_condition: A condition that ends the conversation.
+        max_rounds: Maximum number of turns: by default 40 unless there is a condition; `None` for no limit.
+        checkpoint_storage: The default storage for the checkpoints of runs.
         output_from: Participants, or their ids, whose answers are outputs besides the last message; or `"all"`.
-        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
-        retry_attempts: How often an agent that chooses is asked again; by default twice.
-        name: Of the workflow.
+        intermediate_output_from: Participants whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        retry_attempts: How often a selecting agent is asked again after an unusable answer; by default twice.
+        name: The name of the workflow.
 
     Raises:
         TypeError: A participant is neither an agent nor an executor.
-        ValueError: There are no participants, two kinds of them or of orchestrators, an agent without a name, or one
-            id is there twice.
+        ValueError: There are no participants, two kinds of them or of orchestrators, an agent without a name, or an id
+            that appears twice.
 
     Example:
         >>> def in_turn(state):
@@ -85,11 +85,11 @@ class GroupChatBuilder(PatternBuilder):
     ) -> None:
         super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
         if (participants is None) == (participant_factories is None):
-            msg = "Expected either participants= or participant_factories=."
+            msg = "Pass either participants= or participant_factories=."
             raise ValueError(msg)
         given = [orchestrator_agent, orchestrator, selection_func]
         if sum(each is not None for each in given) > 1:
-            msg = "Expected one of orchestrator_agent=, orchestrator= and selection_func=."
+            msg = "Pass only one of orchestrator_agent=, orchestrator= and selection_func=."
             raise ValueError(msg)
         self._given = None if participants is None else list(participants)
         self._factories = list(participant_factories or ())
@@ -100,15 +100,15 @@ class GroupChatBuilder(PatternBuilder):
         if max_rounds is not _UNSET:
             self.with_max_rounds(max_rounds)
         if self._given is not None:
-            self._participants(self._given)  # what is wrong with them is said here
+            self._participants(self._given)  # raises for invalid participants
 
     def with_termination_condition(self, termination_condition: TerminationCondition) -> Self:
-        """End the conversation when a condition of it holds."""
+        """Set a condition that ends the conversation."""
         self._condition = termination_condition
         return self
 
     def with_max_rounds(self, max_rounds: int | None) -> Self:
-        """Allow so many turns; `None` for any number."""
+        """Set the maximum number of turns; `None` for no limit."""
         require_limit("max_rounds", max_rounds, least=1, none="any number")
         self._max_rounds = max_rounds
         return self
@@ -116,16 +116,16 @@ class GroupChatBuilder(PatternBuilder):
     def _participants(self, given: Sequence[Any]) -> Participants:
         for each in given:
             if isinstance(each, SupportsAgentRun) and not each.name:
-                msg = f"{each!r} has no name, by which it could get the turn. Expected agents with names."
+                msg = f"{each!r} has no name, so it cannot be selected. Pass agents with names."
                 raise ValueError(msg)
         return Participants(given, lambda agent: ParticipantExecutor(agent, reviewed=self._is_reviewed(agent)))
 
     def build(self) -> Workflow:
-        """Return a new workflow, with nodes of its own.
+        """Return a new workflow with new nodes.
 
         Raises:
-            ValueError: There is no orchestrator, or somebody who is no participant is named.
-            TypeError: A factory made something else.
+            ValueError: The orchestrator is missing, or an unknown participant is named.
+            TypeError: A factory returned an object of the wrong type.
         """
         participants = self._participants(
             [factory() for factory in self._factories] if self._given is None else self._given
@@ -136,7 +136,7 @@ class GroupChatBuilder(PatternBuilder):
             name=self._name,
             start_executor=orchestrator,
             checkpoint_storage=self._storage,
-            max_iterations=100_000,  # the turns are counted, and end it
+            max_iterations=100_000,  # the number of turns limits it
             **participants.designate(self._output_from, self._intermediate_from, always=[orchestrator]),
         )
         for node in participants.nodes:
@@ -156,24 +156,22 @@ class GroupChatBuilder(PatternBuilder):
 
             agent = self._agent if hasattr(self._agent, "create_session") else self._agent()
             if not hasattr(agent, "create_session"):
-                msg = f"orchestrator_agent made {agent!r}; expected an agent."
+                msg = f"orchestrator_agent returned {agent!r}; expected an agent."
                 raise TypeError(msg)
             return AgentBasedGroupChatOrchestrator(
                 agent, registry, name=self._orchestrator_name, retry_attempts=self._retries, **limits
             )
         made = self._orchestrator
         if made is None:
-            msg = (
-                "A group chat needs somebody who gives the turn: selection_func=, orchestrator_agent= or orchestrator=."
-            )
+            msg = "A group chat needs a speaker selection: selection_func=, orchestrator_agent= or orchestrator=."
             raise ValueError(msg)
         if not isinstance(made, BaseGroupChatOrchestrator):
             made = made(registry)
         if not isinstance(made, BaseGroupChatOrchestrator):
-            msg = f"orchestrator made {made!r}; expected a BaseGroupChatOrchestrator."
+            msg = f"orchestrator returned {made!r}; expected a BaseGroupChatOrchestrator."
             raise TypeError(msg)
         if self._condition is not None or self._max_rounds is not _UNSET:
-            logger.warning("An orchestrator of your own has its own limits: those of the builder have no effect.")
+            logger.warning("A custom orchestrator has its own limits; those of the builder have no effect.")
         return made
 
     def _limit(self) -> int | None:

@@ -1,4 +1,4 @@
-"""A group chat that an agent leads."""
+"""A group chat led by an agent."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ logger = logging.getLogger("agentbench")
 
 
 class AgentOrchestrationOutput(BaseModel):
-    """What the agent that leads a group chat decides.
+    """The decision of the agent that leads a group chat.
 
     Attributes:
-        terminate: Whether the conversation is at its end.
-        reason: Why.
-        next_speaker: Who speaks next, unless it is.
-        final_message: The last message, if it is.
+        terminate: Whether the conversation ends.
+        reason: The reason for the decision.
+        next_speaker: The name of the next speaker, unless the conversation ends.
+        final_message: The last message, if the conversation ends.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -41,13 +41,13 @@ class AgentOrchestrationOutput(BaseModel):
 
 
 class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
-    """Leads a conversation by an agent, which has a session of its own and gets only what is new to it.
+    """Leads a conversation by an agent, which has its own session and gets only messages that are new to it.
 
     Args:
         agent: The agent. It answers in the form of `AgentOrchestrationOutput`; its id is that of the node.
-        participant_registry: Who takes part.
-        max_rounds, termination_condition: As of `BaseGroupChatOrchestrator`.
-        retry_attempts: How often it is asked again after an answer that cannot be used; by default twice.
+        participant_registry: The participants.
+        max_rounds, termination_condition: As for `BaseGroupChatOrchestrator`.
+        retry_attempts: How often it is asked again after an unusable answer; by default twice.
         session: Its session; by default a new one.
     """
 
@@ -74,12 +74,12 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
         )
 
     def begin(self, messages: Sequence[Message]) -> None:
-        """Begin a conversation; the manager has read nothing of it."""
+        """Begin a conversation; the manager has not read any of it."""
         super().begin(messages)
         self._read = 0
 
     async def choose(self, ctx: OrchestratorContext) -> tuple[str, str | None] | Message:
-        """Return whom the agent names, and why, or its last message.
+        """Return the name that the agent selects and its reason, or its last message.
 
         Raises:
             RuntimeError: None of its answers can be used.
@@ -111,22 +111,22 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
             problem = _problem(decision, reply.response)
             messages = [Message("user", [f"{problem} Expected one of: {', '.join(known)}, or the end. Answer again."])]
             logger.warning("The manager %r of a group chat is asked again. %s", self.id, problem)
-        msg = f"The manager {self.id!r} gave no answer that can be used, {1 + self.retry_attempts} times. {problem}"
+        msg = f"The manager {self.id!r} gave {1 + self.retry_attempts} unusable answers. {problem}"
         raise RuntimeError(msg)
 
     def fresh(self) -> Self:
-        """Return the orchestrator at the beginning of a conversation, with a session of its own."""
+        """Return the orchestrator at the beginning of a conversation, with its own session."""
         twin = super().fresh()
         twin.manager = self.manager.fresh()
         return twin
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return conversation, count of turns, and the session of the manager."""
+        """Return the conversation, the number of turns, and the session of the manager."""
         manager = await self.manager.on_checkpoint_save()
         return {**await super().on_checkpoint_save(), "read": self._read, "session": manager["agent_session"]}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned."""
+        """Restore the result of `on_checkpoint_save`."""
         await super().on_checkpoint_restore(state)
         self._read = state["read"]
         await self.manager.on_checkpoint_restore({"agent_session": state["session"]})
@@ -134,14 +134,14 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
 
 def _problem(decision: AgentOrchestrationOutput | None, response: AgentResponse) -> str:
     if decision is None:
-        return f"{response.text[:200]!r} is no JSON of the form that was asked for."
+        return f"{response.text[:200]!r} is not JSON of the requested form."
     if decision.next_speaker is None:
-        return "There is neither an end nor a next speaker."
-    return f"Nobody is called {decision.next_speaker!r}."
+        return "It neither ends the conversation nor names a next speaker."
+    return f"There is no participant {decision.next_speaker!r}."
 
 
 def _decision(response: AgentResponse) -> AgentOrchestrationOutput | None:
-    """Return what an agent decided: its structured value, or the last object of JSON in its text."""
+    """Read an agent's decision: its structured value, or the last JSON object in its text."""
     try:
         value = response.value
     except ValueError:

@@ -1,4 +1,4 @@
-"""What passes between the orchestrator of a group chat and those who take part, and what it remembers."""
+"""The messages between the orchestrator and the participants of a group chat, and the orchestrator's state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentbench.workflows.executors.executor import Executor
 
 @dataclass
 class GroupChatParticipantMessage:
-    """What others have said, for an executor that takes part.
+    """Messages of others, for an executor that takes part.
 
     Args:
         messages: The new messages.
@@ -24,11 +24,11 @@ class GroupChatParticipantMessage:
 
 @dataclass
 class GroupChatRequestMessage:
-    """Gives an executor that takes part the turn; it answers with a `GroupChatResponseMessage`.
+    """Gives the turn to an executor that takes part; it answers with a `GroupChatResponseMessage`.
 
     Args:
-        additional_instruction: What it is to do in this turn.
-        metadata: More for it.
+        additional_instruction: The instruction for this turn.
+        metadata: Further data.
     """
 
     additional_instruction: str | None = None
@@ -37,7 +37,7 @@ class GroupChatRequestMessage:
 
 @dataclass
 class GroupChatResponseMessage:
-    """What an executor says in its turn.
+    """The message of an executor in its turn.
 
     Args:
         message: Its message.
@@ -48,12 +48,12 @@ class GroupChatResponseMessage:
 
 @dataclass(frozen=True)
 class GroupChatRequestSentEvent:
-    """Somebody got the turn: the data of an event of type `group_chat`.
+    """A participant got the turn: the data of an event of type `group_chat`.
 
     Args:
-        round_index: Number of the turn, from 1.
-        participant_name: Who got it.
-        reason: Why, where a manager gave a reason.
+        round_index: The number of the turn, from 1.
+        participant_name: The participant that got the turn.
+        reason: The manager's reason, if there is one.
     """
 
     round_index: int
@@ -66,11 +66,11 @@ class GroupChatRequestSentEvent:
 
 @dataclass(frozen=True)
 class GroupChatResponseReceivedEvent:
-    """Somebody has answered: the data of an event of type `group_chat`.
+    """A participant has answered: the data of an event of type `group_chat`.
 
     Args:
-        round_index: Number of the turn, from 1.
-        participant_name: Who answered.
+        round_index: The number of the turn, from 1.
+        participant_name: The participant that answered.
     """
 
     round_index: int
@@ -82,12 +82,12 @@ class GroupChatResponseReceivedEvent:
 
 @dataclass(frozen=True)
 class GroupChatState:
-    """What a function that chooses the next speaker can look at.
+    """The state that a speaker selection function reads.
 
     Args:
-        current_round: How many turns there were.
+        current_round: The number of turns up to now.
         participants: Descriptions by name, in order.
-        conversation: What was said.
+        conversation: The messages up to now.
 
     Example:
         >>> def in_turn(state: GroupChatState) -> str:
@@ -103,19 +103,19 @@ GroupChatSelectionFunction: TypeAlias = Callable[[GroupChatState], str | Awaitab
 """Returns the name of the next speaker."""
 
 TerminationCondition: TypeAlias = Callable[[list[Message]], bool | Awaitable[bool]]
-"""Whether a conversation is at its end."""
+"""Returns whether a conversation has ended."""
 
 
 @dataclass
 class OrchestrationState:
-    """What the orchestrator of a conversation stores in checkpoints.
+    """The part of an orchestrator that is stored in checkpoints.
 
     Args:
-        conversation: What was said.
-        round_index: How many turns there were.
-        orchestrator_name: Who signs the last message.
-        metadata: More of it.
-        task: What it is all about, where that is one message.
+        conversation: The messages up to now.
+        round_index: The number of turns up to now.
+        orchestrator_name: The author of the last message.
+        metadata: Further data.
+        task: The task, if it is a single message.
     """
 
     conversation: list[Message] = field(default_factory=list)
@@ -147,7 +147,7 @@ class OrchestrationState:
 
 
 class ParticipantRegistry:
-    """Who takes part in a conversation, for its orchestrator.
+    """The participants of a conversation, for its orchestrator.
 
     Args:
         participants: The nodes.

@@ -1,4 +1,4 @@
-"""Who leads a group chat: broadcasts what is said, gives the turn, and ends it."""
+"""Orchestrators of group chats: they broadcast messages, give the turn, and end the conversation."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ OrchestratorContext = WorkflowContext[
 
 
 class BaseGroupChatOrchestrator(Executor):
-    """The base of those who lead a conversation. A subclass chooses who speaks next, or ends it.
+    """The base of orchestrators that lead a conversation. A subclass selects the next speaker, or ends it.
 
-    Each input begins anew: the conversation and the count of turns are those of one input.
+    Each input starts over: the conversation and the number of turns belong to one input.
 
     Args:
-        id: Id of the node.
-        participant_registry: Who takes part.
-        name: Who signs the last message; by default the id.
-        max_rounds: Most turns; `None` for any number.
-        termination_condition: Ends the conversation when it holds.
+        id: The id of the node.
+        participant_registry: The participants.
+        name: The author of the last message; by default the id.
+        max_rounds: Maximum number of turns; `None` for no limit.
+        termination_condition: A condition that ends the conversation.
     """
 
     signature_key: ClassVar[str | None] = "GroupChatOrchestrator"
@@ -74,20 +74,20 @@ class BaseGroupChatOrchestrator(Executor):
         self.begin([])
 
     def begin(self, messages: Sequence[Message]) -> None:
-        """Begin a conversation; what was before is forgotten."""
+        """Begin a conversation and drop the previous one."""
         self.conversation: list[Message] = list(messages)
         self.round_index = 0
 
     @abstractmethod
     async def choose(self, ctx: OrchestratorContext) -> tuple[str, str | None] | Message:
-        """Return who speaks next, and why if there is a reason; or the message with which the conversation ends."""
+        """Return the next speaker, with a reason if there is one; or the message that ends the conversation."""
 
     @property
     def state(self) -> GroupChatState:
-        """What the choice of the next speaker rests on."""
+        """Return the state on which the selection of the next speaker is based."""
         return GroupChatState(self.round_index, dict(self.participant_registry.participants), tuple(self.conversation))
 
-    # ---- what it takes ---------------------------------------------------------------------------
+    # ---- handlers ---------------------------------------------------------------------------
 
     @handler
     async def from_text(self, text: str, ctx: OrchestratorContext) -> None:
@@ -101,17 +101,17 @@ class BaseGroupChatOrchestrator(Executor):
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: OrchestratorContext) -> None:
-        """Begin with several."""
+        """Begin with several messages."""
         await self._start(normalize_messages(messages), ctx)
 
     @handler
     async def from_agent(self, response: AgentExecutorResponse, ctx: OrchestratorContext) -> None:
-        """Take the answer of an agent."""
+        """Receive the answer of an agent."""
         await self._take_answer(response.executor_id, response.agent_response.messages, ctx)
 
     @handler
     async def from_executor(self, response: GroupChatResponseMessage, ctx: OrchestratorContext) -> None:
-        """Take the answer of an executor."""
+        """Receive the answer of an executor."""
         await self._take_answer(ctx.get_source_executor_id(), [response.message], ctx)
 
     # ---- the conversation ------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class BaseGroupChatOrchestrator(Executor):
             await ctx.send_message(GroupChatRequestMessage(instruction), name)
             return
         if instruction is None and speaks_again:
-            instruction = "Go on."  # nobody else has spoken, and a model answers somebody
+            instruction = "Go on."  # nobody else has spoken, and a model needs a message to answer
         messages = [] if instruction is None else [Message("user", [instruction], author_name=self.name)]
         await ctx.send_message(AgentExecutorRequest(messages), name)
 
@@ -187,11 +187,11 @@ class BaseGroupChatOrchestrator(Executor):
         return twin
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return conversation and count of turns."""
+        """Return the conversation and the number of turns."""
         return vars(OrchestrationState([*self.conversation], self.round_index, self.name))
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned."""
+        """Restore the result of `on_checkpoint_save`."""
         self.conversation, self.round_index = [*state["conversation"]], state["round_index"]
 
 
@@ -200,13 +200,13 @@ def _event(data: Any, executor_id: str) -> WorkflowEvent[Any]:
 
 
 class GroupChatOrchestrator(BaseGroupChatOrchestrator):
-    """Leads a conversation by a function that names the next speaker.
+    """Leads a conversation by a function that returns the name of the next speaker.
 
     Args:
-        id: Id of the node.
-        participant_registry: Who takes part.
+        id: The id of the node.
+        participant_registry: The participants.
         selection_func: Called before each turn; it may be async.
-        name, max_rounds, termination_condition: As of `BaseGroupChatOrchestrator`.
+        name, max_rounds, termination_condition: As for `BaseGroupChatOrchestrator`.
     """
 
     def __init__(
@@ -225,10 +225,10 @@ class GroupChatOrchestrator(BaseGroupChatOrchestrator):
         self.selection_func = selection_func
 
     async def choose(self, ctx: OrchestratorContext) -> tuple[str, str | None]:
-        """Return whom the function names.
+        """Return the name that the function selects.
 
         Raises:
-            RuntimeError: It names nobody who takes part.
+            RuntimeError: The name is not that of a participant.
         """
         found = self.selection_func(self.state)
         name = await found if inspect.isawaitable(found) else found

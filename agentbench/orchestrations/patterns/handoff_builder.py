@@ -1,4 +1,4 @@
-"""`HandoffBuilder`: agents that hand a conversation on to each other."""
+"""`HandoffBuilder`: agents that hand a conversation over to each other."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ logger = logging.getLogger("agentbench")
 
 
 class HandoffBuilder:
-    """Builds a workflow in which agents hand the conversation on by calling a tool, `handoff_to_<name>`.
+    """Builds a workflow in which agents hand the conversation over by calling a tool, `handoff_to_<name>`.
 
-    Who has the conversation talks to the user: after each answer that hands on to nobody, the workflow raises a request
-    with a `HandoffAgentUserRequest`. Everybody hears what is said, as texts.
+    The agent that has the conversation talks to the user: after each answer without a handoff, the workflow raises a
+    request with a `HandoffAgentUserRequest`. All agents receive all messages, as texts.
 
     Args:
-        name: Of the workflow.
-        participants: Agents that store their history around each call of the model:
+        name: The name of the workflow.
+        participants: Agents that store their history around each model call:
             `Agent(..., require_per_service_call_history_persistence=True)`.
-        description: Of the workflow.
-        checkpoint_storage: Where runs save their checkpoints by default.
-        termination_condition: Ends the conversation when it holds.
+        description: The description of the workflow.
+        checkpoint_storage: The default storage for the checkpoints of runs.
+        termination_condition: A condition that ends the conversation.
         output_from: Participants, or their ids, whose answers are outputs; by default all.
-        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
-        enable_history_persistence: Work with copies of agents that lack the setting, with it on.
+        intermediate_output_from: Participants whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        enable_history_persistence: For agents without that setting, use copies with the setting turned on.
 
     Raises:
-        TypeError: A participant is no `Agent`.
+        TypeError: A participant is not an `Agent`.
 
     Example:
         >>> builder = HandoffBuilder(participants=[triage, refunds, orders]).with_start_agent(triage)
@@ -74,52 +74,52 @@ class HandoffBuilder:
             self.participants(participants)
 
     def participants(self, participants: Sequence[Any]) -> Self:
-        """Name the agents, once.
+        """Set the agents; call this only once.
 
         Raises:
-            ValueError: They were named before, one of them or one id is there twice, or there are none.
-            TypeError: One is no `Agent`.
+            ValueError: Agents were already set, one of them or an id appears twice, or there are none.
+            TypeError: A participant is not an `Agent`.
         """
         if self._agents:
-            msg = "The participants were named before. Expected one call of participants(), or participants=."
+            msg = "The participants are already set. Call participants() once, or pass participants=."
             raise ValueError(msg)
         agents = list(participants)
         for agent in agents:
             if not isinstance(agent, RawAgent):
-                msg = f"{agent!r} is of type {type(agent).__name__}. Expected an Agent: it gets tools to hand on."
+                msg = f"{agent!r} is of type {type(agent).__name__}. Expected an Agent, which can get handoff tools."
                 raise TypeError(msg)
         nodes = Participants(agents, lambda agent: HandoffAgentExecutor(agent, []))
         self._agents = dict(zip(nodes.ids, agents, strict=True))
         return self
 
     def with_start_agent(self, agent: Any) -> Self:
-        """Choose who gets the input.
+        """Choose the agent that gets the input.
 
         Raises:
-            ValueError: It is no participant.
+            ValueError: The agent is not a participant.
         """
         self._start = self._id_of(agent)
         return self
 
     def add_handoff(self, source: Any, targets: Sequence[Any], *, description: str | None = None) -> Self:
-        """Let one agent hand on to others; without any call, all may hand on to all.
+        """Allow handoffs from one agent to others; without any call, all handoffs are allowed.
 
         Args:
             source: The agent, or its id.
-            targets: The others.
-            description: When it should, for the model; by default the descriptions of the targets.
+            targets: The agents that can take over.
+            description: When to hand over, for the model; by default the descriptions of the targets.
 
         Raises:
-            ValueError: One is no participant, or hands on to itself.
+            ValueError: One is not a participant, or would hand over to itself.
         """
         known = self._handoffs.setdefault(self._id_of(source), {})
         for target in targets:
             target_id = self._id_of(target)
             if target_id == self._id_of(source):
-                msg = f"{target_id!r} cannot hand the conversation on to itself."
+                msg = f"{target_id!r} cannot hand the conversation over to itself."
                 raise ValueError(msg)
             if target_id in known:
-                logger.warning("The handoff from %r to %r was added before; the new one counts.", source, target_id)
+                logger.warning("The handoff from %r to %r already exists; the new one replaces it.", source, target_id)
             known[target_id] = HandoffConfiguration(target=self._agents[target_id], description=description)
         return self
 
@@ -134,8 +134,8 @@ class HandoffBuilder:
 
         Args:
             agents: The agents, or their ids; by default all.
-            prompts: The message that an agent gets in place of the user's, by id.
-            turn_limits: How many such messages it gets, by id, before the user is asked; by default 50.
+            prompts: The message that an agent gets instead of the user's, by id.
+            turn_limits: How many of these messages an agent gets, by id, before the user is asked; by default 50.
 
         Raises:
             ValueError: An agent is not a participant, or a prompt or limit is for an agent without autonomous mode.
@@ -155,7 +155,7 @@ class HandoffBuilder:
         return self
 
     def with_termination_condition(self, termination_condition: TerminationCondition) -> Self:
-        """End the conversation when a condition of it holds."""
+        """Set a condition that ends the conversation."""
         self._condition = termination_condition
         return self
 
@@ -165,17 +165,18 @@ class HandoffBuilder:
         return self
 
     def build(self) -> Workflow:
-        """Return a new workflow, with nodes of its own.
+        """Return a new workflow with new nodes.
 
         Raises:
-            ValueError: There is no participant or no start agent, an agent does not store its history around each call
-                of the model, or has a tool with the name of one that hands on.
+            ValueError: Participants or the start agent are missing, an agent does not store its history around each
+                model
+                call, or has a tool with the name of a handoff tool.
         """
         if not self._agents:
-            msg = "There is no participant. Expected agents: HandoffBuilder(participants=[triage, refunds])."
+            msg = "There are no participants. Pass agents: HandoffBuilder(participants=[triage, refunds])."
             raise ValueError(msg)
         if self._start is None:
-            msg = f"There is no start agent. Choose one by with_start_agent(): {', '.join(self._agents)}."
+            msg = f"The start agent is missing. Choose one by with_start_agent(): {', '.join(self._agents)}."
             raise ValueError(msg)
         participants = Participants(list(self._agents.values()), self._node)
         nodes = {node.id: node for node in participants.nodes}
@@ -200,7 +201,7 @@ class HandoffBuilder:
             if not self._enables_history:
                 msg = (
                     f"The agent {agent_id!r} stores its history at the end of runs, and a handoff ends one in the "
-                    "middle. Make it with require_per_service_call_history_persistence=True, or pass "
+                    "middle. Create it with require_per_service_call_history_persistence=True, or pass "
                     "enable_history_persistence=True to work with a copy that has it."
                 )
                 raise ValueError(msg)
@@ -212,9 +213,7 @@ class HandoffBuilder:
             handoffs = [HandoffConfiguration(target=each) for name, each in self._agents.items() if name != agent_id]
         names = {tool_name(tool) for tool in agent.default_options.get("tools") or ()}
         if clash := [each.target_id for each in handoffs if handoff_tool_name(each.target_id) in names]:
-            msg = (
-                f"The agent {agent_id!r} has a tool {handoff_tool_name(clash[0])!r}, the name that hands on. Rename it."
-            )
+            msg = f"The agent {agent_id!r} has a tool {handoff_tool_name(clash[0])!r}, a handoff's name. Rename it."
             raise ValueError(msg)
         options = self._autonomous.get(agent_id, {})
         return HandoffAgentExecutor(agent, handoffs, termination_condition=self._condition, **options)
@@ -224,6 +223,6 @@ class HandoffBuilder:
             agent if isinstance(agent, str) else next((key for key, one in self._agents.items() if one is agent), None)
         )
         if found not in self._agents:
-            msg = f"{agent!r} is no participant. Expected one of: {', '.join(self._agents) or 'none yet'}."
+            msg = f"{agent!r} is not a participant. Expected one of: {', '.join(self._agents) or 'none yet'}."
             raise ValueError(msg)
         return str(found)

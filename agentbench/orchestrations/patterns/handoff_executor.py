@@ -1,4 +1,4 @@
-"""An agent that hands the conversation on by calling a tool."""
+"""An agent that hands the conversation over by calling a tool."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 HandoffContext = WorkflowContext[AgentExecutorRequest, AgentResponse | AgentResponseUpdate]
 
 CONVERSATION = "handoff_conversation"
-"""Key of the shared state under which the texts of all are."""
+"""Key of the shared state that holds the texts of all agents."""
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 def handoff_tool_name(target_id: str) -> str:
-    """Return the name of the tool that hands on to a node."""
+    """Return the name of the tool that hands over to a node."""
     return f"handoff_to_{_FOREIGN.sub('_', target_id)}"
 
 
 class HandoffAgentExecutor(AgentExecutor):
-    """A node of an agent that answers, hands the conversation on by a tool, or asks the user to go on.
+    """A node with an agent that answers, hands the conversation over by a tool, or asks the user to continue.
 
     The agent itself is not changed: the tools are added to each of its runs.
 
     Args:
         agent: The agent.
-        handoffs: To whom it may hand on.
+        handoffs: The possible targets of a handoff.
         agent_session: Its session.
-        termination_condition: Ends the conversation when it holds, before or after a turn.
-        autonomous_mode: Whether it goes on without the user.
-        autonomous_mode_prompt: What it is told then.
-        autonomous_mode_turn_limit: How often it is told so, before the user is asked.
+        termination_condition: A condition that ends the conversation, before or after a turn.
+        autonomous_mode: Whether the agent continues without the user.
+        autonomous_mode_prompt: The message it then gets.
+        autonomous_mode_turn_limit: How often it gets this message before the user is asked.
     """
 
     signature_key: ClassVar[str | None] = "HandoffAgentExecutor"
@@ -85,21 +85,21 @@ class HandoffAgentExecutor(AgentExecutor):
 
     @property
     def asks_person(self) -> bool:
-        """Whether it turns to the user when it does not hand over, or a tool needs approval."""
+        """Whether it asks the user when it does not hand over, or a tool needs approval."""
         return not self.autonomous_mode or super().asks_person
 
     def reset(self) -> None:
-        """Drop what waits for the agent, and the count of its turns without the user."""
+        """Drop the data that waits for the agent, and the count of its turns without the user."""
         super().reset()
         self._autonomous_turns = 0
         self._handoff: _Handoff | None = None
         self._goes_on = False
 
-    # ---- what it takes ---------------------------------------------------------------------------
+    # ---- handlers ---------------------------------------------------------------------------
 
     @handler
     async def run(self, request: AgentExecutorRequest, ctx: HandoffContext) -> None:  # type: ignore[override]
-        """Hear what another agent said, or get the conversation from it; from outside, begin."""
+        """Receive messages or the conversation from another agent; from outside, begin."""
         if ctx.source_executor_ids == [WORKFLOW_SOURCE]:
             await self._begin(request.messages, ctx)
         elif request.should_respond:
@@ -122,12 +122,12 @@ class HandoffAgentExecutor(AgentExecutor):
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: HandoffContext) -> None:  # type: ignore[override]
-        """Begin with several."""
+        """Begin with several messages."""
         await self._begin(normalize_messages(messages), ctx)
 
     @response_handler
     async def from_user(self, request: HandoffAgentUserRequest, answer: list[Message], ctx: HandoffContext) -> None:
-        """Go on with what the user says; an empty list ends the conversation."""
+        """Continue with the user's message; an empty list ends the conversation."""
         if answer:
             await self._hear_user(answer, ctx)
 
@@ -164,7 +164,7 @@ class HandoffAgentExecutor(AgentExecutor):
         return {"tools": self._tools, "middleware": [self._handoff], "options": options}
 
     async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
-        """Yield an answer, or a piece of one, without the call of a tool that only hands on."""
+        """Yield an answer, or a piece of one, without the call of a handoff tool."""
         shown = copy.copy(output)
         if isinstance(shown, AgentResponseUpdate):
             shown.contents = self._visible(shown.contents)
@@ -178,7 +178,7 @@ class HandoffAgentExecutor(AgentExecutor):
             await super()._yield_output(shown, ctx)
 
     def _visible(self, contents: list[Content]) -> list[Content]:
-        """Return the contents that are not about a handoff; further pieces of a call have its id or its index alone."""
+        """Return the contents that do not belong to a handoff; further pieces of a call have only its id or index."""
         found: list[Content] = []
         for content in contents:
             keys = {content.call_id or None, content.additional_properties.get(TOOL_CALL_INDEX)} - {None}
@@ -190,7 +190,7 @@ class HandoffAgentExecutor(AgentExecutor):
         return found
 
     async def _pass_on(self, response: AgentResponse, ctx: Any) -> None:
-        """Tell the others, and hand the conversation on, end it, go on alone, or ask the user."""
+        """Send the messages to the others, and hand over, end the conversation, continue alone, or ask the user."""
         texts = clean_conversation_for_handoff(message for message in response.messages if message.role != "tool")
         await self._tell_others(texts, ctx)
         target = None if self._handoff is None else self._handoff.target
@@ -219,17 +219,17 @@ class HandoffAgentExecutor(AgentExecutor):
     # ---- checkpoints -----------------------------------------------------------------------------
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return the state of an agent node, and the count of turns without the user."""
+        """Return the state of an agent node, and the number of turns without the user."""
         return {**await super().on_checkpoint_save(), "_autonomous_mode_turns": self._autonomous_turns}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned; what is missing is empty."""
+        """Restore the result of `on_checkpoint_save`; missing parts are empty."""
         await super().on_checkpoint_restore(state)
         self._autonomous_turns = state.get("_autonomous_mode_turns", 0)
 
 
 class _Handoff(FunctionMiddleware):
-    """Ends the loop of model and tools at the call of a tool that hands on; the first one wins."""
+    """Ends the loop of model and tools at the call of a handoff tool; the first one wins."""
 
     def __init__(self, targets: dict[str, str]) -> None:
         self.targets = targets
@@ -242,7 +242,7 @@ class _Handoff(FunctionMiddleware):
             return
         refused = self.target is not None
         self.target = self.target or target
-        await call_next()  # a result that no tool gave would not be stored
+        await call_next()  # a result that no tool returned would not be stored
         if refused:
             context.result = f"Refused: the conversation goes to {self.target} already."
         raise MiddlewareTermination(result=context.result)

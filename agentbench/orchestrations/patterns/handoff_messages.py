@@ -1,4 +1,4 @@
-"""What agents that hand a conversation on to each other are told, send and ask."""
+"""The configuration, events and requests of agents that hand a conversation over to each other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from agentbench.workflows.executors.approval import TextAnswer
 
 
 class HandoffConfiguration:
-    """To whom an agent may hand the conversation on.
+    """A possible target of a handoff.
 
     Args:
         target: The agent, or the id of its node.
-        description: When it should, for the model; by default the description of the agent.
+        description: When to hand over, for the model; by default the description of the agent.
 
     Attributes:
         target_id: The id of its node.
@@ -34,11 +34,11 @@ class HandoffConfiguration:
 
 @dataclass(frozen=True)
 class HandoffSentEvent:
-    """The conversation was handed on: the data of an event of type `handoff_sent`.
+    """The conversation was handed over: the data of an event of type `handoff_sent`.
 
     Args:
-        source: Who had it.
-        target: Who has it now.
+        source: The agent that had it.
+        target: The agent that has it now.
     """
 
     source: str
@@ -50,7 +50,7 @@ class HandoffSentEvent:
 
 @dataclass
 class HandoffAgentUserRequest:
-    """Asks the user for the next message: an agent has answered, and did not hand the conversation on.
+    """Asks the user for the next message, because an agent has answered without a handoff.
 
     The response is a text, or a list of messages; an empty list ends the conversation.
 
@@ -65,12 +65,12 @@ class HandoffAgentUserRequest:
 
     _text_answer_: ClassVar = TextAnswer(without="End conversation")
 
-    #: The last sentence of the error for a response that is none.
+    #: The last sentence of the error for an invalid response.
     answer_hint: ClassVar = "Answer with a text, or end the conversation with HandoffAgentUserRequest.terminate()."
 
     @staticmethod
     def create_response(response: str | Message | Sequence[str | Message]) -> list[Message]:
-        """Return what the user says, as the response to the request."""
+        """Return the user's message as the response to the request."""
         return normalize_messages(response)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Small things that patterns have in common, also for patterns of your own."""
+"""Small functions that patterns share, also for your own patterns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from agentbench.messages.message import Message
 
 
 def clean_conversation_for_handoff(conversation: Iterable[Message]) -> list[Message]:
-    """Return the texts of a conversation: no calls of tools, which only the agent that made them can go on from.
+    """Return the texts of a conversation, without tool calls, which only the agent that made them can continue.
 
     Args:
-        conversation: Messages; one without text is left out.
+        conversation: The messages; messages without text are left out.
     """
     return [
         Message(
@@ -32,8 +32,8 @@ def create_completion_message(*, text: str | None = None, author_name: str, reas
     """Return the message with which a conversation ends.
 
     Args:
-        text: What it says; by default the reason.
-        author_name: Who says it.
+        text: The text of the message; by default the reason.
+        author_name: The author of the message.
         reason: Why the conversation ends.
     """
     return Message("assistant", [text or f"The conversation has ended: {reason}."], author_name=author_name)

@@ -1,4 +1,4 @@
-"""`MagenticBuilder`: a team with a manager that plans and watches the progress."""
+"""`MagenticBuilder`: a team with a manager that plans and monitors the progress."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ _UNSET: Any = object()
 
 
 class MagenticBuilder:
-    """Builds a workflow of a team whose manager plans, gives turns, watches the progress, and plans anew without it.
+    """Builds a workflow for a team whose manager plans, gives turns, monitors the progress, and replans without it.
 
     Args:
         participants: Agents with names, and executors that take the messages of group chats and `MagenticResetSignal`.
-        manager: A manager of your own.
-        manager_factory: A function that makes one, called by each `build()`.
-        manager_agent: An agent that a `StandardMagenticManager` asks.
-        manager_agent_factory: A function that makes one.
+        manager: Your own manager.
+        manager_factory: A function that creates one, called by each `build()`.
+        manager_agent: The agent of a `StandardMagenticManager`.
+        manager_agent_factory: A function that creates that agent.
         task_ledger, task_ledger_facts_prompt, task_ledger_plan_prompt, task_ledger_full_prompt: See
             `StandardMagenticManager`; only with an agent.
         task_ledger_facts_update_prompt, task_ledger_plan_update_prompt: As above.
         progress_ledger_prompt, final_answer_prompt: As above.
-        max_stall_count: How many turns may lead nowhere until the plan is made anew; only with an agent, as the others.
-        max_reset_count: How often it may be made anew; by default 10 times, `None` for any number.
-        max_round_count: Most turns; by default 100, `None` for any number.
+        max_stall_count: Number of turns without progress before replanning; only with an agent, like the ones above.
+        max_reset_count: Maximum number of new plans; by default 10, `None` for no limit.
+        max_round_count: Maximum number of turns; by default 100, `None` for no limit.
         enable_plan_review: Whether a person is asked about each plan.
-        checkpoint_storage: Where runs save their checkpoints by default.
+        checkpoint_storage: The default storage for the checkpoints of runs.
         output_from: Participants, or their ids, whose answers are outputs besides the last message; or `"all"`.
-        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
-        name: Of the workflow.
+        intermediate_output_from: Participants whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        name: The name of the workflow.
 
     Raises:
         TypeError: A participant is neither an agent nor an executor.
-        ValueError: There are no participants, one has no name, one id is there twice, or there are two managers.
+        ValueError: There are no participants, one has no name, an id appears twice, or there are two managers.
 
     Example:
         >>> builder = MagenticBuilder(participants=[searcher, writer], manager_agent=boss).with_plan_review()
@@ -90,7 +90,7 @@ class MagenticBuilder:
     ) -> None:
         sources = [manager, manager_factory, manager_agent, manager_agent_factory]
         if sum(each is not None for each in sources) > 1:
-            msg = "Expected one of manager=, manager_factory=, manager_agent= and manager_agent_factory=."
+            msg = "Pass only one of manager=, manager_factory=, manager_agent= and manager_agent_factory=."
             raise ValueError(msg)
         self._manager, self._manager_factory, self._agent, self._agent_factory = sources
         self._settings = {
@@ -111,14 +111,14 @@ class MagenticBuilder:
         require_limits(**{"max_stall_count": 3, "max_reset_count": None, "max_round_count": None, **limits})
         self._settings |= limits
         if self._settings and (manager or manager_factory):
-            logger.warning("A manager of your own has its own settings: %s has no effect.", ", ".join(self._settings))
+            logger.warning("A custom manager has its own settings; %s has no effect.", ", ".join(self._settings))
         self._given, self._name, self._storage = list(participants), name, checkpoint_storage
         self._output_from, self._intermediate_from = output_from, intermediate_output_from
         self._reviews_plans = enable_plan_review
-        self._participants()  # what is wrong with them is said here
+        self._participants()  # raises for invalid participants
 
     def with_plan_review(self, enable: bool = True) -> Self:
-        """Ask a person about each plan: a request with a `MagenticPlanReviewRequest`."""
+        """Ask a person about each plan, by a request with a `MagenticPlanReviewRequest`."""
         self._reviews_plans = enable
         return self
 
@@ -130,22 +130,22 @@ class MagenticBuilder:
     def _participants(self) -> Participants:
         for each in self._given:
             if isinstance(each, SupportsAgentRun) and not each.name:
-                msg = f"{each!r} has no name, by which it could get the turn. Expected agents with names."
+                msg = f"{each!r} has no name, so it cannot be selected. Pass agents with names."
                 raise ValueError(msg)
         return Participants(self._given, MagenticAgentExecutor)
 
     def build(self) -> Workflow:
-        """Return a new workflow, with nodes of its own.
+        """Return a new workflow with new nodes.
 
         Raises:
-            ValueError: There is no manager, or somebody who is no participant is named.
+            ValueError: The manager is missing, or an unknown participant is named.
         """
         participants = self._participants()
         manager = self._make_manager()
         registry = ParticipantRegistry(participants.nodes)
         orchestrator = MagenticOrchestrator(manager, registry, require_plan_signoff=self._reviews_plans)
         builder = WorkflowBuilder(
-            max_iterations=100 if manager.max_round_count is None else 100_000,  # there the turns are counted
+            max_iterations=100 if manager.max_round_count is None else 100_000,  # then the number of turns limits it
             name=self._name,
             start_executor=orchestrator,
             checkpoint_storage=self._storage,

@@ -1,4 +1,4 @@
-"""Managers of Magentic teams: they plan, see whether there is progress, and answer in the end."""
+"""Managers of Magentic teams: they plan, judge the progress, and give the final answer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _PAUSE_S = 0.05
 
 @dataclass
 class MagenticTaskLedger:
-    """What a manager took for facts, and its plan."""
+    """The facts that a manager assumes, and its plan."""
 
     facts: Message
     plan: Message
@@ -73,9 +73,9 @@ class MagenticManagerBase(ABC):
     """The base of managers.
 
     Args:
-        max_stall_count: How many turns may lead nowhere until the plan is made anew.
-        max_reset_count: How often it may be made anew; `None` for any number.
-        max_round_count: Most turns; `None` for any number.
+        max_stall_count: Number of turns without progress before replanning.
+        max_reset_count: Maximum number of new plans; `None` for no limit.
+        max_round_count: Maximum number of turns; `None` for no limit.
     """
 
     def __init__(
@@ -91,40 +91,40 @@ class MagenticManagerBase(ABC):
 
     @abstractmethod
     async def replan(self, magentic_context: MagenticContext) -> Message:
-        """Return a new plan, after one that led nowhere or that a person wants changed."""
+        """Return a new plan after one that failed, or that a person wants to change."""
 
     @abstractmethod
     async def create_progress_ledger(self, magentic_context: MagenticContext) -> MagenticProgressLedger:
-        """Return what to think of the progress, and who works next."""
+        """Return a judgement of the progress, and the next speaker."""
 
     @abstractmethod
     async def prepare_final_answer(self, magentic_context: MagenticContext) -> Message:
         """Return the answer to the task."""
 
     def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return what the manager has to remember."""
+        """Return the state of the manager."""
         return {}
 
     def on_checkpoint_restore(self, state: dict[str, Any]) -> None:  # noqa: B027 - a manager may have nothing to remember
-        """Take over what `on_checkpoint_save` returned."""
+        """Restore the result of `on_checkpoint_save`."""
 
 
 class StandardMagenticManager(MagenticManagerBase):
-    """A manager that asks an agent. The agent has no session: each question comes with what was said, once.
+    """A manager that asks an agent. The agent has no session: each question includes the conversation once.
 
     Args:
         agent: The agent.
-        task_ledger: Facts and plan to begin with.
+        task_ledger: The initial facts and plan.
         task_ledger_facts_prompt: Asks for facts; has `{task}`.
         task_ledger_plan_prompt: Asks for a plan; has `{team}`.
-        task_ledger_full_prompt: What everybody is told; has `{task}`, `{team}`, `{facts}` and `{plan}`.
-        task_ledger_facts_update_prompt: Asks for facts anew; has `{task}` and `{old_facts}`.
-        task_ledger_plan_update_prompt: Asks for a plan anew; has `{team}`.
+        task_ledger_full_prompt: The message to all participants; has `{task}`, `{team}`, `{facts}` and `{plan}`.
+        task_ledger_facts_update_prompt: Asks for updated facts; has `{task}` and `{old_facts}`.
+        task_ledger_plan_update_prompt: Asks for a new plan; has `{team}`.
         progress_ledger_prompt: Asks for the progress ledger; has `{task}`, `{team}` and `{names}`.
         final_answer_prompt: Asks for the answer; has `{task}`.
-        max_stall_count, max_reset_count, max_round_count: As of `MagenticManagerBase`.
-        progress_ledger_retry_count: How often a progress ledger that cannot be read is asked for again; by default
-            three times.
+        max_stall_count, max_reset_count, max_round_count: As for `MagenticManagerBase`.
+        progress_ledger_retry_count: How often the manager asks again for a progress ledger that cannot be read; by
+            default three times.
 
     Example:
         >>> manager = StandardMagenticManager(agent, max_round_count=20)
@@ -169,7 +169,7 @@ class StandardMagenticManager(MagenticManagerBase):
         return await self._ledger(magentic_context, facts, plan)
 
     async def replan(self, magentic_context: MagenticContext) -> Message:
-        """Ask for facts and a plan anew."""
+        """Ask for updated facts and a new plan."""
         old_facts = self.task_ledger.facts.text if self.task_ledger is not None else ""
         facts = self.facts_update_prompt.format(task=magentic_context.task, old_facts=old_facts)
         plan = self.plan_update_prompt.format(team=_team(magentic_context))
@@ -184,7 +184,7 @@ class StandardMagenticManager(MagenticManagerBase):
         return Message("assistant", [text], author_name=MAGENTIC_MANAGER_NAME)
 
     async def create_progress_ledger(self, magentic_context: MagenticContext) -> MagenticProgressLedger:
-        """Ask about the progress, again if the answer cannot be read.
+        """Ask about the progress, and again if the answer cannot be read.
 
         Raises:
             ValueError: None of the answers can be read.
@@ -215,7 +215,7 @@ class StandardMagenticManager(MagenticManagerBase):
     async def _ask(self, messages: list[Message]) -> Message:
         response = await self.agent.run(without_answers(messages, "the conversation of a Magentic team"))
         if not response.text:
-            msg = f"The agent {self.agent.name!r} that manages a Magentic team said nothing. Expected a text."
+            msg = f"The agent {self.agent.name!r} that manages a Magentic team did not answer. Expected a text."
             raise RuntimeError(msg)
         return Message("assistant", [response.text], author_name=self.agent.name)
 
@@ -225,7 +225,7 @@ class StandardMagenticManager(MagenticManagerBase):
         return {"task_ledger": None if ledger is None else {"facts": ledger.facts, "plan": ledger.plan}}
 
     def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned."""
+        """Restore the result of `on_checkpoint_save`."""
         ledger = state.get("task_ledger")
         self.task_ledger = None if ledger is None else MagenticTaskLedger(ledger["facts"], ledger["plan"])
 

@@ -1,4 +1,4 @@
-"""What a Magentic team is made of: its task, the ledgers of its manager, its events and questions."""
+"""The data of a Magentic team: its task, the ledgers of its manager, its events and requests."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class MagenticProgressLedgerItem:
     """The answer to one question about the progress.
 
     Args:
-        reason: Why.
-        answer: The answer: whether something is so, a name, or an instruction.
+        reason: The reason for the answer.
+        answer: The answer: true or false, a name, or an instruction.
     """
 
     reason: str
@@ -35,14 +35,14 @@ class MagenticProgressLedgerItem:
 
 @dataclass
 class MagenticProgressLedger:
-    """What the manager thinks of the progress.
+    """The manager's judgement of the progress.
 
     Args:
         is_request_satisfied: Whether the task is done.
         is_in_loop: Whether the team repeats itself.
         is_progress_being_made: Whether there is progress.
-        next_speaker: Who works next.
-        instruction_or_question: What it is told.
+        next_speaker: The participant that works next.
+        instruction_or_question: The instruction for that participant.
     """
 
     is_request_satisfied: MagenticProgressLedgerItem
@@ -68,10 +68,10 @@ class MagenticProgressLedger:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MagenticProgressLedger:
-        """Return the ledger in what a model answered, or `to_dict` wrote; yes and no may be written as texts.
+        """Read the ledger in a model's answer, or the output of `to_dict`; yes and no may be written as texts.
 
         Raises:
-            ValueError: A question has no answer of the form that was asked for.
+            ValueError: A question has no answer of the requested form.
         """
         return cls(**{each.name: _item(each.name, data.get(each.name)) for each in fields(cls)})
 
@@ -93,15 +93,15 @@ def _item(name: str, data: Any) -> MagenticProgressLedgerItem:
 
 @dataclass
 class MagenticContext:
-    """What the manager of a team works with.
+    """The data that the manager of a team works with.
 
     Args:
-        task: What is to be done.
-        chat_history: What was said since the last plan.
-        participant_descriptions: What everybody can do, by name.
-        round_count: How many turns there were.
-        stall_count: How many of them led nowhere, less those that did.
-        reset_count: How often the plan was made anew.
+        task: The task.
+        chat_history: The messages since the last plan.
+        participant_descriptions: The abilities of the participants, by name.
+        round_count: The number of turns up to now.
+        stall_count: The number of turns without progress, minus those with progress.
+        reset_count: The number of new plans.
     """
 
     task: str
@@ -112,7 +112,7 @@ class MagenticContext:
     reset_count: int = 0
 
     def reset(self) -> None:
-        """Forget what was said, for a new plan."""
+        """Clear the messages, for a new plan."""
         self.chat_history = []
         self.stall_count = 0
         self.reset_count += 1
@@ -123,7 +123,7 @@ class MagenticContext:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> MagenticContext:
-        """Return the context that `to_dict` wrote.
+        """Read the output of `to_dict`.
 
         Raises:
             ValueError: The task or the participants are missing.
@@ -137,11 +137,11 @@ class MagenticContext:
 
 @dataclass
 class MagenticResetSignal:
-    """Tells a participant to forget what it has heard: the plan is made anew."""
+    """Makes a participant clear its conversation, because there is a new plan."""
 
 
 class MagenticOrchestratorEventType(StrEnum):
-    """What an event of a manager tells."""
+    """The kind of a manager's event."""
 
     PLAN_CREATED = "plan_created"
     REPLANNED = "replanned"
@@ -153,7 +153,7 @@ class MagenticOrchestratorEvent:
     """The data of an event of type `magentic_orchestrator`.
 
     Args:
-        event_type: What it tells.
+        event_type: The kind of the event.
         content: The plan as a message, or the progress ledger.
     """
 
@@ -167,10 +167,10 @@ class MagenticOrchestratorEvent:
 
 @dataclass
 class MagenticPlanReviewResponse:
-    """The response of a person to a plan. A text is accepted in its place, as what is to change.
+    """A person's response to a plan. A text is accepted instead, as the requested changes.
 
     Args:
-        review: What is to change; an empty list approves.
+        review: The requested changes; an empty list approves.
     """
 
     review: list[Message] = field(default_factory=list)
@@ -191,7 +191,7 @@ class MagenticPlanReviewRequest:
     Args:
         plan: The plan.
         current_progress: The last progress ledger; `None` with the first plan.
-        is_stalled: Whether the plan was made anew because the last one led nowhere.
+        is_stalled: Whether this plan replaces one that led to no progress.
 
     Example:
         >>> await workflow.run(responses={request.request_id: request.data.revise("Ask the library first.")})
@@ -203,7 +203,7 @@ class MagenticPlanReviewRequest:
 
     @property
     def details(self) -> str:
-        """The plan in words, and the progress made with the last one; a form shows it below the question."""
+        """The plan as text, and the progress of the last one; a form shows it below the question."""
         parts = ["The last plan led to no progress; this one replaces it."] if self.is_stalled else []
         parts += [self.plan.text, *([f"So far: {self.current_progress}"] if self.current_progress else [])]
         return "\n\n".join(parts)
@@ -213,5 +213,5 @@ class MagenticPlanReviewRequest:
         return MagenticPlanReviewResponse()
 
     def revise(self, feedback: str | Message | Sequence[str | Message]) -> MagenticPlanReviewResponse:
-        """Return what is to change; the plan is made anew, and reviewed again."""
+        """Return the requested changes; the manager plans again, and the new plan is reviewed again."""
         return MagenticPlanReviewResponse(normalize_messages(feedback))

@@ -1,4 +1,4 @@
-"""How a Magentic team works: plan, give turns, look at the progress, plan anew if there is none, answer."""
+"""The work of a Magentic team: plan, give turns, judge the progress, replan if there is none, answer."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MagenticContextOfRun = WorkflowContext[
 
 
 class MagenticAgentExecutor(ParticipantExecutor):
-    """A node of an agent in a Magentic team: it forgets what it has heard when the plan is made anew.
+    """A node with an agent of a Magentic team; it clears its conversation when there is a new plan.
 
     Args:
         agent: The agent.
@@ -61,18 +61,18 @@ class MagenticAgentExecutor(ParticipantExecutor):
 
     @handler
     async def from_reset(self, signal: MagenticResetSignal, ctx: WorkflowContext[Any]) -> None:
-        """Begin anew, with a new session."""
+        """Start over, with a new session."""
         self.reset()
-        vars(self.session).clear()  # in place: other nodes may share it
+        vars(self.session).clear()  # in place, because other nodes may share it
         vars(self.session).update(vars(self.agent.create_session()))
 
 
 class MagenticOrchestrator(BaseGroupChatOrchestrator):
-    """Leads a team by a manager that plans, tells one after the other what to do, and sees whether it helps.
+    """Leads a team by a manager that plans, instructs one participant after the other, and judges the progress.
 
     Args:
         manager: The manager.
-        participant_registry: Who takes part.
+        participant_registry: The participants.
         require_plan_signoff: Whether a person is asked about each plan.
     """
 
@@ -102,14 +102,14 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         self.progress: MagenticProgressLedger | None = None
 
     async def choose(self, ctx: OrchestratorContext) -> Message:
-        """Not used: the manager chooses, in a loop of its own."""
+        """Not used: the manager chooses in its own loop."""
         raise NotImplementedError
 
     # ---- the plan --------------------------------------------------------------------------------
 
     async def _start(self, messages: list[Message], ctx: Any) -> None:
         if self.terminated:
-            msg = "This team has done its task. Begin another one in a new run: workflow.start(...), or build() again."
+            msg = "This team has finished its task. Begin another in a new run: workflow.start(...), or build() again."
             raise RuntimeError(msg)
         if len(messages) != 1 or not messages[0].text.strip():
             msg = f"A Magentic team takes one task, as one message with text; got {len(messages)} messages."
@@ -135,7 +135,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
     async def from_review(
         self, request: MagenticPlanReviewRequest, response: MagenticPlanReviewResponse, ctx: MagenticContextOfRun
     ) -> None:
-        """Work on an approved plan, or make it anew."""
+        """Work on an approved plan, or replan."""
         if not response.review:
             await self._work_on(request.plan, ctx)
             return
@@ -144,7 +144,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         await self._propose(plan, MagenticOrchestratorEventType.REPLANNED, ctx, is_stalled=request.is_stalled)
 
     async def _work_on(self, plan: Message, ctx: Any) -> None:
-        """Tell everybody task and plan, and begin."""
+        """Send the task and the plan to all participants, and begin."""
         self.context.chat_history.append(plan)
         for name in self.participant_registry.participants:
             await self._tell(name, [Message("user", [self.context.task]), plan], ctx)
@@ -166,7 +166,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         await self._give_turns(ctx)
 
     async def _give_turns(self, ctx: Any) -> None:
-        """Look at the progress; give the turn, plan anew, or answer."""
+        """Judge the progress; then give the turn, replan, or answer."""
         context, manager = self.context, self.manager
         if manager.max_round_count is not None and context.round_count >= manager.max_round_count:
             await self.end(f"there were {context.round_count} turns, and max_round_count allows no more", ctx)
@@ -176,8 +176,8 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
             self.progress = progress = await manager.create_progress_ledger(context)
         except Exception:
             if context.reset_count >= _MOST_RESETS_IN_A_ROW and context.round_count == context.reset_count + 1:
-                raise  # it has never been possible: a new plan does not help
-            logger.warning("The progress of a Magentic team cannot be told; the plan is made anew.", exc_info=True)
+                raise  # it has never succeeded, so a new plan does not help
+            logger.warning("The progress of a Magentic team cannot be determined; it makes a new plan.", exc_info=True)
             await self._plan_anew(ctx)
             return
         kind = MagenticOrchestratorEventType.PROGRESS_LEDGER_UPDATED
@@ -194,7 +194,9 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         if not isinstance(speaker, str):
             speaker = next(iter(known))
         if speaker not in known:
-            logger.warning("The manager of a Magentic team names %r, whom nobody knows; the task is answered.", speaker)
+            logger.warning(
+                "The manager of a Magentic team names %r, who is not a participant; the task is answered now.", speaker
+            )
             await self._answer_task(ctx)
             return
         instruction = str(progress.instruction_or_question.answer)
@@ -223,7 +225,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         await yield_response(AgentResponse(messages=[answer]), ctx)
 
     async def end(self, reason: str, ctx: Any) -> None:
-        """End the work at a limit, with a message that names it."""
+        """End the work at a limit, with a message that names the limit."""
         self.terminated = True
         await super().end(reason, ctx)
 
@@ -234,14 +236,14 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
     # ---- runs and checkpoints --------------------------------------------------------------------
 
     def fresh(self) -> Self:
-        """Return the orchestrator before a task, with a manager that remembers nothing of the last one."""
+        """Return the orchestrator before a task, with a manager in its initial state."""
         twin = super().fresh()
         twin.manager = copy.copy(self.manager)
         twin.manager.on_checkpoint_restore({})
         return twin
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return the work so far: task, history, plan, progress, and what the manager remembers."""
+        """Return the work up to now: task, history, plan, progress, and the state of the manager."""
         return {
             **await super().on_checkpoint_save(),
             "terminated": self.terminated,
@@ -252,7 +254,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         }
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned."""
+        """Restore the result of `on_checkpoint_save`."""
         await super().on_checkpoint_restore(state)
         self.terminated, self.plan = state["terminated"], state["task_ledger"]
         self.context = MagenticContext.from_dict(state["magentic_context"])

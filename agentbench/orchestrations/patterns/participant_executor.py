@@ -1,4 +1,4 @@
-"""An agent in a pattern: people may review its answers, and its failure may be an answer, too."""
+"""An agent in a pattern: people may review its answers, and its failure may count as an answer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ logger = logging.getLogger("agentbench")
 
 @dataclass
 class AgentRequestInfoResponse:
-    """The response of a person to the answer of an agent: an approval, or what to change.
+    """A person's response to the answer of an agent: an approval, or requested changes.
 
-    A text is accepted in its place, and is the same as `from_strings` with that text.
+    A text is accepted instead, and means the same as `from_strings` with that text.
 
     Args:
-        messages: Messages for the agent, which answers again; none approves.
+        messages: Messages for the agent, which answers again; an empty list approves.
 
     Example:
         >>> await workflow.run(responses={request.request_id: AgentRequestInfoResponse.from_strings(["Shorter."])})
@@ -67,10 +67,10 @@ class ParticipantExecutor(AgentExecutor):
 
     Args:
         agent: The agent.
-        reviewed: Whether a person is asked about each answer. Until one is approved it is an intermediate output.
+        reviewed: Whether a person is asked about each answer. An answer is an intermediate output until it is approved.
         collects_errors: Whether a failure of the agent is passed on as an answer with its error.
         reassigns: Whether the agent sees the answers of other agents as messages of the user.
-        **settings: As of `AgentExecutor`.
+        **settings: Arguments of `AgentExecutor`.
     """
 
     signature_key: ClassVar[str | None] = AgentExecutor.signature_key
@@ -102,7 +102,7 @@ class ParticipantExecutor(AgentExecutor):
         except Exception as error:
             if not self.collects_errors:
                 raise
-            logger.warning("Agent %r failed, and the others go on.", self.id, exc_info=True)
+            logger.warning("Agent %r failed; the others continue.", self.id, exc_info=True)
             content = Content.from_error(message=str(error), error_code=type(error).__name__)
             message = Message("assistant", [content], author_name=self.agent.name)
             return AgentReply(AgentResponse(messages=[message]), {})
@@ -121,14 +121,14 @@ class ParticipantExecutor(AgentExecutor):
             await self._deliver(response, ctx)
 
     async def _deliver(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
-        """Send an answer on that nobody has to look at any more."""
+        """Send on an answer that needs no further review."""
         await super()._pass_on(response, ctx)
 
     @response_handler
     async def from_review(
         self, draft: AgentExecutorResponse, review: AgentRequestInfoResponse, ctx: AgentNodeContext
     ) -> None:
-        """Pass an approved answer on, or let the agent answer again; the conversation stays whole."""
+        """Pass an approved answer on, or let the agent answer again; the conversation stays complete."""
         if review.messages:
             await self._take_turn(self._take_in(review.messages), ctx, goes_on=True)
             return
@@ -137,7 +137,7 @@ class ParticipantExecutor(AgentExecutor):
 
 
 def emit_intermediate(data: Any, ctx: WorkflowContext[Any, Any]) -> None:
-    """Emit an intermediate output, whatever the node is designated for."""
+    """Emit an intermediate output, whatever the designation of the node."""
     event = WorkflowEvent("intermediate", data, origin=WorkflowEventSource.FRAMEWORK, executor_id=ctx.executor_id)
     run: Any = ctx._run  # noqa: SLF001 - the engine's side of the context
     run.log.append(event, ctx._delivery)  # noqa: SLF001 - as above

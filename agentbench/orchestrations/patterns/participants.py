@@ -1,4 +1,4 @@
-"""Who takes part in a pattern, and whose answers are outputs of it."""
+"""The participants of a pattern, and whose answers are its outputs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ logger = logging.getLogger("agentbench")
 
 
 class Participants:
-    """The nodes of those who take part, made anew for each build.
+    """The nodes of the participants, created again for each build.
 
     Args:
-        given: Agents and executors; each once.
-        make: Makes the node of an agent.
+        given: Agents and executors, each once.
+        make: Creates the node of an agent.
 
     Raises:
         TypeError: One is neither an agent nor an executor.
-        ValueError: There are none, or one of them or one id is there twice.
+        ValueError: There are no participants, or one of them or an id appears twice.
     """
 
     def __init__(self, given: Sequence[Any], make: Callable[[Any], Executor]) -> None:
@@ -33,29 +33,27 @@ class Participants:
         self.nodes: list[Executor] = [_node(each, make) for each in self.given]
         ids = [node.id for node in self.nodes]
         if not ids:
-            msg = "There is no participant. Expected agents or executors: participants=[writer, reviewer]."
+            msg = "There are no participants. Pass agents or executors: participants=[writer, reviewer]."
             raise ValueError(msg)
         if len({id(each) for each in self.given}) < len(ids):
             msg = (
-                "A participant is there twice. For two turns of one agent make two nodes: AgentExecutor(agent, id=...)."
+                "A participant appears twice. For two turns of one agent, use two nodes: AgentExecutor(agent, id=...)."
             )
             raise ValueError(msg)
         if twice := [each for each in ids if ids.count(each) > 1]:
-            msg = (
-                f"Two participants are called {twice[0]!r}. Give them different names, or nodes with ids of their own."
-            )
+            msg = f"Two participants have the name {twice[0]!r}. Use different names, or nodes with different ids."
             raise ValueError(msg)
 
     def find(self, wanted: Any, keyword: str) -> Executor:
-        """Return the node of a participant: the agent or executor itself, or its id.
+        """Return the node of a participant, which is named by the agent or executor itself, or by its id.
 
         Raises:
-            ValueError: It is none.
+            ValueError: It is not a participant.
         """
         for given, node in zip(self.given, self.nodes, strict=True):
             if wanted is given or wanted is node or (isinstance(wanted, str) and wanted == node.id):
                 return node
-        msg = f"{keyword} names {wanted!r}, which is no participant. Expected some of: {', '.join(self.ids)}."
+        msg = f"{keyword} names {wanted!r}, which is not a participant. Expected some of: {', '.join(self.ids)}."
         raise ValueError(msg)
 
     @property
@@ -71,16 +69,16 @@ class Participants:
         default: Sequence[Executor] = (),
         always: Sequence[Executor] = (),
     ) -> dict[str, Any]:
-        """Return the keywords of a `WorkflowBuilder` that say whose answers are outputs.
+        """Return the arguments of a `WorkflowBuilder` that designate whose answers are outputs.
 
         Args:
             output_from: `None`, `"all"`, or participants.
             intermediate_output_from: `None`, `"all"`, `"all_other"`, or participants.
-            default: Whose answers are outputs where `output_from` is `None`.
-            always: Further nodes whose answers always are.
+            default: The nodes whose answers are outputs if `output_from` is `None`.
+            always: Further nodes whose answers are always outputs.
 
         Raises:
-            ValueError: Another text, somebody who is no participant, one who is named twice, or nobody at all.
+            ValueError: The text or a participant is unknown, a participant is named twice, or none is named.
         """
         if (
             output_from is not None
@@ -126,7 +124,7 @@ def _node(participant: Any, make: Callable[[Any], Executor]) -> Executor:
 
 
 async def yield_response(response: AgentResponse, ctx: WorkflowContext[Any, Any]) -> None:
-    """Yield a whole response as it is yielded where agents speak: in a streamed run, one update for each message."""
+    """Yield a whole response in the form of an agent's output: in a streamed run, one update for each message."""
     if not ctx.is_streaming():
         await ctx.yield_output(response)
         return

@@ -1,4 +1,4 @@
-"""What the builders of patterns have in common."""
+"""The common base of pattern builders."""
 
 from __future__ import annotations
 
@@ -27,10 +27,11 @@ class PatternBuilder:
         self._reviewed: list[Any] | None = []
 
     def with_request_info(self, *, agents: Sequence[Any] | None = None) -> Self:
-        """Ask a person about each answer of agents, before anybody else gets it.
+        """Ask a person about each answer of agents, before the other participants get it.
 
-        The workflow then raises a request with the `AgentExecutorResponse`, to be answered by an
-        `AgentRequestInfoResponse`. Until it is approved, an answer is an intermediate output.
+        The workflow then raises a request with the `AgentExecutorResponse`, which expects an
+        `AgentRequestInfoResponse`. An
+        answer is an intermediate output until it is approved.
 
         Args:
             agents: The agents, or their ids; by default all of them.

@@ -1,4 +1,4 @@
-"""`SequentialBuilder`: one after the other, each with the conversation so far."""
+"""`SequentialBuilder`: participants run one after the other, each with the conversation up to then."""
 
 from __future__ import annotations
 
@@ -23,44 +23,44 @@ if TYPE_CHECKING:
 
 
 class InputConversation(Executor):
-    """Makes messages of the input: of a text, a message, or a list of both."""
+    """Converts the input to messages: a text, a message, or a list of both."""
 
     def __init__(self) -> None:
         super().__init__("input-conversation")
 
     @handler
     async def from_text(self, text: str, ctx: WorkflowContext[list[Message]]) -> None:
-        """Take a text of the user."""
+        """Receive a text of the user."""
         await ctx.send_message(normalize_messages(text))
 
     @handler
     async def from_message(self, message: Message, ctx: WorkflowContext[list[Message]]) -> None:
-        """Take a message."""
+        """Receive a message."""
         await ctx.send_message([message])
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: WorkflowContext[list[Message]]) -> None:
-        """Take several."""
+        """Receive several messages."""
         await ctx.send_message(normalize_messages(messages))
 
 
 class SequentialBuilder(PatternBuilder):
-    """Builds a workflow in which each participant goes on from what those before it said.
+    """Builds a workflow in which each participant continues the conversation of the ones before it.
 
     Args:
-        participants: Agents and executors, in their order. An executor takes `list[Message]` at the beginning and an
-            `AgentExecutorResponse` behind an agent, and sends one of both.
-        checkpoint_storage: Where runs save their checkpoints by default.
-        chain_only_agent_responses: Agents get the answer before them alone, in place of the whole conversation.
+        participants: Agents and executors, in order. An executor takes `list[Message]` at the beginning and an
+            `AgentExecutorResponse` after an agent, and sends one of both.
+        checkpoint_storage: The default storage for the checkpoints of runs.
+        chain_only_agent_responses: Agents get only the previous answer instead of the whole conversation.
         output_from: Participants, or their ids, whose answers are outputs; or `"all"`. By default the last one.
-        intermediate_output_from: Those whose answers are intermediate outputs; or `"all"` or `"all_other"`.
-        name: Of the workflow.
+        intermediate_output_from: Participants whose answers are intermediate outputs; or `"all"` or `"all_other"`.
+        name: The name of the workflow.
         reassign_other_agents_as_users: Agents see the answers of others as messages of the user. Some servers, such as
-            llama.cpp and vLLM, refuse a conversation that ends with several assistant messages; these need it.
+            llama.cpp and vLLM, reject a conversation that ends with several assistant messages; these need it.
 
     Raises:
         TypeError: A participant is neither an agent nor an executor.
-        ValueError: There is none, or one of them or one id is there twice.
+        ValueError: There are no participants, or one of them or an id appears twice.
 
     Example:
         >>> workflow = SequentialBuilder(participants=[writer, reviewer]).with_request_info(agents=[writer]).build()
@@ -82,7 +82,7 @@ class SequentialBuilder(PatternBuilder):
         self._given = list(participants)
         self._mode: Any = "last_agent" if chain_only_agent_responses else "full"
         self._reassigns = reassign_other_agents_as_users
-        self._participants()  # what is wrong with them is said here
+        self._participants()  # raises for invalid participants
 
     def _participants(self) -> Participants:
         return Participants(
@@ -93,10 +93,10 @@ class SequentialBuilder(PatternBuilder):
         )
 
     def build(self) -> Workflow:
-        """Return a new workflow, with nodes of its own.
+        """Return a new workflow with new nodes.
 
         Raises:
-            ValueError: `output_from` and the like, or `with_request_info(agents=...)`, name somebody else.
+            ValueError: `output_from` and the like, or `with_request_info(agents=...)`, name an unknown participant.
         """
         participants = self._participants()
         self._check_review(participants)

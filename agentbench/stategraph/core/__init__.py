@@ -1,1 +1,1 @@
-"""Modules under the paths of another dialect; they only name what is elsewhere."""
+"""Compatibility modules: other names for modules that are defined elsewhere."""

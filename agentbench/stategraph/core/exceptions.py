@@ -1,4 +1,4 @@
-"""The errors."""
+"""The errors of state graphs."""
 
 from agentbench.exceptions import GraphError, GraphRecursionError, NodeError, NodeTimeoutError
 

@@ -1,4 +1,4 @@
-"""The builder, what it compiles, and the node of tools."""
+"""The builder, the compiled graph, and the tool node."""
 
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.graph import StateGraph

@@ -1,1 +1,1 @@
-"""From what nodes return to the next state: what a state class declares, and how updates are merged."""
+"""Merges the results of nodes into the next state: the declarations of a state class, and how updates are merged."""

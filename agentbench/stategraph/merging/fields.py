@@ -31,11 +31,11 @@ from agentbench.stategraph.reducers import (
     upsert_messages,
 )
 
-# They change neither argument, so the value that they merge into need not be copied.
+# These reducers change neither argument, so the value that they merge into need not be copied.
 _PURE = (operator.add, add_messages, append_items, replace_messages, replace_value, upsert_messages)
-# What they return begins with the items of the left list, as they are.
+# The results of these reducers begin with the unchanged items of the left list.
 _APPENDING = (operator.add, add_messages, append_items)
-#: What makes a field the conversation of a state.
+#: Marks the field that holds the conversation.
 MESSAGE_REDUCERS = (add_messages, replace_messages, upsert_messages)
 _CONCRETE: Mapping[Any, type] = {
     abc.Sequence: list, abc.MutableSequence: list, abc.Collection: list, abc.Iterable: list, abc.Set: set,
@@ -43,15 +43,15 @@ _CONCRETE: Mapping[Any, type] = {
 }  # fmt: skip
 
 ABSENT: Any = object()
-"""Stands for the value of a field that has none."""
+"""The value of a field that has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class StateField:
     """A field of a state class.
 
-    `validate` returns a value as its validators make it, given the values of the other fields; `items` validates the
-    new items of a list to which they are only appended; `empty` makes the first value of a field with a reducer.
+    `validate` returns a value as converted by its validators, given the values of the other fields; `items` validates
+    the new items of a list that updates only append to; `empty` creates the first value of a field with a reducer.
     """
 
     name: str
@@ -61,7 +61,7 @@ class StateField:
     empty: Callable[[], Any]
 
     def merge(self, left: Any, right: Any) -> Any:
-        """Return the reducer's result; the value that it gets as `left` is not the committed one, unless it is pure."""
+        """Return the reducer's result; its `left` argument is a copy of the committed value, unless it is pure."""
         reducer = self.reducer
         assert reducer is not None
         if isinstance(left, (list, dict, set)) and reducer not in _PURE:
@@ -80,18 +80,18 @@ class StateField:
 
     @property
     def is_appended_to(self) -> bool:
-        """Whether an update only appends, so that only its items need to be validated."""
+        """Whether an update only appends, so that only the new items need to be validated."""
         return self.items is not None and self.reducer in _APPENDING
 
 
 def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateField]:
-    """Return fields of a pydantic model, with the validators that it has for each.
+    """Return the fields of a pydantic model, with its validators for each.
 
     Raises:
         GraphError: `GRAPH_008`, a field cannot be declared like this.
     """
     core, definitions = _fields_schema(cls)
-    # Of the fields without the model around them: validators of the model run once, when all fields are merged.
+    # For the fields without the model: validators of the model run once, when all fields have been merged.
     validator = SchemaValidator(_with(core, definitions))
     whole = {name for each in cls.__pydantic_decorators__.field_validators.values() for name in each.info.fields}
 
@@ -110,7 +110,7 @@ def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateF
 
 
 def annotated_field(name: str, annotation: Any) -> StateField:
-    """Return a field that an annotation declares, without a model; see `model_fields`."""
+    """Return the field that an annotation declares, without a model; see `model_fields`."""
     info = FieldInfo.from_annotation(annotation)
     adapter = _adapter(readable_by_pydantic(annotation))
     schema: Any = adapter.core_schema
@@ -124,17 +124,17 @@ def annotated_field(name: str, annotation: Any) -> StateField:
 def _adapter(annotation: Any) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(annotation, config=ConfigDict(arbitrary_types_allowed=True))
-    except PydanticUserError:  # some types have a configuration of their own
+    except PydanticUserError:  # some types have their own configuration
         pass
     try:
         return TypeAdapter(annotation)
-    except PydanticUserError:  # pydantic has no validators of what is in it
+    except PydanticUserError:  # pydantic cannot validate its contents
         kind: Any = get_origin(annotation) or annotation
         return TypeAdapter(dict if is_typeddict(kind) else InstanceOf[kind] if isinstance(kind, type) else Any)
 
 
 def _empty(annotation: Any) -> Any:
-    """Return the value that the type of an annotation makes without arguments, or `ABSENT` if it makes none."""
+    """Return the empty value of an annotation's type, or `ABSENT` if it has none."""
     kind: Any = get_origin(annotation) or annotation
     try:
         return _CONCRETE.get(kind, kind)()
@@ -143,7 +143,7 @@ def _empty(annotation: Any) -> Any:
 
 
 def _fields_schema(cls: type[BaseModel]) -> tuple[Any, list[Any]]:
-    """Return pydantic's schema of the fields of a class, and the definitions that it refers to."""
+    """Return pydantic's schema of the fields of a class, and the definitions to which it refers."""
     schema: Any = cls.__pydantic_core_schema__
     definitions: list[Any] = []
     while schema["type"] != "model-fields":
@@ -160,7 +160,7 @@ def _with(schema: Any, definitions: list[Any]) -> Any:
 
 
 def _items_validator(schema: Any, definitions: list[Any]) -> SchemaValidator | None:
-    """Return the validator of a plain list's items; `None` where something concerns the list as a whole."""
+    """Return the validator for a plain list's items; `None` if the list as a whole is validated too."""
     if schema["type"] == "default":
         schema = schema["schema"]
     if schema["type"] != "list" or set(schema) - {"type", "items_schema", "metadata"}:
@@ -182,7 +182,7 @@ def _reducer(name: str, info: FieldInfo) -> Callable[[Any, Any], Any] | None:
     if function is remove_tool_messages:
         raise declared_wrongly(
             name,
-            "remove_tool_messages is no reducer. Call it in a node: {'context': Overwrite(remove_tool_messages(...))}.",
+            "remove_tool_messages is not a reducer. In a node: {'context': Overwrite(remove_tool_messages(...))}.",
         )
     if inspect.iscoroutinefunction(function):
         raise declared_wrongly(name, f"its reducer {function.__name__} is async. Make it a plain function.")
@@ -207,7 +207,7 @@ def _is_reducer(metadata: Any) -> bool:
 
 
 def _refuse_hidden_reducer(name: str, annotation: Any) -> None:
-    """Pydantic does not report what is annotated inside a union, so a reducer there would never be called."""
+    """Reject a reducer inside a union: pydantic does not report it, so it would never be called."""
     if get_origin(annotation) not in (Union, UnionType):
         return
     for member in get_args(annotation):

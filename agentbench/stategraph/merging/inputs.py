@@ -1,4 +1,4 @@
-"""What `invoke` and the like accept as input, as writes of the state."""
+"""Converts the inputs of `invoke` and similar methods to writes of the state."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from agentbench.stategraph.state import START, AgentState
 
 
 def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tuple[TaskWrites, list[Message]]:
-    """Return an input as writes of `START`, and the messages in it; `current` has the values so far.
+    """Return an input as writes of `START`, and the messages in it; `current` has the current values.
 
-    `messages`, `state` and `resume` are words of the input where the state has no field of that name.
+    `messages`, `state` and `resume` are keywords of the input unless the state has a field of that name.
 
     Raises:
-        InvalidUpdateError: A key is neither a field nor one of those words, or there is no field for messages.
+        InvalidUpdateError: A key is neither a field nor one of those keywords, or there is no field for messages.
     """
     writes: list[Write] = []
     messages: Any = None
@@ -47,7 +47,7 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
     writes += read_return(values or None, fields, START).writes
     added = [message.stamp() for message in normalize_messages(messages)]
     if added and fields.is_agent_state:
-        # A new turn never erases the conversation, whichever reducer the field has.
+        # A new turn never erases the conversation, whatever reducer the field has.
         writes.append(("context", Overwrite(add_messages(current.get("context", []), added))))
     else:
         writes += read_return(added, fields, START).writes
@@ -55,5 +55,5 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
 
 
 def _word(data: dict[str, Any], word: str, fields: StateFields) -> Any:
-    """Take what stands under a word out of an input, unless it is a field of that name and not the conversation."""
+    """Remove a keyword's value from an input, unless it is an ordinary field of that name."""
     return data.pop(word, None) if word not in fields.by_name or word == fields.conversation else None

@@ -1,4 +1,4 @@
-"""The copy of the state that a node gets: its own, made field by field when it is first read."""
+"""The copy of the state that a node gets; each field is copied on first access."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DICT: Any = BaseModel.__dict__["__dict__"]
 def node_state(
     cls: type[AgentState], read_field: Callable[[str], Any], stop_probe: Callable[[], bool] | None = None
 ) -> AgentState:
-    """Return a state of a class; `read_field(name)` is called when a field is first read, and returns its value."""
+    """Return a state of a class; `read_field(name)` is called on first access to a field, and returns its value."""
     lazy = _lazy_class(cls)
     state: AgentState = lazy.__new__(lazy)
     object.__setattr__(state, "__pydantic_fields_set__", set())
@@ -26,16 +26,16 @@ def node_state(
 
 
 def fields_read(state: AgentState) -> dict[str, Any]:
-    """Return the fields of a `node_state` that were read or set so far."""
+    """Return the fields of a `node_state` that have been read or set."""
     return _DICT.__get__(state)  # type: ignore[no-any-return]
 
 
 @cached_on_class
 def _lazy_class(cls: Any) -> Any:
-    """Return a class whose instances are of `cls` for everybody, and read a field when somebody asks for it.
+    """Return a class whose instances are of `cls` for all purposes, and read a field on first access.
 
-    Python itself looks attributes up in the dictionary of an instance and calls `__getattr__` for those that are not
-    there. Whoever asks for `__dict__` by name, as pydantic does to write, compare or copy a model, gets all fields.
+    Python itself looks attributes up in the dictionary of an instance and calls `__getattr__` for missing ones. Code
+    that accesses `__dict__` by name, as pydantic does to serialize, compare or copy a model, gets all fields.
     """
 
     def read(self: Any, name: str) -> Any:
@@ -52,7 +52,7 @@ def _lazy_class(cls: Any) -> Any:
     def equal(self: Any, other: object) -> bool:
         return (
             isinstance(other, cls) and read_all(self) == other.__dict__
-        )  # what is private differs, and does not count
+        )  # private attributes differ, and are not compared
 
     names = {
         "__module__": cls.__module__,

@@ -1,4 +1,4 @@
-"""What the rest of a graph needs of a state: its fields, and how nodes, conditions and results show their values."""
+"""The fields of a state, and how nodes, conditions and results see their values."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ Meta = Callable[[], ExecutionState]
 
 
 class StateFields(ABC):
-    """The fields of a state class, read once when a `StateGraph` is made.
+    """The fields of a state class, read once when a `StateGraph` is created.
 
     Attributes:
-        cls: The class.
-        names: The fields that it declares.
-        by_name: Those, and the ones that only views of nodes declare.
+        cls: The state class.
+        names: The declared fields.
+        by_name: These fields, and the ones that only views of nodes declare.
         conversation: The field that holds the messages, if there is one.
-        required: The fields that an instance cannot be made without.
-        views: The fields of other classes that nodes are annotated with.
+        required: The fields without which an instance cannot be created.
+        views: The fields of other classes with which nodes are annotated.
 
     Raises:
         GraphError: `GRAPH_008`, a field cannot be declared like this.
     """
 
-    #: Whether calls of the graph follow the rules of `AgentState`: their results, inputs, errors and `Send`.
+    #: Whether calls of the graph follow the rules of `AgentState` for results, inputs, errors and `Send`.
     is_agent_state: ClassVar[bool] = False
 
     def __init__(self, cls: Any, declared: Mapping[str, StateField], required: Iterable[str] = ()) -> None:
@@ -60,7 +60,7 @@ class StateFields(ABC):
     # ---- views -------------------------------------------------------------------------------------------------------
 
     def view_of(self, annotation: Any) -> StateFields:
-        """Return the fields of a state class that a node or condition is annotated with, else these."""
+        """Return the fields of the state class with which a node or condition is annotated, or else these."""
         if annotation in (self.cls, BaseModel) or not is_state_class(annotation):
             return self
         view = self.views.get(annotation) or state_fields(annotation)
@@ -70,14 +70,14 @@ class StateFields(ABC):
         """Return these fields and those of a view, which nodes may write too.
 
         Raises:
-            GraphError: `GRAPH_008`, the view names another reducer for a field.
+            GraphError: `GRAPH_008`, the view has a different reducer for a field.
         """
         if view is self or view.cls in self.views:
             return self
         for name, field in view.by_name.items():
             known = self.by_name.get(name, field)
             if field.reducer is not None and field.reducer != known.reducer:
-                problem = f"{view.cls.__name__} names another reducer for it than {self.cls.__name__}. Name one."
+                problem = f"{view.cls.__name__} and {self.cls.__name__} have different reducers for it. Use one."
                 raise declared_wrongly(name, problem)
         more = copy.copy(self)
         more.by_name, more.views = {**view.by_name, **self.by_name}, {**self.views, view.cls: view}
@@ -87,12 +87,12 @@ class StateFields(ABC):
     def view(
         self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None
     ) -> Any:
-        """Return what a node or a condition gets.
+        """Return the state for a node or a condition.
 
         Args:
-            values: The committed values, which stay as they are.
+            values: The committed values, which stay unchanged.
             copied: Copies a value.
-            meta: Makes the facts of the execution.
+            meta: Creates the facts of the execution.
             stop_probe: Whether a stop was requested.
 
         Raises:
@@ -100,24 +100,24 @@ class StateFields(ABC):
         """
 
     def read(self, state: Any, names: Iterable[str] | None = None) -> dict[str, Any]:
-        """Return the values of fields in what a node got, as far as it has them; by default of all fields."""
+        """Return the values of fields in a node's state, as far as it has them; by default of all fields."""
         names = self.names if names is None else names
         if isinstance(state, Mapping):
             return {name: state[name] for name in names if name in state}
         return {name: getattr(state, name) for name in names if hasattr(state, name)}
 
     def messages_in(self, state: Any) -> list[Message]:
-        """Return the conversation in what a node got."""
+        """Return the conversation in a node's state."""
         return [] if self.conversation is None else self.read(state, [self.conversation]).get(self.conversation) or []
 
     def touched(self, state: Any) -> dict[str, Any]:
-        """Return the values in what a node got that it may have changed."""
+        """Return the values in a node's state that it may have changed."""
         return self.read(state)
 
     # ---- values ------------------------------------------------------------------------------------------------------
 
     def initial(self, template: Any) -> dict[str, Any]:
-        """Return the values of a new thread: those of the template; a field with a reducer has one in any case."""
+        """Return the values of a new thread: those of the template; a field with a reducer always has one."""
         values = {
             name: value
             for name, field in self.by_name.items()
@@ -136,15 +136,15 @@ class StateFields(ABC):
                 raise StateValidationError(message, field=name)
 
     def is_instance(self, value: object) -> bool:
-        """Whether this is a state of the class, and not a dictionary of fields."""
+        """Whether this is an instance of the state class, and not a dictionary of fields."""
         return isinstance(value, self.cls)
 
     def values_of(self, state: Any) -> dict[str, Any]:
-        """Return what an instance of the class writes."""
+        """Return the values that an instance of the class writes."""
         return self.read(state)
 
     def shown(self, values: Mapping[str, Any], meta: ExecutionState) -> Any:
-        """Return values as results, snapshots and streams show them, without validating them again."""
+        """Return values as displayed in results, snapshots and streams, without validating them again."""
         return dict(values)
 
     def public(self, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -152,15 +152,15 @@ class StateFields(ABC):
         return {name: values[name] for name in self.names if name in values}
 
     def validate(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
-        """Return a value as the field's validators make it; `pydantic.ValidationError` if it does not fit."""
+        """Return a value as converted by the field's validators; `pydantic.ValidationError` if it does not fit."""
         return self.by_name[name].validate(value, values)
 
     def check(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Run the validators that come after those of the fields, and return what they leave."""
+        """Run the validators that come after those of the fields, and return the resulting values."""
         return values
 
     def misfit(self, values: Mapping[str, Any]) -> ValidationError | None:
-        """Return why stored values do not fit the class."""
+        """Return the reason why stored values do not fit the class."""
         for name, value in values.items():
             try:
                 self.validate(name, value, values)
@@ -183,7 +183,7 @@ class TypedDictFields(StateFields):
         return {name: copied(values[name]) for name in self.names if name in values}
 
     def is_instance(self, value: object) -> bool:
-        """Whether it is an instance: never, since a `TypedDict` makes plain dictionaries."""
+        """Return False, since instances of a `TypedDict` are plain dictionaries."""
         return False
 
 
@@ -192,7 +192,7 @@ class DataclassFields(StateFields):
 
     def __init__(self, cls: Any) -> None:
         hints = _hints(cls)
-        # Those of a dataclass made by pydantic may have constraints in their defaults: n: int = Field(ge=0).
+        # Defaults of a pydantic dataclass may have constraints: n: int = Field(ge=0).
         of_pydantic = getattr(cls, "__pydantic_fields__", {})
         hints |= {name: Annotated[info.annotation, info] for name, info in of_pydantic.items()}
         declared = dataclasses.fields(cls)
@@ -245,29 +245,29 @@ class ModelFields(StateFields):
 
 
 class AgentStateFields(ModelFields):
-    """The fields of an `AgentState`, of which a node gets a copy that reads each field when it is first asked for."""
+    """The fields of an `AgentState`. A node gets a copy that copies each field on first access."""
 
     is_agent_state = True
 
     def __init__(self, cls: type[AgentState]) -> None:
         super().__init__(cls, [name for name in cls.model_fields if name != "execution_meta"])
         self.conversation = "context"
-        # Pydantic looks at the signature of a factory at each call.
+        # Pydantic inspects the signature of a factory at each call.
         self._factories: dict[str, Any] = {
             name: field.default_factory
             for name, field in cls.model_fields.items()
             if field.default_factory is not None and not field.default_factory_takes_validated_data
         }
         if cls.model_fields["execution_meta"].annotation is not ExecutionState:
-            raise declared_wrongly("execution_meta", f"{cls.__name__} must leave it as it is: the graph writes it.")
+            raise declared_wrongly("execution_meta", f"{cls.__name__} must not change it, because the graph writes it.")
         for name in cls.model_fields:
             if callable(getattr(AgentState, name, None)):
                 raise declared_wrongly(
-                    name, f"AgentState has a method of that name. Rename the field of {cls.__name__}."
+                    name, f"AgentState has a method of this name. Rename the field of {cls.__name__}."
                 )
 
     def view_of(self, annotation: Any) -> StateFields:
-        """Return these fields: each node gets all of them."""
+        """Return these fields: every node gets all of them."""
         return self
 
     def view(
@@ -279,11 +279,11 @@ class AgentStateFields(ModelFields):
         )
 
     def touched(self, state: AgentState) -> dict[str, Any]:
-        """Return the fields that were read or set so far."""
+        """Return the fields that have been read or set."""
         return fields_read(state)
 
     def initial(self, template: AgentState | None) -> dict[str, Any]:
-        """Return the values of a new thread: those of the template, else the defaults of the class."""
+        """Return the values of a new thread: those of the template, or else the defaults of the class."""
         if template is not None:
             return {name: isolate(getattr(template, name)) for name in self.names}
         values: dict[str, Any] = {}
@@ -306,7 +306,7 @@ class AgentStateFields(ModelFields):
         return state
 
     def misfit(self, values: Mapping[str, Any]) -> ValidationError | None:
-        """Return why stored values do not fit the class; all fields without defaults must be there."""
+        """Return the reason why stored values do not fit the class; all fields without defaults are required."""
         try:
             self.cls.model_validate(dict(values))
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""From what nodes return to the next state: plain functions, which change none of their arguments."""
+"""Merges the results of nodes into the next state: pure functions, which do not change their arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Write = tuple[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class TaskWrites:
-    """What one activation of a node returned: its writes, and where it goes if its edges are not followed."""
+    """The result of one activation of a node: its writes, and its targets if its edges are not followed."""
 
     node: str
     task_id: str
@@ -50,16 +50,16 @@ class MergedState:
     warnings: list[str] = field(default_factory=list)
 
 
-# ---- what a node returned --------------------------------------------------------------------------------------------
+# ---- reading the result of a node ------------------------------------------------------------------------------------
 
 
 def read_return(
     value: Any, fields: StateFields, node: str, task_id: str = "", copied: Mapping[str, Any] | None = None
 ) -> TaskWrites:
-    """Return the writes in what a node returned; `copied` holds the fields of its state as it got them.
+    """Return the writes in a node's result; `copied` holds the fields of its state as the node received them.
 
     Raises:
-        InvalidUpdateError: It is no update of this state.
+        InvalidUpdateError: The result is not an update of this state.
     """
     writes: list[Write] = []
     goto: list[str | Send] | None = None
@@ -92,7 +92,7 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
         return [(_known_field(name, fields, node), _stamped(update)) for name, update in value.items()]
     if fields.is_instance(value):
         return _state_writes(value, fields, copied)
-    added: Any = getattr(value, "messages", None)  # the response of an agent
+    added: Any = getattr(value, "messages", None)  # an agent's response
     if isinstance(value, (list, tuple)):
         added = [Message.text_message(each, "assistant") if isinstance(each, str) else each for each in value]
     if isinstance(added, list) and all(isinstance(each, (Message, RemoveMessage)) for each in added):
@@ -110,18 +110,18 @@ def _known_field(name: Any, fields: StateFields, node: str) -> str:
     if name == "messages" and fields.conversation is not None:
         return fields.conversation
     if name == "execution_meta":
-        problem = "writes 'execution_meta', which the graph itself writes. Leave it out"
+        problem = "writes 'execution_meta', which only the graph may write. Leave it out"
     else:
         close = get_close_matches(str(name), fields.by_name, n=1)
         hint = f". Did you mean {close[0]!r}? It has" if close else ". It has"
         hint += f" {', '.join(fields.by_name)}"
-        problem = f"writes {name!r}, which is no field of {fields.cls.__name__}{hint}"
+        problem = f"writes {name!r}, which is not a field of {fields.cls.__name__}{hint}"
     message = f"{'The input' if node == START else f'Node {node!r}'} {problem}."
     raise InvalidUpdateError(message, node=node, field=str(name))
 
 
 def _stamped(update: Any) -> Any:
-    """Return an update; its messages have an id and a time from now on."""
+    """Return an update in which all messages have an id and a time."""
     inner = update.value if isinstance(update, Overwrite) else update
     for message in inner if isinstance(inner, list) else (inner,):
         if isinstance(message, Message) and not message.delta:
@@ -130,7 +130,7 @@ def _stamped(update: Any) -> Any:
 
 
 def _state_writes(state: Any, fields: StateFields, copied: Mapping[str, Any] | None) -> list[Write]:
-    """Return the fields of a state that a node returned; of an `AgentState`, those that it got otherwise."""
+    """Return the fields of a state that a node returned; for an `AgentState`, only the changed ones."""
     if not fields.is_agent_state:
         return [(name, _stamped(value)) for name, value in fields.values_of(state).items()]
     after = {name: value for name, value in state.__dict__.items() if name in fields.by_name}
@@ -138,7 +138,7 @@ def _state_writes(state: Any, fields: StateFields, copied: Mapping[str, Any] | N
 
 
 def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the updates that lead from the fields before to those after; of a list that only grew, its new items."""
+    """Return the updates from the fields before to the fields after; for a list that only grew, its new items."""
     updates: dict[str, Any] = {}
     for name, value in after.items():
         old = before.get(name)
@@ -151,7 +151,7 @@ def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
     return updates
 
 
-# ---- all writes of a superstep ---------------------------------------------------------------------------------------
+# ---- merging all writes of a superstep -------------------------------------------------------------------------------
 
 
 def merge(
@@ -162,14 +162,14 @@ def merge(
     last_wins: bool = False,
     debug: bool = False,
 ) -> MergedState:
-    """Return the state after the writes of all tasks, in their order: all of them, or an error.
+    """Return the state after the writes of all tasks, in their order. Either all writes apply, or it raises.
 
     Args:
         fields: The fields of the state.
-        values: The committed state; stays as it is.
-        tasks: What the tasks returned.
-        debug: Reducers that change the value that they merge into are an error.
-        last_wins: Of different writes to a field without a reducer the last one counts; else they are an error.
+        values: The committed state, which stays unchanged.
+        tasks: The results of the tasks.
+        debug: Treat reducers that change their left value as an error.
+        last_wins: Let the last of several different writes to a field without a reducer win; otherwise raise.
 
     Raises:
         ConcurrentUpdateError: Two tasks wrote different values to a field without a reducer.
@@ -213,7 +213,7 @@ def _merge_field(
         left = values.get(name)
         try:
             if name not in values and not fields.is_agent_state and state_field.reducer not in MESSAGE_REDUCERS:
-                reduced = update  # the first value of a field that began without one
+                reduced = update  # the first value of a field that had none
             else:
                 reduced = state_field.merge_checked(left, update) if debug else state_field.merge(left, update)
         except Exception as error:
@@ -253,7 +253,7 @@ def _checked(validate: Callable[[], Any], task: TaskWrites, name: str, value: An
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         got = "" if value is None else f" It got {shortened(value)}."
         given = "The input" if task.node == START else f"The update of node {task.node!r}"
-        message = f"{given} does not fit {name!r}: {problem}.{got} The state stays as it was."
+        message = f"{given} does not fit {name!r}: {problem}.{got} The state is unchanged."
         raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error
 
 
@@ -265,10 +265,10 @@ def _compare(name: str, writes: list[tuple[TaskWrites, Any]], merged: MergedStat
             continue
         problem = f"Nodes {first.node!r} and {task.node!r} returned different values for {name!r} in one superstep"
         if last_wins:
-            merged.warnings.append(f"{problem}; the one of {writes[-1][0].node!r} counts.")
+            merged.warnings.append(f"{problem}; the value of {writes[-1][0].node!r} is used.")
             return
         message = (
-            f"{problem}, and it has no reducer. Give it one, Annotated[list, operator.add]; annotate it with "
+            f"{problem}, and it has no reducer. Add one, Annotated[list, operator.add]; or annotate it with "
             "replace_value, so that the last node wins; or let the nodes run one after the other."
         )
         nodes = [first.node, task.node]
@@ -278,7 +278,7 @@ def _compare(name: str, writes: list[tuple[TaskWrites, Any]], merged: MergedStat
 def _dropped_messages(
     name: str, task: TaskWrites, left: list[Message], update: list[Message] | Message, reduced: list[Message]
 ) -> list[str]:
-    """Return a warning for each message that was dropped although it is not the one that is there."""
+    """Return a warning for each message that was dropped because of a different one with the same id."""
     new = [update] if isinstance(update, Message) else [each for each in update or () if not each.delta]
     if len(reduced) == len(left) + len(new):
         return []

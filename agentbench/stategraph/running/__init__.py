@@ -1,1 +1,1 @@
-"""A compiled graph on the engine: its nodes as executors, and what happens between two supersteps."""
+"""Runs a compiled graph on the engine: its nodes as executors, and the work between two supersteps."""

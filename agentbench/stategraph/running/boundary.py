@@ -1,4 +1,4 @@
-"""What a state graph does between two supersteps: merge what the nodes returned, choose the next ones, or pause."""
+"""A state graph's work between two supersteps: merge the nodes' results, choose the next nodes, or pause."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Frontier = Sequence[tuple[str, Activation]]
 
 
 class GraphHook:
-    """Drives the engine for one state graph. Between supersteps everything is in shared state, nothing in here."""
+    """Drives the engine for one state graph. All data between supersteps is in shared state, none in this object."""
 
     failure_policy: FailurePolicy = "finish"
     reachability = False
@@ -56,7 +56,7 @@ class GraphHook:
             self.on_delivery = self._keep_results
 
     def signature(self) -> dict[str, Any]:
-        """Return what a saved thread depends on: nodes, edges, joins and deferred nodes."""
+        """Return the parts on which saved threads depend: nodes, edges, joins and deferred nodes."""
         plan = self.plan
         return {
             "nodes": [*plan.nodes],
@@ -65,8 +65,8 @@ class GraphHook:
         }
 
     async def at_boundary(self, view: SuperstepView) -> BoundaryOutcome:
-        """Merge what the tasks returned, and route; or keep what is there, and fail or wait for answers."""
-        if not view.deliveries:  # some of several questions were answered
+        """Merge the results of the tasks, and route; or keep the results, and fail or wait for answers."""
+        if not view.deliveries:  # only some of several questions were answered
             return BoundaryOutcome(checkpoint=BoundaryCheckpoint("answer"))
         call = _Call(self.plan, view)
         if view.deliveries[0].executor_id == START:
@@ -74,7 +74,7 @@ class GraphHook:
         return await call.end_superstep(view.deliveries)
 
     async def _keep_results(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None:
-        """Save the result of each task when it ends, so that a crash does not repeat it."""
+        """Save the result of each task when it ends, so that it is not repeated after a crash."""
         if delivery.executor_id == START or delivery.error is not None:
             return None
         record = view.options.record if isinstance(view.options, GraphOptions) else CallRecord()
@@ -88,7 +88,7 @@ class GraphHook:
         return [*self.plan.fields.by_name]
 
     def check_state(self, updates: Mapping[str, Any]) -> dict[str, Any]:
-        """Return values as their fields take them; `StateValidationError` if one does not fit."""
+        """Return values as converted by their fields; `StateValidationError` if one does not fit."""
         checked = dict(updates)
         for name in self.plan.fields.by_name.keys() & updates.keys():
             try:
@@ -99,12 +99,12 @@ class GraphHook:
         return checked
 
     async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
-        """Take answers to interrupts and breakpoints; when no question is open any more, the tasks go on."""
+        """Receive answers to interrupts and breakpoints; when no question is open any more, the tasks continue."""
         return await _Call(self.plan, view).take_answers(answers)
 
 
 class _Call:
-    """A graph at one boundary of a run: what it reads of shared state, and the outcome."""
+    """A graph at one boundary of a run: the parts of shared state it reads, and the outcome."""
 
     def __init__(self, plan: GraphPlan, view: SuperstepView) -> None:
         self.plan = plan
@@ -134,7 +134,7 @@ class _Call:
             self.values = fields.initial(self.plan.template)
         if self.meta.get("status") in ("error", "running"):
             left = ", ".join(self.meta.get("current_nodes") or ())
-            self._warn([f"A new turn begins. What the last one left to run is given up: {left}."])
+            self._warn([f"A new turn begins. Unfinished nodes of the previous turn are dropped: {left}."])
         self.meta = {"step": 0, "status": "running", "current_node": START}
         self.meta.update(_of_run(self.config))
         self.pending, self.waiting = [], Waiting()
@@ -157,7 +157,7 @@ class _Call:
             message = f"A node has set {name!r} by ctx.set_state(). It is a field: return {{{name!r}: ...}}."
             again = [(each.executor_id, each.data) for each in deliveries]
             return self._fail(InvalidUpdateError(message, field=name), again)
-        # A stepper goes on behind a breakpoint without an answer.
+        # A stepper continues after a breakpoint without an answer.
         self.passed = [key for key, each in self.view.pending_requests.items() if isinstance(each.data, Breakpoint)]
         if self.passed:
             self._resume()
@@ -195,14 +195,14 @@ class _Call:
     async def _go_on(
         self, merged: MergedState, tasks: Sequence[TaskWrites], source: str, finished: Sequence[TaskResult]
     ) -> BoundaryOutcome:
-        """Route, and pause if there is a breakpoint or a stop; without anything to do next the run is completed."""
+        """Route, and pause at a breakpoint or a stop; if nothing is next, the run is complete."""
         plan, meta = self.plan, self.meta
         self._resume()
         meta["step"] += source == "step"
         self._warn(merged.warnings)
         for task in tasks:
             if task.parent_goto and not self.is_nested:
-                message = f"Node {task.node!r} goes to {task.parent_goto} of the graph around, and there is none."
+                message = f"Node {task.node!r} goes to {task.parent_goto} of the outer graph, but there is none."
                 raise GraphError(message, "GRAPH_ROUTING_001", node=task.node)
             self.record.parent_goto += task.parent_goto
 
@@ -238,7 +238,7 @@ class _Call:
         return self._outcome(source, messages=frontier, metadata=metadata, save=saves)
 
     def _take(self, values: Mapping[str, Any]) -> None:
-        """Take values as the fields from now on."""
+        """Use values as the fields from now on."""
         stored, absent = self.view.state.committed, object()
         self.updates |= {name: each for name, each in values.items() if stored.get(name, absent) is not each}
         self.values = values
@@ -254,7 +254,7 @@ class _Call:
         return [message for message in after if message not in before]
 
     def _report(self, merged: MergedState, tasks: Sequence[TaskWrites], messages: list[Message]) -> None:
-        """Note the new messages; for those who watch the run, also what changed."""
+        """Record the new messages and, for observers of the run, the changes."""
         self.record.messages += messages
         self.record.tasks += [
             (self.meta["step"], place, task.node, task.task_id, [name for name, _ in task.writes])
@@ -311,7 +311,7 @@ class _Call:
         )  # fmt: skip
 
     def _ask(self, results: Sequence[TaskResult], finished: Sequence[TaskResult]) -> BoundaryOutcome:
-        """Keep what is finished, and ask the questions of the others."""
+        """Keep the finished results, and ask the questions of the other tasks."""
         if not self.plan.saves:
             return self._fail(self.plan.refuse_pause(), [])
         asking = [result for result in results if result.interrupts]
@@ -329,7 +329,7 @@ class _Call:
         return self._outcome("interrupt", requests=requests)
 
     async def take_answers(self, answers: Mapping[str, Any]) -> BoundaryOutcome:
-        """Store the answers; when all are there, let the tasks that asked run again."""
+        """Store the answers; when all have arrived, let the tasks that asked run again."""
         resume: dict[str, dict[str, Any]] = {**(self.view.state.get(RESUME) or {})}
         asked = {each.id: each for result in self.pending for each in result.interrupts}
         update = None
@@ -364,7 +364,7 @@ class _Call:
     def _fail(
         self, error: BaseException, again: Frontier, source: str = "error", raised: BaseException | None = None
     ) -> BoundaryOutcome:
-        """Keep the state as it was and the results of the tasks that ended well; `again` runs at a retry.
+        """Keep the earlier state and the results of the successful tasks; `again` runs at a retry.
 
         The call raises `raised`, by default the error itself.
         """
@@ -374,7 +374,7 @@ class _Call:
         return self._outcome(source, messages=again, error=error if raised is None else raised, save=saves)
 
     def _as_raised(self, failed: Sequence[DeliveryView]) -> BaseException | None:
-        """Return the error of a node as it is, with a note, where the state class asks for that."""
+        """Return the error of a node unchanged, with a note, if the state class requires that."""
         error, node = failed[0].error, failed[0].executor_id
         if self.plan.fields.is_agent_state or error is None or isinstance(error, (GraphError, ExecutorTimeoutError)):
             return None
@@ -395,7 +395,7 @@ class _Call:
     def _outcome(
         self, source: str, metadata: Mapping[str, Any] = MappingProxyType({}), **further: Any
     ) -> BoundaryOutcome:
-        """Return the outcome of this boundary, and note in the call's record how the thread stands now."""
+        """Return the outcome of this boundary, and record the state of the thread in the call's record."""
         self.record.values = self.values
         self.record.meta = self.meta
         if pending := self.updates.get(PENDING):
@@ -429,7 +429,7 @@ def _answer_type(question: Interrupt) -> Any:
 
 
 def _node_error(delivery: DeliveryView, meta: Mapping[str, Any]) -> BaseException:
-    """Return the error of a node, as what `invoke` raises."""
+    """Return the error of a node in the form that `invoke` raises."""
     error, node = delivery.error, delivery.executor_id
     assert error is not None
     if isinstance(error, GraphError):
@@ -438,7 +438,7 @@ def _node_error(delivery: DeliveryView, meta: Mapping[str, Any]) -> BaseExceptio
     facts: dict[str, Any] = {"node": node, "task_id": delivery.data.task_id, "step": meta["step"] + 1}
     context = {"node_name": node, "error_type": type(error).__name__}
     if isinstance(error, ExecutorTimeoutError):
-        message = f"Node {node!r} took longer than {error.timeout_s} s. Give it a longer timeout, or less to do."
+        message = f"Node {node!r} took longer than {error.timeout_s} s. Allow a longer timeout, or do less work in it."
         made: NodeError = NodeTimeoutError(message, context=context, **facts)
     else:
         message = f"Node {node!r} failed with {type(error).__name__}: {error}. invoke(None, config) runs it again."

@@ -1,4 +1,4 @@
-"""One call of a graph: its configuration, and what it has done so far."""
+"""One call of a graph: its configuration, and its results up to now."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from agentbench.workflows.executors.options import RunOptions
 
 @dataclass(slots=True)
 class CallRecord:
-    """What a call has done so far: the state, the fields that it changed by whom, its messages and warnings.
+    """The results of a call up to now: the state, the changed fields with their writers, messages and warnings.
 
-    `is_watched` if it streams.
+    `is_watched` if the call streams.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -23,9 +23,9 @@ class CallRecord:
     messages: list[Message] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     tasks: list[tuple[int, int, str, str, list[str]]] = field(default_factory=list)
-    #: What tasks that are not finished have done, by the id of the task.
+    #: Results of unfinished tasks, by task id.
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Where a graph in a node tells the graph around to go.
+    #: The targets to which a graph in a node sends the outer graph.
     parent_goto: list[Any] = field(default_factory=list)
     is_watched: bool = False
     n_supersteps: int = 0
@@ -35,7 +35,7 @@ class CallRecord:
 class GraphOptions(RunOptions):
     """The options of a run of a graph: those of every run, the configuration of the call, and its record.
 
-    `is_nested` if another graph or a workflow is around it; unless `is_named`, it is saved only where it does not
+    `is_nested` if another graph or a workflow runs it; unless `is_named`, it is saved only if it does not
     complete.
     """
 
@@ -47,13 +47,13 @@ class GraphOptions(RunOptions):
 
 
 class StateChanges(dict[str, Any]):
-    """What a superstep changed, the data of `state_updated`: old, new and writers by field.
+    """The changes of a superstep, the data of `state_updated`: old and new values and writers by field.
 
     Attributes:
-        values_after: All fields after it.
-        meta: The fields of `execution_meta` after it.
-        messages: The messages that it added to the conversation.
-        updates: What each node returned, None where that was nothing.
+        values_after: All fields afterwards.
+        meta: The fields of `execution_meta` afterwards.
+        messages: The messages added to the conversation.
+        updates: The update of each node, None if it returned nothing.
     """
 
     values_after: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""The executors of a compiled graph: one per node, and the one that takes the input."""
+"""The executors of a compiled graph: one per node, and one for the input."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, handler
 
-# Keys of shared state beside those of the fields.
+# Keys of shared state in addition to the fields.
 META, PENDING, WAITING, RESUME, DONE = (f"_graph::{name}" for name in ("meta", "pending", "joins", "resume", "done"))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskResult:
-    """What a task ended with: its writes, or the questions that it waits for; and warnings."""
+    """The result of a task: its writes, or the questions for which it waits; and warnings."""
 
     activation: Activation
     writes: TaskWrites
@@ -49,12 +49,12 @@ class TaskResult:
         return asks or f"writes {masked_repr(dict(self.writes.writes))}{goes}"
 
 
-# Of most tasks the writes are merged at once; those that wait for others are copied then.
+# The writes of most tasks are merged immediately; those that wait for other tasks are copied then.
 register_frozen(TaskResult)
 
 
 class InputExecutor(Executor):
-    """Takes the input of a graph, which the boundary after it writes into the state."""
+    """Takes the input of a graph, which the next boundary writes into the state."""
 
     signature_key = "GraphInput"
 
@@ -64,7 +64,7 @@ class InputExecutor(Executor):
 
     @property
     def input_types(self) -> list[Any]:
-        """The forms of an input; instances of the state class are one."""
+        """The forms of an input, including instances of the state class."""
         own = [] if self.fields.is_agent_state or is_typeddict(self.fields.cls) else [self.fields.cls]
         return [*super().input_types, *own]
 
@@ -82,17 +82,17 @@ class InputExecutor(Executor):
 
 
 class Marker(Executor):
-    """What a drawing shows where no node is: the end of the graph, or targets that a condition names as it runs."""
+    """A mark in drawings where there is no node: the end of the graph, or targets chosen at run time."""
 
     signature_key = "GraphMarker"
 
     @handler
     async def take(self, data: Any, ctx: WorkflowContext[Any, Any]) -> None:
-        """Never called: the boundary routes, and to nodes only."""
+        """Never called: the boundary routes only to nodes."""
 
 
 class NodeExecutor(Executor):
-    """A node of a state graph. It holds nothing of a run, so clones of the workflow share it."""
+    """A node of a state graph. It stores nothing about a run, so clones of the workflow share it."""
 
     signature_key = "GraphNode"
 
@@ -101,12 +101,12 @@ class NodeExecutor(Executor):
         self.spec = spec
         self.plan = plan
         self.function = NodeFunction(spec.name, spec.target, plan.fields)
-        #: What drawings show inside the node.
+        #: The workflow that drawings show inside the node.
         self.workflow = getattr(spec.target, "workflow", None)
 
     @property
     def is_request_response_capable(self) -> bool:
-        """Whether a run may wait for a person here: at a breakpoint, or where the function calls `interrupt()`."""
+        """Whether a run may wait for a person here: at a breakpoint, or in a function that calls `interrupt()`."""
         if (self.plan.interrupt_before | self.plan.interrupt_after) & {self.id, "*"}:
             return True
         if self.spec.asks is not None:
@@ -115,7 +115,7 @@ class NodeExecutor(Executor):
 
     @handler
     async def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:
-        """Call the function with a state of its own, and keep what it returns for the boundary."""
+        """Call the function with its own copy of the state, and keep its result for the boundary."""
         result = _kept(activation, ctx)
         if result is None:
             task = _Task(self, activation, ctx)
@@ -135,7 +135,7 @@ class ThreadNodeExecutor(NodeExecutor):
 
     @handler
     def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:  # type: ignore[override]
-        """Call the function with a state of its own, and keep what it returns for the boundary."""
+        """Call the function with its own copy of the state, and keep its result for the boundary."""
         result = _kept(activation, ctx)
         if result is None:
             task = _Task(self, activation, ctx)
@@ -157,7 +157,7 @@ def node_executor(spec: NodeSpec, plan: GraphPlan) -> NodeExecutor:
 
 
 def _kept(activation: Activation, ctx: Any) -> TaskResult | None:
-    """Return the result of a task that had ended before the process did; `CancelledError` if the run is stopped."""
+    """Return the result of a task that finished before its process ended; `CancelledError` if the run is stopped."""
     if ctx.stop_requested:
         raise CancelledError
     pending: Sequence[TaskResult] = ctx.get_state(PENDING) or ()
@@ -165,14 +165,14 @@ def _kept(activation: Activation, ctx: Any) -> TaskResult | None:
 
 
 class _Task:
-    """One activation of a node while it runs: what its parameters get, and what becomes of its result."""
+    """One activation of a node while it runs: the arguments for its parameters, and the handling of its result."""
 
     __slots__ = ("activation", "ctx", "gets", "node", "questions", "sent", "state", "values")
 
     def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
         self.node, self.activation, self.ctx = node, activation, ctx
         self.values: Mapping[str, Any] = node.plan.values_in(ctx._run.state.committed)  # noqa: SLF001 - as below
-        #: What `Send` gives to the node in place of the state.
+        #: The value that `Send` passes to the node instead of the state.
         self.sent = None if node.plan.fields.is_agent_state else activation.arg
         if activation.arg is not None and self.sent is None:
             self.values = {**self.values, **activation.arg}
@@ -215,7 +215,7 @@ class _Task:
 
     def _runtime(self) -> Runtime:
         options, step, ctx = self._options, self.ctx.get_state(META)["step"] + 1, self.ctx
-        limit, used = options.config.get("recursion_limit", 0), options.record.n_supersteps + 1  # with this one
+        limit, used = options.config.get("recursion_limit", 0), options.record.n_supersteps + 1  # including this one
         return Runtime(
             step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
             self._emit, lambda: ctx.stop_requested,
@@ -234,8 +234,8 @@ class _Task:
         if questions.open:
             if value is not None:
                 message = (
-                    f"Node {node!r} caught the GraphInterrupt of its interrupt() and returned. Let it pass: no bare "
-                    "`except:` and no `except BaseException:` around interrupt()."
+                    f"Node {node!r} caught the GraphInterrupt of its interrupt() and returned. Do not catch it: "
+                    "no bare `except:` and no `except BaseException:` around interrupt()."
                 )
                 raise GraphError(message, "GRAPH_010", node=node, task_id=self.activation.task_id)
             return TaskResult(self.activation, TaskWrites(node, self.activation.task_id), tuple(questions.open))
@@ -249,8 +249,8 @@ class _Task:
             return ()
         written = {name for name, _ in writes.writes}
         return tuple(
-            f"Node {self.node.id!r} changed {name!r} of its copy of the state, and did not return it, so it stays as "
-            f"it was. Write: return {{{name!r}: ...}}."
+            f"Node {self.node.id!r} changed {name!r} in its copy of the state but did not return it, so the state is "
+            f"unchanged. Write: return {{{name!r}: ...}}."
             for name, mine in view.touched(self.state).items()
             if name in self.values and name not in written and not are_equal(mine, self.values[name])
         )

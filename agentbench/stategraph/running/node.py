@@ -1,4 +1,4 @@
-"""How a node is called: which of its parameters gets what, and what its result is."""
+"""How a node is called: the arguments for its parameters, and the conversion of its result."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from agentbench.workflows.executors.context import WorkflowContext
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """What a node may know of its run; for a parameter that is named `runtime` or annotated with this class.
+    """A node's access to facts about its run, for a parameter named `runtime` or annotated with this class.
 
     Args:
-        step: Number of this superstep in the run, from 1.
-        remaining_steps: Supersteps that the recursion limit still allows after this one.
-        thread_id: The thread.
-        run_id: The run.
-        store: The object that was given to `compile(store=...)`.
-        emit: `emit(data)` shows data to those who watch the run.
-        stop_probe: Whether a stop was requested, asked by `stop_requested`.
+        step: The number of this superstep in the run, from 1.
+        remaining_steps: The number of supersteps that the recursion limit still allows after this one.
+        thread_id: The id of the thread.
+        run_id: The id of the run.
+        store: The object passed to `compile(store=...)`.
+        emit: `emit(data)` sends data to the observers of the run.
+        stop_probe: Returns whether a stop was requested; used by `stop_requested`.
 
     Example:
         >>> def search(state: AgentState, runtime: Runtime) -> dict:
@@ -48,26 +48,26 @@ class Runtime:
 
 
 class NodeFunction:
-    """A callable as a node: its parameters, matched once by name, then by annotation; `view` makes the state it gets.
+    """A callable as a node. Parameters are matched once, by name, then by annotation; `view` creates its state.
 
     Raises:
-        GraphError: `GRAPH_007`, a required parameter that no node gets.
+        GraphError: `GRAPH_007`, the graph cannot fill a required parameter.
     """
 
     def __init__(self, name: str, function: Callable[..., Any], fields: StateFields) -> None:
         self.function = function
         called = function if inspect.isroutine(function) or isinstance(function, type) else function.__call__  # type: ignore[operator]
-        called = getattr(function, "func", called)  # of a partial
+        called = getattr(function, "func", called)  # for functools.partial
         self.is_async = inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
         hints = annotations_of(called)
         self.parameters = _match_parameters(name, function, hints, fields)
         states = [parameter for parameter, kind in self.parameters.items() if kind == "state"]
         self.view = fields.view_of(hints.get(states[0].removeprefix("*"))) if states else fields
-        # Most nodes take the state alone, by position: they are called without a dictionary of arguments.
+        # Most nodes take only the state, by position, and are called without a dictionary of arguments.
         self.takes_state_alone = [*self.parameters.values()] == ["state"]
 
     def call(self, gets: Mapping[str, Callable[[], Any]]) -> Any:
-        """Call the function; `gets` makes what a parameter gets, by its kind."""
+        """Call the function; `gets` returns the argument for a parameter, by its kind."""
         if self.takes_state_alone:
             return self.function(gets["state"]())
         positional = [gets[kind]() for name, kind in self.parameters.items() if name.startswith("*")]
@@ -80,7 +80,7 @@ _KINDS = ("state", "config", "runtime", "emit", "store", "ctx")
 
 
 def annotations_of(function: Any) -> dict[str, Any]:
-    """Return the annotations of a function; none where they cannot be read."""
+    """Return the annotations of a function; an empty mapping if they cannot be read."""
     try:
         return get_type_hints(function)
     except Exception:  # noqa: BLE001 - annotations are code of the user, and names alone are often enough
@@ -90,7 +90,7 @@ def annotations_of(function: Any) -> dict[str, Any]:
 def _match_parameters(
     node: str, function: Callable[..., Any], hints: Mapping[str, Any], fields: StateFields
 ) -> dict[str, str]:
-    """Return the kind of what each parameter gets, by its name."""
+    """Return the kind of argument for each parameter, by name."""
     try:
         parameters = [*inspect.signature(function).parameters.values()]
     except (TypeError, ValueError):  # functions written in C may have none
@@ -110,7 +110,7 @@ def _match_parameters(
         return {others[0]: "state", **found}
     if others:
         message = (
-            f"Node {node!r} has a required parameter {others[0]!r}, and no node gets one. A node may take "
+            f"Node {node!r} has a required parameter {others[0]!r}, which the graph cannot fill. A node may take "
             f"{', '.join(_KINDS)}, or one parameter of any name for the state. Give {others[0]!r} a default, or bind "
             "it with functools.partial."
         )
@@ -129,7 +129,7 @@ def _kind_of(hint: Any, fields: StateFields) -> str | None:
 
 
 async def collect(result: Any, emit: Callable[[Any], None]) -> Any:
-    """Return what an async node has returned in the end: awaited, or the updates that an async generator yielded."""
+    """Return the final result of an async node: the awaited value, or the updates that an async generator yielded."""
     if inspect.isawaitable(result):
         return await result
     if not inspect.isasyncgen(result):
@@ -143,7 +143,7 @@ def collect_generator(parts: Iterator[Any], emit: Callable[[Any], None]) -> Coll
 
 
 def _is_update(part: Any, emit: Callable[[Any], None]) -> bool:
-    """Return whether what a generator yielded is an update; pieces of messages and other objects are only shown."""
+    """Return whether a yielded value is an update; pieces of messages and other objects are only displayed."""
     if isinstance(part, (dict, Command)) or (isinstance(part, Message) and not part.delta):
         return True
     emit(part)

@@ -1,4 +1,4 @@
-"""A compiled state graph as data: its nodes, edges, conditions and joins. Nothing here runs."""
+"""A compiled state graph as data: its nodes, edges, conditions and joins. This module runs nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OnGraphChange = Literal["raise", "warn", "allow"]
 
 @dataclass(frozen=True)
 class NodeSpec:
-    """A node: its place in the order of adding, what it calls, and its limits."""
+    """A node: its position in the order of adding, its function, and its limits."""
 
     name: str
     order: int
@@ -26,19 +26,19 @@ class NodeSpec:
     timeout: float | None = None
     retries: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    #: Where it may go by a `Command`, as `add_node` was told; None if it was not.
+    #: The possible targets of its `Command`s, as passed to `add_node`; None if not passed.
     goes_to: tuple[str, ...] | None = None
-    #: Where it may go by a `Command`, from `goes_to` or its annotation; None for anywhere.
+    #: The possible targets of its `Command`s, from `goes_to` or its annotation; None for any target.
     goto: tuple[str, ...] | None = ()
-    #: Whether it calls `interrupt()`, as `add_node` was told.
+    #: Whether it calls `interrupt()`, as passed to `add_node`.
     asks: bool | None = None
 
 
 @dataclass(frozen=True)
 class Condition:
-    """Conditional edges: the function, what its results stand for, and all targets if they are known.
+    """Conditional edges: the function, the targets of its results, and all targets if they are known.
 
-    `view` makes the state that it gets.
+    `view` creates the state for the function.
     """
 
     function: Callable[..., Any]
@@ -59,13 +59,13 @@ class Join:
 
     @property
     def key(self) -> str:
-        """The join in one text, as its arrivals are stored by it."""
+        """The join as text, the key under which its arrivals are stored."""
         return f"{' + '.join(self.sources)} -> {self.target}"
 
 
 @dataclass(frozen=True)
 class GraphPlan:
-    """All that a compiled graph is made of; edges, conditions and joins by the node that they begin at."""
+    """All parts of a compiled graph; edges, conditions and joins are grouped by their source node."""
 
     name: str
     fields: StateFields
@@ -84,12 +84,10 @@ class GraphPlan:
     saves: bool = True
 
     def values_in(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the fields in shared state, where each is a key of its own."""
+        """Return the fields in shared state, where each field has its own key."""
         return {name: state[name] for name in self.fields.by_name if name in state}
 
     def refuse_pause(self) -> GraphError:
         """Return the error for a pause of a graph that saves no threads."""
-        message = (
-            "This graph cannot pause: it was compiled with checkpointer=False, so nothing could go on. Leave that out."
-        )
+        message = "This graph cannot pause: it was compiled with checkpointer=False. Remove that argument."
         return GraphError(message)

@@ -22,7 +22,7 @@ from agentbench.stategraph.state import END, AgentState
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """The message that starts a node: its task's id and place in the superstep, and what activated it."""
+    """The message that starts a node: its task's id and position in the superstep, and its causes."""
 
     task_id: str
     order: int
@@ -40,7 +40,7 @@ StateMaker = Callable[[StateFields], Any]
 
 @dataclass(slots=True)
 class Waiting:
-    """What waits for other nodes: the sources that have reached each join, and deferred nodes with their causes."""
+    """Nodes that wait for others: the sources that have reached each join, and deferred nodes with their causes."""
 
     joins: dict[str, list[str]] = field(default_factory=dict)
     deferred: dict[str, list[str]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The activations of the next superstep, as (node, activation), and what still waits."""
+    """The activations of the next superstep, as (node, activation), and the nodes that still wait."""
 
     frontier: list[tuple[str, Activation]]
     waiting: Waiting
@@ -63,18 +63,18 @@ async def route(
     config: Mapping[str, Any],
     step: int,
 ) -> Routed:
-    """Return what runs after these tasks, which are in their order.
+    """Return the activations after these tasks, which must be in order.
 
     Args:
         plan: The graph.
         tasks: The finished tasks.
-        waiting: What waits since earlier supersteps.
-        state_for: Makes the state after the superstep that a condition gets.
+        waiting: The nodes that wait since earlier supersteps.
+        state_for: Returns the state after the superstep, for a condition.
         config: The configuration of the call, for conditions.
-        step: Number of the next superstep, for the ids of its tasks.
+        step: The number of the next superstep, for the ids of its tasks.
 
     Raises:
-        GraphError: `GRAPH_ROUTING_001`, a condition failed, or a target is no node.
+        GraphError: `GRAPH_ROUTING_001`, a condition failed, or a target is not a node.
     """
     due: list[_Due] = []
     arrived = {key: [*sources] for key, sources in waiting.joins.items()}
@@ -105,7 +105,7 @@ async def route(
 
 
 def _with_fields(plan: GraphPlan, send: Send, sender: str) -> Send:
-    """Return a `Send` with validated fields of an `AgentState`; with other classes its task gets exactly `arg`."""
+    """Return a `Send` with validated fields of an `AgentState`; with other classes its task gets `arg` unchanged."""
     arg = send.arg
     if not plan.fields.is_agent_state:
         return send
@@ -121,7 +121,7 @@ def _with_fields(plan: GraphPlan, send: Send, sender: str) -> Send:
 
 
 class _Due(NamedTuple):
-    """An activation that is due, sorted by the order of nodes, then of the tasks that caused it, then of targets."""
+    """A pending activation, sorted by the order of nodes, then of the tasks that caused it, then of targets."""
 
     order: int
     position: int
@@ -132,7 +132,7 @@ class _Due(NamedTuple):
 
 
 def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
-    """Return the activations in their order: one per `Send`, and one for all others of a node."""
+    """Return the activations in order: one per `Send`, and one for all other causes of a node."""
     frontier: list[tuple[str, Activation]] = []
     plain: dict[str, int] = {}
     counts: dict[str, int] = {}
@@ -154,7 +154,7 @@ def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
 async def _targets(
     plan: GraphPlan, node: str, arrived: dict[str, list[str]], state_for: StateMaker, config: Mapping[str, Any]
 ) -> list[str | Send]:
-    """Return where the edges of a node lead now, and note that it has reached its joins."""
+    """Return the current targets of a node's edges, and record that it has reached its joins."""
     targets: list[str | Send] = [*plan.edges.get(node, ())]
     for condition in plan.conditions.get(node, ()):
         targets += await _follow(plan, condition, node, state_for(condition.view), config)
@@ -190,7 +190,7 @@ async def _follow(
         if isinstance(target, Enum):
             target = target.value
         if not isinstance(target, Send) and target != END and target not in plan.nodes:
-            _refuse(plan, condition, node, f"returned {shortened(each)}, which is no node")
+            _refuse(plan, condition, node, f"returned {shortened(each)}, which is not a node")
         targets.append(target)
     return targets
 
@@ -199,12 +199,12 @@ def _refuse(
     plan: GraphPlan, condition: Condition, node: str, problem: str, cause: BaseException | None = None
 ) -> NoReturn:
     legal = [*map(repr, condition.path_map)] if condition.path_map is not None else [*plan.nodes, "END"]
-    message = f"The condition {condition.name} behind node {node!r} {problem}. Expected one of: {', '.join(legal)}."
+    message = f"The condition {condition.name} after node {node!r} {problem}. Expected one of: {', '.join(legal)}."
     raise GraphError(message, "GRAPH_ROUTING_001", {"condition": condition.name}, node=node) from cause
 
 
 def _refuse_target(plan: GraphPlan, target: object, node: str) -> NoReturn:
-    message = f"Node {node!r} goes to {target!r}, which is no node. The nodes are: {', '.join(plan.nodes)}, and END."
+    message = f"Node {node!r} goes to {target!r}, which is not a node. Nodes: {', '.join(plan.nodes)}, and END."
     raise GraphError(message, "GRAPH_ROUTING_001", {"target": str(target)}, node=node)
 
 
@@ -212,6 +212,6 @@ def _unfinished(plan: GraphPlan, joins: Mapping[str, Sequence[str]]) -> list[str
     by_key = {join.key: join for join in plan.joins}
     return [
         f"The run ended before the join {key} was complete: {', '.join(set(by_key[key].sources) - set(arrived))} did "
-        f"not finish, so {by_key[key].target!r} did not run. add_edge([...], ..., when='active') goes on without."
+        f"not finish, so {by_key[key].target!r} did not run. Without waiting: add_edge(..., when='active')."
         for key, arrived in joins.items()
     ]

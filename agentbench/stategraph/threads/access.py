@@ -1,4 +1,4 @@
-"""What a compiled graph has to read and edit its threads, each method with its async twin."""
+"""The methods of a compiled graph that read and edit its threads, each with its async counterpart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ThreadAccess(Generic[StateT]):
     threads: Threads
 
     def get_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
-        """Return a thread at its newest checkpoint, or at the one that `checkpoint_id` names."""
+        """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`."""
         return run_sync(self.aget_state(config))
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
@@ -39,11 +39,11 @@ class ThreadAccess(Generic[StateT]):
         """Return the checkpoints of a thread, newest first.
 
         Args:
-            config: Names the thread.
-            filter: Only checkpoints whose metadata have these values, such as `{"source": "update"}`.
-            before: Only those that come before the checkpoint with this id.
-            limit: At most so many.
-            branch: Only those that led to the checkpoint with this id, and itself.
+            config: Identifies the thread.
+            filter: Only checkpoints whose metadata has these values, such as `{"source": "update"}`.
+            before: Only checkpoints before the one with this id.
+            limit: Maximum number of checkpoints.
+            branch: Only the checkpoints that led to the one with this id, including it.
         """
         return run_sync(self.aget_state_history(config, filter=filter, before=before, limit=limit, branch=branch))
 
@@ -52,7 +52,7 @@ class ThreadAccess(Generic[StateT]):
         return await self.threads.history(thread_config(config), **chosen)
 
     def diff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
-        """Return what differs between the values of two checkpoints; of one, what it changed.
+        """Return the differences between the values of two checkpoints; for one checkpoint, its changes.
 
         Example:
             >>> print(app.diff({"thread_id": "inc-7"}))
@@ -60,25 +60,26 @@ class ThreadAccess(Generic[StateT]):
         return run_sync(self.adiff(config_a, config_b))
 
     async def adiff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
-        """Return what differs between the values of two checkpoints; see `diff`."""
+        """Return the differences between the values of two checkpoints; see `diff`."""
         return await self.threads.diff(thread_config(config_a), config_b and thread_config(config_b))
 
     def update_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
-        """Save a checkpoint with other values, and return the configuration that names it.
+        """Save a checkpoint with different values, and return the configuration that names it.
 
         Args:
-            config: Names the thread, and with `checkpoint_id` an earlier checkpoint, from which a branch begins.
-            values: The update, in any form that a node may return; goes through the reducers.
-            as_node: Without it only the values change. With it the thread is as if this node had returned them: what
-                follows it runs next, and open questions are dropped.
+            config: Identifies the thread, and with `checkpoint_id` an earlier checkpoint, from which a branch begins.
+            values: The update, in any form that a node may return; reducers are applied.
+            as_node: Without it, only the values change. With it, the thread continues as if this node had returned
+                them: the
+                node's successors run next, and open questions are dropped.
 
         Raises:
-            GraphError: The update does not fit the state, or there is no such thread or node. Nothing is saved then.
+            GraphError: The update does not fit the state, or the thread or node does not exist. Nothing is saved.
         """
         return run_sync(self.aupdate_state(config, values, as_node))
 
     async def aupdate_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
-        """Save a checkpoint with other values; see `update_state`."""
+        """Save a checkpoint with different values; see `update_state`."""
         return await self.threads.update(thread_config(config), values, as_node)
 
     def fork(
@@ -92,8 +93,9 @@ class ThreadAccess(Generic[StateT]):
         """Copy a thread up to a checkpoint into another thread, and return the configuration that names its end.
 
         Args:
-            config: Names the thread, and with `checkpoint_id` the checkpoint.
-            thread_id: The other thread; by default `<thread>~1` and so on. The same thread makes a branch in it.
+            config: Identifies the thread, and with `checkpoint_id` the checkpoint.
+            thread_id: The target thread; by default `<thread>~1` and so on. The same id makes a branch within the
+                thread.
             values: An update of the copy.
             as_node: As in `update_state`.
         """
@@ -123,18 +125,18 @@ class ThreadAccess(Generic[StateT]):
         return await self.threads.ids()
 
     def delete_thread(self, config: Mapping[str, Any]) -> int:
-        """Delete a thread; returns how many checkpoints it had."""
+        """Delete a thread and return its number of checkpoints."""
         return run_sync(self.adelete_thread(config))
 
     async def adelete_thread(self, config: Mapping[str, Any]) -> int:
-        """Delete a thread; returns how many checkpoints it had."""
+        """Delete a thread and return its number of checkpoints."""
         return await self.threads.delete(thread_config(config))
 
     def prune(self, config: Mapping[str, Any], keep: int) -> int:
         """Delete old checkpoints of a thread; the newest `keep`, the ends of branches and pauses stay.
 
         Returns:
-            How many were deleted.
+            The number of deleted checkpoints.
         """
         return run_sync(self.aprune(config, keep))
 

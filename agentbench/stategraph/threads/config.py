@@ -1,4 +1,4 @@
-"""The configuration of a call: which thread it continues, and its other settings."""
+"""The configuration of a call: the thread that it continues, and its other settings."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _TYPES: Mapping[str, tuple[type, str]] = {
 
 
 def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return a configuration whose settings may stand under `configurable`; those beside it count.
+    """Return a flat configuration. Settings may be under `configurable`; those beside it take precedence.
 
     Raises:
-        TypeError: It is no mapping, or the thread id is neither text nor a whole number.
+        TypeError: It is not a mapping, or the thread id is neither text nor a whole number.
         ValueError: The thread id cannot be encoded.
     """
     _require("config", config, Mapping, "a mapping such as {'thread_id': 'order-7'}")
@@ -43,7 +43,7 @@ def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the flat configuration that names a thread; `ValueError` if it names none, else as `flat_config`."""
+    """Return the flat configuration that names a thread; `ValueError` if it names none, else like `flat_config`."""
     flat = flat_config(config)
     if flat.get("thread_id") is None:
         message = f"{dict(config or {})} names no thread. Write: {{'thread_id': ...}}."
@@ -55,8 +55,8 @@ def read_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the configuration of a call with its defaults.
 
     Raises:
-        TypeError: It is no mapping, or a setting is of a type that it cannot have.
-        ValueError: A setting has a value that it cannot have.
+        TypeError: It is not a mapping, or a setting has the wrong type.
+        ValueError: A setting has an invalid value.
     """
     read = {**_DEFAULTS, **flat_config(config)}
     defaults = runtime_defaults()

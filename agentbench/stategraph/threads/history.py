@@ -1,4 +1,4 @@
-"""The history of a thread: its checkpoints as snapshots, each loaded when somebody asks for it."""
+"""The history of a thread: its checkpoints as snapshots, each loaded on access."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_o
 
 @drawn_by("agentbench.notebook.cards.state_graph:history_bundle")
 class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
-    """The checkpoints of a thread, newest first. A snapshot is loaded when it is asked for.
+    """The checkpoints of a thread, newest first. A snapshot is loaded on access.
 
-    `history[0]` is the newest one; `history["cp-3f2a"]` the one whose id begins so.
+    `history[0]` is the newest one; `history["cp-3f2a"]` is the one whose id begins with that text.
 
     Attributes:
-        infos: What the checkpoints are, without what they hold.
+        infos: Descriptions of the checkpoints, without their contents.
 
     Example:
         >>> history = app.get_state_history({"thread_id": "inc-7"})
@@ -57,7 +57,7 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
         return (config_of(self.thread_id, info.checkpoint_id) for info in self.infos)
 
     def diff(self, before: int | str, after: int | str) -> CheckpointDiff:
-        """Return what differs between the values of two checkpoints, each named by its place or id."""
+        """Return the differences between the values of two checkpoints, each named by its position or id."""
         one, other = (
             run_sync(load_checkpoint(self.storage, self._find(each).checkpoint_id)) for each in (before, after)
         )
@@ -78,7 +78,7 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
 
         Args:
             fields: Fields of the state to add as columns.
-            full: Take in columns that are empty in all rows, and whole ids of parents and threads.
+            full: Include columns that are empty in all rows, and whole ids of parents and threads.
         """
         return call_view("agentbench.notebook.frames.state_graph:history_frame", self, fields, full)
 

@@ -1,4 +1,4 @@
-"""A call of a graph on a thread: its configuration, how the thread stands, and how the engine runs it."""
+"""A call of a graph on a thread: its configuration, the state of the thread, and how the engine runs it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from agentbench.workflows.run.workflow import Workflow
 class ThreadCall:
     """A call of a graph on a thread, from its beginning to its end.
 
-    `ended` is done when it has ended; `execution` is there once the thread is read. Without a thread id it gets one of
-    its own; unless `is_named`, it is saved only where it does not complete.
+    `ended` is done when it has ended; `execution` is set once the thread has been read. A call without a thread id gets
+    a new one; unless `is_named`, it is saved only if it does not complete.
     """
 
     def __init__(self, config: dict[str, Any], threads: Threads, *, is_named: bool, is_watched: bool) -> None:
@@ -56,12 +56,12 @@ class ThreadCall:
         self._is_stopped = False
 
     async def claim(self, running: dict[str, ThreadCall]) -> None:
-        """Become the call that runs on the thread; what happens while another one does is the setting `on_busy`."""
+        """Become the call that runs on the thread; the setting `on_busy` decides what happens if another call runs."""
         while (other := running_call(running, self.chain) or running.setdefault(self.chain, self)) is not self:
             thread_id, on_busy = self.config["thread_id"], self.config["on_busy"]
             if on_busy == "raise":
                 message = (
-                    f"Another call runs on thread {thread_id!r}. Await it, use another thread, or wait for it with "
+                    f"Another call is running on thread {thread_id!r}. Await it, use another thread, or wait with "
                     "on_busy='wait' in the config."
                 )
                 raise ThreadBusyError(message, thread_id=thread_id)
@@ -77,7 +77,7 @@ class ThreadCall:
         """Let the next call run on the thread."""
         try:
             self.ended.set_result(None)
-        except InvalidStateError:  # it was lost, and another call may run there now
+        except InvalidStateError:  # it was lost, and another call may be running there now
             return
         running.pop(self.chain, None)
 
@@ -87,7 +87,7 @@ class ThreadCall:
         return self.loop.is_closed()
 
     def begin(self, workflow: Workflow, run_input: RunInput, options: GraphOptions) -> Execution:
-        """Make the engine's run; nothing runs yet."""
+        """Create the engine's run; nothing runs yet."""
         observe = self.record.is_watched
         log = new_log(self.config["run_id"], runtime_defaults().clock, observe=observe)
         self.execution = Execution(
@@ -97,7 +97,7 @@ class ThreadCall:
         return self.execution
 
     async def run(self, execution: Execution) -> None:
-        """Run to the end, also when whoever awaits this is cancelled: then the run is stopped, so that it is saved."""
+        """Run to the end. If the caller is cancelled, the run is stopped first, so that it is saved."""
         running = asyncio.ensure_future(execution.run_to_end())
         try:
             await asyncio.shield(running)
@@ -116,7 +116,7 @@ class ThreadCall:
 
 
 class ThreadRun(WorkflowRun):
-    """A handle on a run of a thread; where another writer saves to the thread, it raises `ThreadBusyError`."""
+    """A handle on a run of a thread; raises `ThreadBusyError` if another writer saves to the thread."""
 
     async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
         with self._thread_errors():
@@ -132,7 +132,7 @@ class ThreadRun(WorkflowRun):
 
 
 def running_call(running: dict[str, ThreadCall], chain: str) -> ThreadCall | None:
-    """Return the call that runs on a thread; one whose event loop was closed does not."""
+    """Return the call that runs on a thread, unless its event loop was closed."""
     call = running.get(chain)
     if call is None or not call.is_lost:
         return call
@@ -143,11 +143,11 @@ def running_call(running: dict[str, ThreadCall], chain: str) -> ThreadCall | Non
 async def read_thread(
     threads: Threads, call: ThreadCall, data: Any, workflow: Workflow
 ) -> tuple[RunInput, WorkflowCheckpoint | None]:
-    """Return what the engine is to do with an input, by how the thread stands, and the checkpoint to go on from.
+    """Return the engine's input for a call, depending on the state of the thread, and the checkpoint to continue from.
 
     Raises:
-        InvalidUpdateError: The input is in none of its forms.
-        ValueError: An answer is missing, or nothing waits for one; or there is nothing to go on with.
+        InvalidUpdateError: The input has an unknown form.
+        ValueError: An answer is missing, there is no open question, or there is nothing to continue.
         GraphMismatchError: The thread belongs to another graph.
     """
     config, storage = call.config, threads.storage_or_none
@@ -158,7 +158,7 @@ async def read_thread(
     checkpoint = None if not reads else await _checkpoint(threads, call, workflow, is_replay=not has_input)
     if checkpoint is None:
         if data is None or is_answer:
-            message = f"Thread {config['thread_id']!r} has nothing to go on with. Give it an input."
+            message = f"Thread {config['thread_id']!r} has nothing to continue. Pass an input."
             raise ValueError(message)
         return RunInput(message=data, storage=storage), None
     questions = {key: event.data for key, event in checkpoint.pending_request_info_events.items()}
@@ -181,12 +181,12 @@ async def read_thread(
         answer = Continue(data if has_input else None)
         run_input = RunInput(responses={pauses[0]: answer}, checkpoint_id=checkpoint.checkpoint_id, storage=storage)
         return run_input, checkpoint
-    if has_input and checkpoint.state[META]["status"] == "interrupted":  # it was stopped
+    if has_input and checkpoint.state[META]["status"] == "interrupted":  # the run was stopped
         checkpoint = await _add_input(threads, call, checkpoint, data)
     elif has_input:
         return RunInput(message=data, checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
     if not checkpoint.messages:
-        message = f"Thread {config['thread_id']!r} has nothing to go on with. Give it an input."
+        message = f"Thread {config['thread_id']!r} has nothing to continue. Pass an input."
         raise ValueError(message)
     return RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
 
@@ -202,7 +202,7 @@ def _require_form(data: Any, workflow: Workflow) -> None:
 async def _checkpoint(
     threads: Threads, call: ThreadCall, workflow: Workflow, *, is_replay: bool
 ) -> WorkflowCheckpoint | None:
-    """Return the checkpoint to go on from; of an earlier one that is replayed, a copy."""
+    """Return the checkpoint to continue from; for a replayed earlier one, a copy."""
     head = await head_of(threads.storage, call.chain)
     call.head_seq = 0 if head is None else head.seq
     checkpoint_id = call.config.get("checkpoint_id") or (head and head.checkpoint_id)
@@ -221,7 +221,7 @@ async def _checkpoint(
 async def _add_input(
     threads: Threads, call: ThreadCall, checkpoint: WorkflowCheckpoint, data: Any
 ) -> WorkflowCheckpoint:
-    """Save an input beside what the thread has to go on with."""
+    """Save an input in addition to the pending work of the thread."""
     writes, messages = read_input(data, threads.plan.fields, checkpoint.state)
     call.record.messages += messages
     checkpoint = await threads.save_update(checkpoint, writes, call.config["thread_id"], call.head_seq)
@@ -239,12 +239,10 @@ def _answers(data: Any, asked: Mapping[str, Interrupt], thread_id: Any) -> dict[
     """Return the answers by the ids of their questions."""
     resume = data.resume if isinstance(data, Command) else data["resume"]
     if isinstance(data, Command) and data.goto is not None:
-        message = (
-            "Command(resume=..., goto=...) is no answer. Answer first, then update_state(config, None, as_node=...)."
-        )
+        message = "Command(resume=..., goto=...) is not an answer. Answer without goto, then use update_state()."
         raise InvalidUpdateError(message)
     if not asked:
-        message = f"Thread {thread_id!r} waits for no answer."
+        message = f"Thread {thread_id!r} has no open question."
         raise ValueError(message)
     if isinstance(resume, Mapping) and resume and set(resume) <= set(asked):
         answers = dict(resume)
@@ -259,7 +257,7 @@ def _answers(data: Any, asked: Mapping[str, Interrupt], thread_id: Any) -> dict[
 
 
 def _check_schema(question: Interrupt, answer: Any) -> None:
-    """Raise `ValueError` if the JSON schema of a question does not allow an answer; types are checked by the engine."""
+    """Raise `ValueError` if the JSON schema of a question does not allow an answer; the engine checks types."""
     if not isinstance(question.response_schema, Mapping):
         return
     validator = require("jsonschema", extra="schema", purpose="check an answer against its JSON schema")

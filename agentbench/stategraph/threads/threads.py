@@ -1,4 +1,4 @@
-"""Reading and editing threads: snapshots, history, updates, forks. Each edit is a new checkpoint; none is changed."""
+"""Reads and edits threads: snapshots, history, updates, forks. Each edit is a new checkpoint; none is changed."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class Threads:
     def __init__(self, plan: GraphPlan, storage: Any) -> None:
         self.plan = plan
         self.storage_or_none = storage
-        #: Ids of calls that got one and completed, so that nothing was saved.
+        #: Ids of calls without a thread id that completed, so that nothing was saved.
         self.unsaved: deque[Any] = deque(maxlen=1000)
 
     @property
     def storage(self) -> Any:
         """The storage; `GraphError` for a graph that was compiled without one."""
         if self.storage_or_none is None:
-            message = "This graph saves no threads: it was compiled with checkpointer=False. Leave that out."
+            message = "This graph saves no threads: it was compiled with checkpointer=False. Remove that argument."
             raise GraphError(message)
         return self.storage_or_none
 
@@ -88,7 +88,7 @@ class Threads:
         return checkpoint
 
     async def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot[Any]:
-        """Return a thread at its newest checkpoint, or at the one that the configuration names."""
+        """Return a thread at its newest checkpoint, or at the one named by the configuration."""
         checkpoint = await self.load(config)
         if checkpoint is None:
             values, fields = {}, self.plan.fields
@@ -117,7 +117,7 @@ class Threads:
         return StateHistory(self.plan, self.storage, thread_id, found if limit is None else found[:limit])
 
     async def diff(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> CheckpointDiff:
-        """Return what differs between the values of two checkpoints; without the second one, since its parent."""
+        """Return the differences between the values of two checkpoints; without the second one, since its parent."""
         checkpoints = [await self._require(before)]
         if after is not None:
             checkpoints.append(await self._require(after))
@@ -134,15 +134,15 @@ class Threads:
     ) -> dict[str, Any]:
         """Save an edited copy of a checkpoint, and return the configuration that names it.
 
-        Without `as_node` the values change and everything else stays: what runs next, open questions, pending writes.
-        With it the thread is as if that node had just returned the values.
+        Without `as_node`, the values change and everything else stays: the next nodes, open questions, pending writes.
+        With it, the thread continues as if that node had just returned the values.
         """
         target = config["thread_id"] if thread_id is None else thread_id
-        head_seq = await self.head_seq(target)  # before the thread is read
+        head_seq = await self.head_seq(target)  # read before the thread
         checkpoint = await self._require(config)
         plan = self.plan
         if as_node not in (None, START, END) and as_node not in plan.nodes:
-            message = f"as_node is {as_node!r}, which is no node; the nodes are: {', '.join(plan.nodes)}."
+            message = f"as_node is {as_node!r}, which is not a node. Nodes: {', '.join(plan.nodes)}."
             raise GraphError(message, "GRAPH_004", node=as_node)
         writes = read_return(values, plan.fields, as_node or START, "update", plan.values_in(checkpoint.state))
         saved = await self.save_update(checkpoint, writes, target, head_seq, as_node)
@@ -225,10 +225,10 @@ class Threads:
     async def fit(
         self, checkpoint: WorkflowCheckpoint, graph: Graph, config: Mapping[str, Any], head_seq: int
     ) -> WorkflowCheckpoint:
-        """Return a checkpoint that the graph can go on from: itself, or if the graph changed perhaps a copy.
+        """Return a checkpoint from which the graph can continue: itself, or a copy if the graph has changed.
 
         Raises:
-            GraphMismatchError: The graph changed, and `on_graph_change` is "raise", or a node that is due is gone.
+            GraphMismatchError: The graph changed, and `on_graph_change` is "raise", or a pending node no longer exists.
         """
         mismatch = graph_mismatch(graph, checkpoint)
         if mismatch is None:
@@ -246,7 +246,7 @@ class Threads:
         return await load_checkpoint(self.storage, info.checkpoint_id)
 
     async def free_id(self, thread_id: Any) -> str:
-        """Return the first id for a copy of a thread that is not taken: `<thread>~1`, `~2`, and so on."""
+        """Return the first free id for a copy of a thread: `<thread>~1`, `~2`, and so on."""
         count = 1
         while await head_of(self.storage, self.chain(f"{thread_id}~{count}")) is not None:
             count += 1
@@ -258,11 +258,11 @@ class Threads:
         return [unquote(name.removeprefix(self._prefix)) for name in names]
 
     async def delete(self, config: Mapping[str, Any]) -> int:
-        """Delete all checkpoints of a thread; returns how many there were."""
+        """Delete all checkpoints of a thread and return their number."""
         return await delete_chain(self.storage, self.chain(config["thread_id"]))
 
     async def prune(self, config: Mapping[str, Any], keep: int) -> int:
-        """Delete all but the newest checkpoints, the ends of branches and the pauses; returns how many went."""
+        """Delete all but the newest checkpoints, the ends of branches and the pauses; return the number deleted."""
         require_limit("keep", keep, least=1)
         infos = await list_infos(self.storage, workflow_name=self.chain(config["thread_id"]))
         parents = {info.previous_checkpoint_id for info in infos}
@@ -274,11 +274,11 @@ class Threads:
 
 @contextmanager
 def thread_errors(thread_id: Any) -> Iterator[None]:
-    """Turn a conflict with another writer into a `ThreadBusyError`, which names the thread."""
+    """Convert a conflict with another writer to a `ThreadBusyError` that names the thread."""
     try:
         yield
     except WorkflowBusyError as error:
-        message = f"Another writer has saved to thread {thread_id!r} meanwhile, so this was not saved. Do it again."
+        message = f"Another writer has saved to thread {thread_id!r} in the meantime, so this was not saved. Try again."
         raise ThreadBusyError(message, thread_id=thread_id) from error
 
 
@@ -287,7 +287,7 @@ def _has(info: CheckpointInfo, wanted: Mapping[str, Any]) -> bool:
 
 
 def _at(meta: dict[str, Any], frontier: Sequence[tuple[str, Activation]]) -> dict[str, Any]:
-    """Return the facts of an execution that goes on with these activations."""
+    """Return the facts of an execution that continues with these activations."""
     for name in ("interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data", "error_message"):
         meta.pop(name, None)
     meta["current_nodes"] = tuple(node for node, _ in frontier)

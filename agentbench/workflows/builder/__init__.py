@@ -1,1 +1,1 @@
-"""How a graph is declared."""
+"""Declaring graphs."""

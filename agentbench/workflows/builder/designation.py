@@ -1,7 +1,7 @@
-"""Whose yields leave a workflow as outputs, whose as intermediate outputs, and whose stay inside.
+"""Which executors' yields leave a workflow as outputs or as intermediate outputs, and which stay inside.
 
-A designation is collected by the builder (`Designation`) and expanded to executor ids when the workflow is built
-(`resolve_designation`); validation then checks it like every other rule of a graph.
+The builder collects a designation (`Designation`) and expands it to executor ids when the workflow is built
+(`resolve_designation`). Validation then checks it like every other rule of a graph.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agentbench.workflows.graph.validation import EVERY_YIELD_IS_OUTPUT, OutputD
 
 
 class Designation:
-    """One of the two designations while it is collected: open (None), one of `words` such as `"all"`, or a list."""
+    """One of the two designations during collection: open (None), one of `words` such as `"all"`, or a list."""
 
     __slots__ = ("keyword", "value", "words")
 
@@ -28,12 +28,12 @@ class Designation:
             self.value = list(value) if isinstance(value, Iterable) else [value]
 
     def add(self, entries: Sequence[Any]) -> None:
-        """Add nodes to those that were named before; a single known word is set as the word."""
+        """Add nodes to the ones named before; a single known word is set as the word."""
         if len(entries) == 1 and isinstance(entries[0], str) and entries[0] in self.words:
             self._set_word(entries[0])
         elif isinstance(self.value, str):
             msg = (
-                f"{self.keyword} is {self.value!r} already, which names executors by itself; {list(entries)!r} cannot "
+                f"{self.keyword} is already {self.value!r}, which names executors by itself; {list(entries)!r} cannot "
                 "be added. Use either the word or a list."
             )
             raise ValueError(msg)
@@ -46,7 +46,7 @@ class Designation:
             msg = f"{self.keyword}={word!r} is not known. Use {known}, or a list of executors."
             raise ValueError(msg)
         if self.value and not isinstance(self.value, str):
-            msg = f"{self.keyword} names executors already: {self.value!r}. Use either {word!r} or a list."
+            msg = f"{self.keyword} already names executors: {self.value!r}. Use either {word!r} or a list."
             raise ValueError(msg)
         self.value = word
 
@@ -57,7 +57,7 @@ def resolve_designation(
     executors: Mapping[str, Executor],
     node_id: Callable[[Any], str],
 ) -> OutputDesignation:
-    """Expand both designations to executor ids; `node_id` returns that of a listed node."""
+    """Expand both designations to executor ids; `node_id` returns the id of a listed node."""
     if outputs.value is None and intermediate.value is None:
         return EVERY_YIELD_IS_OUTPUT
 

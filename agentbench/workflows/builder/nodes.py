@@ -1,7 +1,7 @@
 """The nodes of a builder: executors, and the executors that represent objects of other kinds.
 
-The engine knows no agents. The module that has an adapter for a class registers it when it is imported, and a fixed
-table names that module, so that the first use of such an object as a node imports it.
+The engine does not know agents. A module with an adapter for a class registers it on import, and a fixed table
+names that module, so that it is imported when such an object is first used as a node.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
 AgentMode = Literal["respond", "turns"]
-"""How an agent node works: it answers each message at once, or gathers messages until it gets the turn."""
+"""How an agent node works: it answers each message immediately, or collects messages until it gets the turn."""
 
 _MadeT = TypeVar("_MadeT")
 
@@ -26,17 +26,17 @@ _MODULE_OF_CLASS: dict[str, str] = {
     "agentbench.stategraph.compiled.CompiledGraph": "agentbench.stategraph.nested",
 }
 
-#: The adapter, as "module:function", of objects of any class that have these methods: agents, also of other libraries.
+#: The adapter, as "module:function", for objects that have these methods, such as agents of other libraries.
 _ADAPTER_OF_METHODS = {("run", "create_session"): "agentbench.orchestrations.adapters:agent_node"}
 
 
 def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> None:
-    """Let `factory(obj, agent_mode=...)` make the nodes of a class and its subclasses, once per object and builder."""
+    """Let `factory(obj, agent_mode=...)` create the nodes of a class and its subclasses, one per object and builder."""
     _factories[cls] = factory
 
 
 def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
-    """Return the executor that represents an object in a graph: itself, or what its adapter makes, else `TypeError`."""
+    """Return the executor that represents an object: the object itself, or its adapter's result. Else `TypeError`."""
     if isinstance(obj, Executor):
         return obj
     factory = _find_factory(obj)
@@ -48,11 +48,11 @@ def as_executor(obj: Any, *, agent_mode: AgentMode = "respond") -> Executor:
     elif isinstance(obj, str):
         hint = "Pass the object itself; connect(), fan_out(), fan_in() and switch() also take the id of an added one."
     elif hasattr(obj, "as_agent"):
-        hint = "What its as_agent(name=...) returns is a node."
+        hint = "Use the result of its as_agent(name=...) as the node."
     elif hasattr(obj, "build"):
-        hint = "What its build() returns is a node."
+        hint = "Use the result of its build() as the node."
     elif callable(obj) and name is not None:
-        hint = f"Make it a node with @executor, or FunctionExecutor({name})."
+        hint = f"Turn it into a node with @executor, or FunctionExecutor({name})."
     else:
         hint = "Wrap it in an executor: a function with @executor, or a method with @handler, that calls it."
     msg = f"{obj!r} is of type {type(obj).__name__}, not a node. Expected an executor, an agent or a workflow. {hint}"
@@ -76,9 +76,9 @@ def _find_factory(obj: Any) -> Callable[..., Executor] | None:
 
 
 def each_of(name: str, objects: Any, make: Callable[[Any], _MadeT]) -> list[_MadeT]:
-    """Return what `make` makes of each object in a list; `TypeError` if the argument `name` is a single object."""
+    """Return `make(obj)` for each object in a list; `TypeError` if the argument `name` is a single object."""
     if isinstance(objects, str) or not isinstance(objects, Iterable):
-        msg = f"{name} is {objects!r}, which is no list. Pass it in one, with the others: {name}=[...]."
+        msg = f"{name} is {objects!r}, which is not a list. Pass a list: {name}=[...]."
         raise TypeError(msg)
     return [make(obj) for obj in objects]
 
@@ -86,7 +86,7 @@ def each_of(name: str, objects: Any, make: Callable[[Any], _MadeT]) -> list[_Mad
 def branch_with_ids(
     branch: Any, node: Callable[[Any], Executor]
 ) -> SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault:
-    """Return the descriptor of a `Case`, a `Default` or a `(condition, target)` pair, or the branch if it is one."""
+    """Return the descriptor of a `Case`, a `Default` or a `(condition, target)` pair; keep descriptors as is."""
     if isinstance(branch, (SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault)):
         return branch
     if isinstance(branch, Default):
@@ -95,14 +95,12 @@ def branch_with_ids(
         return SwitchCaseEdgeGroupCase(branch.condition, node(branch.target).id, condition_name=branch.condition_name)
     if isinstance(branch, tuple) and len(branch) == 2:
         return SwitchCaseEdgeGroupCase(branch[0], node(branch[1]).id)
-    msg = (
-        f"{branch!r} is no case of a switch. Expected Case(condition, target), Default(target) or (condition, target)."
-    )
+    msg = f"{branch!r} is not a switch case. Expected Case(condition, target), Default(target) or (condition, target)."
     raise TypeError(msg)
 
 
 class Nodes:
-    """The executors of one builder by id, in the order of adding: one per object, with ids that are unique."""
+    """The executors of one builder by id, in the order of adding: one per object, with unique ids."""
 
     __slots__ = ("_adapted", "_agent_mode", "executors")
 
@@ -112,37 +110,37 @@ class Nodes:
         self._agent_mode: AgentMode = agent_mode
 
     def add(self, obj: Any) -> Executor:
-        """Return the node for an object, which is added if it is new; `ValueError` if another node has its id."""
+        """Return the node for an object, adding it if it is new; `ValueError` if another node has its id."""
         executor = obj if isinstance(obj, Executor) else self._executor_of(obj)
         if not hasattr(executor, "id"):
             name = type(executor).__name__
-            msg = f"{name}.__init__() has not called super().__init__(id), so this node has no id. Call it there first."
+            msg = f"{name}.__init__() does not call super().__init__(id), so this node has no id. Add that call."
             raise TypeError(msg)
         present = self.executors.setdefault(executor.id, executor)
         if present is not executor:
             msg = (
-                f"Two nodes have the id {executor.id!r}: {present!r} and {executor!r}. Ids are unique in a workflow: "
+                f"Two nodes have the id {executor.id!r}: {present!r} and {executor!r}. Ids must be unique: "
                 "change the id of one of them (or its name, if it is an agent)."
             )
             raise ValueError(msg)
         return executor
 
     def find(self, obj: Any) -> Executor:
-        """Return the node for an object, like `add`, or the one that was added with this id."""
+        """Return the node for an object, like `add`, or the node that was added under this id."""
         if not isinstance(obj, str):
             return self.add(obj)
         if obj not in self.executors:
-            msg = f"No executor has the id {obj!r}; there are {list(self.executors)}. Add it with add_executor() first."
+            msg = f"No executor has the id {obj!r}. Ids: {list(self.executors)}. Add it with add_executor() first."
             raise ValueError(msg)
         return self.executors[obj]
 
     def id_of(self, obj: Any) -> str:
-        """Return the id that an object has as a node, without adding it."""
+        """Return the id of an object's node without adding it."""
         return obj.id if isinstance(obj, Executor) else self._executor_of(obj).id
 
     def _executor_of(self, obj: Any) -> Executor:
         known = self._adapted.get(id(obj))
         if known is None:
-            # The object is stored with its node, so that no other one can get its identity.
+            # The object is stored with its node, so that no other object can get its identity.
             known = self._adapted[id(obj)] = (obj, as_executor(obj, agent_mode=self._agent_mode))
         return known[1]

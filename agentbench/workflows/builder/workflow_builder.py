@@ -1,4 +1,4 @@
-"""`WorkflowBuilder`: collects executors and their connections, and makes a workflow of them."""
+"""`WorkflowBuilder`: collects executors and their connections, and builds a workflow."""
 
 from __future__ import annotations
 
@@ -42,31 +42,31 @@ logger = logging.getLogger(__name__)
 class WorkflowBuilder:
     """Collects executors and edges and builds a `Workflow`.
 
-    Two dialects, which may be mixed: `add_edge`, `add_fan_out_edges`, ... with settings as keywords, or `connect`,
-    `fan_out`, ... with everything as a method; the latter also take the id of an added executor in place of a node. All
-    methods but `build` return the builder. One object is one node, however often it is named.
+    There are two equivalent styles, which may be mixed: `add_edge`, `add_fan_out_edges`, ... with settings as keyword
+    arguments, or `connect`, `fan_out`, ... with a method for everything; the latter also accept the id of an added
+    executor instead of a node. All methods except `build` return the builder. One object is always one node.
 
     Args:
-        max_iterations: Limit of supersteps per input. In this first place a node is taken as the start, too, and a
-            text as the name.
-        name: Of the workflow; groups its checkpoints. By default `"WorkflowBuilder-<unique id>"`.
-        description: Of the workflow, for people.
+        max_iterations: Maximum number of supersteps per input. A node in this first position is used as the start
+            executor, and a text as the name.
+        name: Name of the workflow; it groups its checkpoints. By default `"WorkflowBuilder-<unique id>"`.
+        description: Description of the workflow, for people.
         start_executor: The entry node. By default the node that no edge leads to.
-        checkpoint_storage: Where runs save their checkpoints by default.
-        output_from: `"all"`, or nodes whose yields are outputs. By default every yield is.
-        intermediate_output_from: `"all_other"`, `"all"`, or nodes whose yields are intermediate outputs.
+        checkpoint_storage: The storage in which runs save their checkpoints by default.
+        output_from: `"all"`, or the nodes whose yields are outputs. By default, all yields are outputs.
+        intermediate_output_from: `"all_other"`, `"all"`, or the nodes whose yields are intermediate outputs.
         output_executors: Deprecated name of `output_from`.
-        strict_context: `False` gives every handler `send_message` and `yield_output`, declared or not.
-        check_types: What to do with a value that the declared types do not admit: `"off"`, `"warn"`, `"error"`.
-        report_drops: Emit `message_dropped` events in plain runs, too.
+        strict_context: `False` gives every handler `send_message` and `yield_output`, whether declared or not.
+        check_types: How to treat values that do not match the declared types: `"off"`, `"warn"`, `"error"`.
+        report_drops: Emit `message_dropped` events in plain runs too.
         copy_messages: Pass each target of a message its own copy.
-        strict_checkpoints: A checkpoint that cannot be saved fails the run.
-        checkpoint_run_kwargs: Write keyword arguments of runs, which may hold secrets, into checkpoints.
-        max_messages: Limit of messages that one superstep may queue for the next.
-        agent_mode: How agents work as nodes: `"respond"` to each message, or in `"turns"`.
+        strict_checkpoints: Fail the run if a checkpoint cannot be saved.
+        checkpoint_run_kwargs: Include the keyword arguments of runs in checkpoints; they may contain secrets.
+        max_messages: Maximum number of messages that one superstep may queue for the next.
+        agent_mode: How agents work as nodes: they `"respond"` to each message, or work in `"turns"`.
 
     Raises:
-        TypeError: Two starts or two names, something that is no node, or a value of the wrong type.
+        TypeError: Two starts or two names, an object that cannot be a node, or a value of the wrong type.
         ValueError: A negative limit, or an unknown word.
 
     Example:
@@ -137,9 +137,9 @@ class WorkflowBuilder:
         self._take_first(max_iterations, start_executor)
 
     def _take_first(self, first: Any, start_executor: Any) -> None:
-        """Take the first positional argument by its type: as a limit, a name or a start."""
+        """Use the first positional argument according to its type: as a limit, a name or a start executor."""
         if first is None or isinstance(first, (int, float)) or str(first).isdecimal():
-            self.max_iterations(first)  # a text of digits is no name, but a limit from the environment: an error
+            self.max_iterations(first)  # a text of digits is a limit from the environment, not a name: an error
         elif isinstance(first, str):
             if self._name is not None:
                 msg = f"Two names: {first!r} and name={self._name!r}. Pass one of them."
@@ -156,12 +156,12 @@ class WorkflowBuilder:
     # ---- nodes -----------------------------------------------------------------------------------
 
     def add_executor(self, executor: Any) -> Self:
-        """Add a node, as naming it in an edge does. ValueError: its id is another's. TypeError: it is no executor."""
+        """Add a node, as edges do implicitly. ValueError: the id is in use. TypeError: it is not an executor."""
         self._nodes.add(executor)
         return self
 
     def set_start(self, executor: Any) -> Self:
-        """Set the entry node: a node, or the id of an added one."""
+        """Set the entry node, as a node or the id of an added one."""
         self._start = self._nodes.find(executor)
         return self
 
@@ -173,11 +173,11 @@ class WorkflowBuilder:
         return self
 
     def connect(self, source: Any, target: Any, condition: EdgeCondition | None = None) -> Self:
-        """Connect two nodes, like `add_edge`; ids of added executors are taken, too."""
+        """Connect two nodes, like `add_edge`; also accepts ids of added executors."""
         return self.add_edge(self._nodes.find(source), self._nodes.find(target), condition)
 
     def add_chain(self, executors: Sequence[Any]) -> Self:
-        """Connect two or more nodes one after the other. Naming one twice closes a cycle."""
+        """Connect two or more nodes one after the other. Naming a node twice creates a cycle."""
         nodes = each_of("executors", executors, self._nodes.add)
         if len(nodes) < 2:
             msg = f"A chain needs at least two executors; got {nodes!r}. Use add_executor() for one."
@@ -186,13 +186,13 @@ class WorkflowBuilder:
         return self
 
     def add_fan_out_edges(self, source: Any, targets: Sequence[Any], *, copy: bool = False) -> Self:
-        """Send each message of a node to several others at once: one object, or with `copy` a deep copy for each."""
+        """Send each message of a node to several others: the same object, or with `copy` a deep copy for each."""
         return self.fan_out(self._nodes.add(source), each_of("targets", targets, self._nodes.add), copy=copy)
 
     def add_multi_selection_edge_group(
         self, source: Any, targets: Sequence[Any], selection_func: SelectionFunction
     ) -> Self:
-        """Send each message of a node to those of several others that a function picks; see `fan_out`."""
+        """Send each message of a node to the targets that a function selects; see `fan_out`."""
         return self.fan_out(self._nodes.add(source), each_of("targets", targets, self._nodes.add), selection_func)
 
     def fan_out(
@@ -204,15 +204,16 @@ class WorkflowBuilder:
         *,
         copy: bool = False,
     ) -> Self:
-        """Send each message of a node to several others at once, or to those that a function picks.
+        """Send each message of a node to several others, or to those that a function selects.
 
         Args:
-            source: Sends. A node, or the id of an added one.
-            targets: Two or more nodes or ids, else `ValueError`.
-            selection_func: Called with the message data and all ids, may be async; returns some of them.
-            selection_func_name: Recorded name of the function; by default its own.
-            copy: Each target gets its own deep copy of the message. By default all get the same object, so that what
-                one changes in it, the others see.
+            source: The sender: a node, or the id of an added one.
+            targets: Two or more nodes or ids, otherwise `ValueError`.
+            selection_func: Called with the message data and all ids; returns some of the ids. May be async.
+            selection_func_name: The recorded name of the function; by default its own name.
+            copy: Each target gets its own deep copy of the message. By default, all targets get the same object, so
+                each
+                sees the changes that others make to it.
 
         """
         source_id = self._nodes.find(source).id
@@ -223,7 +224,7 @@ class WorkflowBuilder:
         return self
 
     def add_fan_in_edges(self, sources: Sequence[Any], target: Any) -> Self:
-        """Join nodes in one, which gets a list with a message of each; each by itself if it takes no lists."""
+        """Join nodes in one, which gets a list with one message from each, or single messages if it takes no lists."""
         source_ids = [node.id for node in each_of("sources", sources, self._nodes.add)]
         group = FanInEdgeGroup(source_ids, self._nodes.add(target).id)
         group.prefers_barrier = True
@@ -231,12 +232,12 @@ class WorkflowBuilder:
         return self
 
     def fan_in(self, sources: Sequence[Any], target: Any, mode: FanInMode = "auto") -> Self:
-        """Join several nodes in one, which gets each message by itself.
+        """Join several nodes in one, which gets each message separately.
 
         Args:
-            sources: Two or more nodes, or ids of added ones, else `ValueError`.
-            target: Receives. If it takes only lists, it gets one list when all sources have sent.
-            mode: `"independent"` or `"barrier"` forces one of the two.
+            sources: Two or more nodes, or ids of added ones, otherwise `ValueError`.
+            target: The receiver. If it takes only lists, it gets one list when all sources have sent a message.
+            mode: `"independent"` or `"barrier"` forces one of the two behaviours.
 
         """
         source_ids = [node.id for node in each_of("sources", sources, self._nodes.find)]
@@ -244,15 +245,16 @@ class WorkflowBuilder:
         return self
 
     def add_switch_case_edge_group(self, source: Any, cases: Sequence[Case | Default]) -> Self:
-        """Send each message of a node to the first of several others whose condition holds, or to the default."""
+        """Send each message of a node to the first target whose condition holds, or to the default."""
         return self._switch(source, cases, self._nodes.add)
 
     def switch(self, source: Any, cases: Sequence[Any]) -> Self:
-        """Send each message of a node to the first of several others whose condition holds, or to the default.
+        """Send each message of a node to the first target whose condition holds, or to the default.
 
         Args:
-            source: Sends. A node, or the id of an added one.
-            cases: `Case`, `Default` or `(condition, target)`, exactly one default: else `TypeError` or `ValueError`.
+            source: The sender: a node, or the id of an added one.
+            cases: `Case`, `Default` or `(condition, target)`, with exactly one default; else `TypeError` or
+                `ValueError`.
 
         """
         return self._switch(source, cases, self._nodes.find)
@@ -264,9 +266,9 @@ class WorkflowBuilder:
         return self
 
     def add_edge_group(self, group: EdgeGroup) -> Self:
-        """Add a group that was made by hand. Its ids must belong to nodes when the workflow is built."""
+        """Add a group that you created yourself. Its ids must belong to nodes when the workflow is built."""
         if isinstance(group, InternalEdgeGroup):
-            msg = f"Every executor has its internal edge already; {group!r} cannot be added."
+            msg = f"Every executor already has its internal edge; {group!r} cannot be added."
             raise ValueError(msg)
         self._groups.append(group)
         return self
@@ -274,33 +276,33 @@ class WorkflowBuilder:
     # ---- settings --------------------------------------------------------------------------------
 
     def max_iterations(self, limit: int) -> Self:
-        """Set how many supersteps one input may take; 0 runs the start executor only."""
+        """Set the maximum number of supersteps per input; 0 runs the start executor only."""
         require_limit("max_iterations", limit)
         self._limit = limit
         return self
 
     def max_messages(self, limit: int) -> Self:
-        """Set how many messages one superstep may queue for the next."""
+        """Set the maximum number of messages that one superstep may queue for the next."""
         require_limit("max_messages", limit)
         self._settings = replace(self._settings, max_messages=limit)
         return self
 
     def checkpoint_storage(self, storage: CheckpointStorage | CheckpointManager) -> Self:
-        """Set where runs save their checkpoints by default."""
+        """Set the storage in which runs save their checkpoints by default."""
         self._storage = storage
         return self
 
     def boundary_hook(self, hook: BoundaryHook) -> Self:
-        """Set the hook that decides at each superstep boundary what happens next."""
+        """Set the hook that decides at each superstep boundary how the run continues."""
         self._hook = hook
         return self
 
     def output_from(self, *executors: Any) -> Self:
-        """Add nodes (or ids of added ones) whose yields are outputs; `"all"` names all that can yield."""
+        """Add nodes (or ids of added ones) whose yields are outputs; `"all"` means all that can yield."""
         return self._designate(self._outputs, executors)
 
     def intermediate_output_from(self, *executors: Any) -> Self:
-        """Add nodes (or ids of added ones) whose yields are intermediate; `"all_other"` names all that are left."""
+        """Add nodes (or ids of added ones) whose yields are intermediate; `"all_other"` means all remaining nodes."""
         return self._designate(self._intermediate, executors)
 
     def _designate(self, designation: Designation, entries: Sequence[Any]) -> Self:
@@ -311,18 +313,19 @@ class WorkflowBuilder:
     # ---- building --------------------------------------------------------------------------------
 
     def build(self, copy_executors: bool = False) -> Workflow:
-        """Check the graph and make a workflow of it.
+        """Check the graph and build a workflow from it.
 
-        A second workflow of the same builder has the same executor objects, and thus shares their fields with the
-        first; a logged warning says so.
+        A second workflow from the same builder uses the same executor objects, and so shares their fields with the
+        first one. A logged warning reports that.
 
         Args:
-            copy_executors: Make deep copies of the executors for this workflow.
+            copy_executors: Create deep copies of the executors for this workflow.
 
         Raises:
-            ValueError: There is no executor.
-            WorkflowValidationError: The graph breaks a rule, see `agentbench.workflows.graph.validation`. One of its
-                subclasses for the first breach; all of them in its `all_errors`.
+            ValueError: The graph has no executor.
+            WorkflowValidationError: The graph violates a rule, see `agentbench.workflows.graph.validation`. The error
+                is a
+                subclass for the first violation; `all_errors` has all of them.
         """
         if not is_tracing():
             return self._build(copy_executors=copy_executors)
@@ -349,7 +352,7 @@ class WorkflowBuilder:
         if not copy_executors:
             if self._has_shared_executors:
                 logger.warning(
-                    "WorkflowBuilder %r was built before; both workflows share %d executor objects and the data in "
+                    "WorkflowBuilder %r has already built a workflow; both share %d executor objects and the data in "
                     "their fields. Use build(copy_executors=True) to make copies for this workflow.",
                     self._name,
                     len(executors),

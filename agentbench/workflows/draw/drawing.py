@@ -21,7 +21,7 @@ _SUFFIXES = {".svg": "svg", ".png": "png", ".pdf": "pdf", ".dot": "dot", ".gv": 
 
 
 class WorkflowViz:
-    """Draws a workflow as DOT or Mermaid text, or into a file. It never runs or changes the workflow.
+    """Draws a workflow as DOT or Mermaid text, or to a file. It never runs or changes the workflow.
 
     Args:
         workflow: The workflow, drawn with its sub-workflows.
@@ -29,7 +29,7 @@ class WorkflowViz:
             keys `executed`, `failed` and `pending`, each a set of executor ids.
 
     Raises:
-        TypeError: The object is no workflow.
+        TypeError: The object is not a workflow.
 
     Example:
         >>> print(WorkflowViz(workflow).to_mermaid())
@@ -40,17 +40,17 @@ class WorkflowViz:
     def __init__(self, workflow: Workflow, *, overlay: Any = None) -> None:
         if isinstance(workflow, type) or not all(hasattr(workflow, name) for name in _READ):
             got = f"{reprlib.repr(workflow)} of type {type(workflow).__name__}"
-            msg = f"WorkflowViz draws a workflow, and got {got}. Pass a Workflow, as build() returns it."
+            msg = f"WorkflowViz draws a workflow, but got {got}. Pass the Workflow that build() returns."
             raise TypeError(msg)
         self._workflow = workflow
         self._overlay = RunOverlay.of({} if overlay is None else overlay)
 
     def to_digraph(self, include_internal_executors: bool = False) -> str:
-        """Return the graph as DOT text, on request with the internal edges on which answers travel."""
+        """Return the graph as DOT text, optionally with the internal edges that carry responses."""
         return dot_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
 
     def to_mermaid(self, include_internal_executors: bool = False) -> str:
-        """Return the graph as a Mermaid flowchart, which many viewers of Markdown draw."""
+        """Return the graph as a Mermaid flowchart, which many Markdown viewers can render."""
         return mermaid_text(draw_graph(self._workflow, self._overlay, include_internal=include_internal_executors))
 
     def export(
@@ -63,16 +63,16 @@ class WorkflowViz:
 
         Args:
             format: `"svg"`, `"png"`, `"pdf"`, or `"dot"`, which needs no renderer.
-            filename: Where to; without an extension it gets that of the format. By default a new temporary file.
-            include_internal_executors: Draw the internal edges on which answers travel, too.
+            filename: The target file; without an extension it gets that of the format. By default a new temporary file.
+            include_internal_executors: Also draw the internal edges that carry responses.
 
         Raises:
-            ValueError: An unknown format, or one that the extension of the file contradicts.
-            FileNotFoundError: There is no such folder to write into.
-            MissingExtraError: A format that has to be rendered, and the notebook layer's packages are not installed.
+            ValueError: The format is unknown, or the file's extension contradicts it.
+            FileNotFoundError: The target folder does not exist.
+            MissingExtraError: The format needs rendering, and the packages of the notebook layer are not installed.
         """
         if format not in _FORMATS:
-            msg = f"The format {format!r} is not known. Use one of {', '.join(map(repr, _FORMATS))}."
+            msg = f"Unknown format {format!r}. Use one of {', '.join(map(repr, _FORMATS))}."
             raise ValueError(msg)
         path = None
         if filename is not None:
@@ -82,7 +82,7 @@ class WorkflowViz:
                 path = path.with_name(f"{path.name}.{format}")
             elif named != format:
                 msg = (
-                    f"The file name {str(path)!r} says {named!r}, but the format is {format!r}. "
+                    f"The file name {str(path)!r} means {named!r}, but the format is {format!r}. "
                     "Change one of them, or leave the extension out."
                 )
                 raise ValueError(msg)

@@ -74,7 +74,7 @@ _STATE_AFTER: dict[str, NodeState] = {
 
 
 class DrawnNode(NamedTuple):
-    """One node: where it is, what it is drawn as, and what the run made of it."""
+    """One node: its position in the graph, its kind, and its state in the run."""
 
     path: NodePath
     kind: Literal["executor", "start", "fan_in", "internal"]
@@ -82,12 +82,12 @@ class DrawnNode(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What is written on it, before markers."""
+        """The label of the node, without markers."""
         return "fan-in" if self.kind == "fan_in" else self.path[-1]
 
 
 class DrawnEdge(NamedTuple):
-    """One arrow. A label means that it is not always taken; `kind` `"inside"` leads from a node into its frame."""
+    """One arrow. A label means that it is conditional; `kind` `"inside"` leads from a node into its frame."""
 
     source: NodePath
     target: NodePath
@@ -118,7 +118,7 @@ def draw_graph(
     path: NodePath = (),
     within: tuple[Any, ...] = (),
 ) -> DrawnGraph:
-    """Return the nodes, edges and frames of a workflow; `within` are those around it, which are not drawn again."""
+    """Return the nodes, edges and frames of a workflow; `within` are the workflows around it, not drawn again."""
     graph = DrawnGraph(path, [], [], [])
     around = (*within, workflow)
     for executor_id, executor in workflow.executors.items():
@@ -137,7 +137,7 @@ def draw_graph(
 
 
 def unique_names(nodes: Iterable[DrawnNode], name_of: Callable[[NodePath], str]) -> dict[NodePath, str]:
-    """Give every node a name of its own: `name_of(path)`, with a number behind it if another node has that."""
+    """Give every node a unique name: `name_of(path)`, with a number appended if another node has that name."""
     names: dict[NodePath, str] = {}
     taken: set[str] = set()
     for node in nodes:
@@ -158,7 +158,7 @@ def _add_group(graph: DrawnGraph, group: EdgeGroup, *, include_internal: bool) -
             graph.nodes.append(DrawnNode(source, "internal", None))
             graph.edges.append(DrawnEdge(source, (*path, group.executor_id)))
     elif isinstance(group, FanInEdgeGroup):
-        # The id depends on what the group joins, not on its random id.
+        # The id is derived from what the group joins, because its own id is random.
         key = "|".join([group.target_id, *sorted(group.source_executor_ids)])
         digits = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:8]
         join = (*path, f"fan_in::{group.target_id}::{digits}")
@@ -173,7 +173,7 @@ def _add_group(graph: DrawnGraph, group: EdgeGroup, *, include_internal: bool) -
 
 
 def _labels(group: EdgeGroup) -> dict[str, str]:
-    """Return the labels of edges by target: the names of the cases that lead there, or of the selection function."""
+    """Return the labels of edges by target: the names of the cases, or that of the selection function."""
     if isinstance(group, SwitchCaseEdgeGroup):
         names: dict[str, list[str]] = {}
         for case in group.cases:

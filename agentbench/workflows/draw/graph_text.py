@@ -1,4 +1,4 @@
-"""A drawn graph as DOT text, for Graphviz and the renderers of the notebook layer, and as a Mermaid flowchart."""
+"""Writes a graph as DOT text, for Graphviz and the notebook layer's renderers, and as a Mermaid flowchart."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STROKES: dict[NodeState, str] = {"executed": "#2e7d32", "failed": "#c62828", "p
 
 
 def dot_text(graph: DrawnGraph) -> str:
-    """Write a graph as DOT. Node ids are the executors' own; inside a frame they follow its id and a slash."""
+    """Write a graph as DOT. Node ids are the executors' ids; inside a frame they are prefixed by its id and a slash."""
     names = unique_names(graph.all_nodes(), lambda path: _dot_escaped("/".join(path)))
     lines = [
         "digraph Workflow {",
@@ -42,7 +42,7 @@ def _write_dot(graph: DrawnGraph, names: dict[NodePath, str], lines: list[str], 
         lines.append(f"{indent}  style=dashed;")
         _write_dot(frame, names, lines, indent + "  ")
         lines.append(f"{indent}}}")
-    # Behind the frames: the first mention of a node decides in which frame it lies.
+    # After the frames: the first mention of a node decides in which frame it lies.
     for edge in graph.edges:
         ends = f'"{names[edge.source]}" -> "{names[edge.target]}"'
         if edge.kind == "inside":
@@ -70,12 +70,12 @@ def _dot_attributes(node: DrawnNode) -> str:
 
 
 def _dot_escaped(text: str) -> str:
-    """Escape what ends a quoted DOT text, and what a label would take for an escape of its own."""
+    """Escape characters that would end a quoted DOT text or start an escape sequence in a label."""
     text = plain_text(text, None).replace("\\", "\\\\").replace('"', '\\"')
     return text.replace("\n", "\\n")
 
 
-# As ids or bare labels these end the chart, or the part before them.
+# As ids or bare labels, these words end the chart or the current part of it.
 _RESERVED = frozenset({
     "call", "class", "classdef", "click", "default", "direction", "end", "flowchart", "graph", "href", "linkstyle",
     "style", "subgraph",
@@ -83,7 +83,7 @@ _RESERVED = frozenset({
 
 
 def mermaid_text(graph: DrawnGraph) -> str:
-    """Write a graph as a Mermaid flowchart. Ids are made of word characters; the executors' own are the labels."""
+    """Write a graph as a Mermaid flowchart. Ids consist of word characters; the executors' ids are the labels."""
     names = unique_names(graph.all_nodes(), _mermaid_id)
     lines = ["flowchart TD"]
     _write_mermaid(graph, names, lines, "  ")
@@ -103,7 +103,7 @@ def _write_mermaid(graph: DrawnGraph, names: dict[NodePath, str], lines: list[st
         state = "" if node.state is None else f" [{node.state}]"
         label = f"{_mermaid_escaped(node.text)}{start}{state}"
         if frame is not None:
-            # A frame has the id of its node, so that edges lead to the frame: the chart knows no node of the same id.
+            # A frame has the id of its node, so that edges lead to the frame; the chart has no node with the same id.
             lines.append(f'{indent}subgraph {name}["sub-workflow: {label}"]')
             _write_mermaid(frame, names, lines, indent + "  ")
             lines.append(f"{indent}end")
@@ -127,7 +127,7 @@ def _mermaid_id(path: NodePath) -> str:
 
 
 def _mermaid_escaped(text: str) -> str:
-    """Write what would end a quoted label, or be read as markup, as character codes."""
+    """Write characters that would end a quoted label, or be read as markup, as character codes."""
     text = plain_text(text, None)
     for character, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;")):
         text = text.replace(character, code)

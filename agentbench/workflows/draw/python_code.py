@@ -1,4 +1,4 @@
-"""`to_python`: the builder code of a workflow, to be carried from a notebook into a module."""
+"""`to_python`: the builder code of a workflow, to move it from a notebook into a module."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ _IMPORTED = ("Case", "Default", "WorkflowBuilder")
 
 _Argument = str | list[str]
 
-# What `%%workflow` built, and by which variables.
+# Workflows built by `%%workflow`, and the variables that it used.
 _remembered: weakref.WeakKeyDictionary[Workflow, Mapping[str, object]] = weakref.WeakKeyDictionary()
 
 
 def to_python(workflow: Workflow, names: Mapping[str, object] | None = None) -> str:
-    """Return the builder code that makes the same graph.
+    """Return builder code that creates the same graph.
 
-    Executors and functions are called by their variables; the first line says which ones the code needs.
+    The code refers to executors and functions by their variables; its first line lists the ones it needs.
 
     Args:
-        workflow: Any workflow, built by code or by `%%workflow`.
-        names: Variables, such as `globals()`. Executors that are not among them are called by their id, functions by
-            their own name.
+        workflow: Any workflow, whether built by code or by `%%workflow`.
+        names: Variables, such as `globals()`. Executors that are not among them are referred to by their id, functions
+            by their name.
 
     Returns:
-        Python code, which ends with the workflow in a variable of its name.
+        Python code that assigns the workflow to a variable with its name.
 
     Example:
         print(to_python(workflow))
@@ -52,19 +52,19 @@ def to_python(workflow: Workflow, names: Mapping[str, object] | None = None) -> 
 
 
 def names_in_code(workflow: Workflow, names: Mapping[str, object] | None = None) -> dict[str, object]:
-    """Return what the code of `to_python` needs, by the names that it uses: executors, conditions and the like."""
+    """Return the objects that the code of `to_python` needs, by the names it uses: executors, conditions and so on."""
     code = _Code(workflow, names)
     code.text()
     return code.needed
 
 
 def remember_names(workflow: Workflow, names: Mapping[str, object]) -> None:
-    """Let `to_python` call executors and functions of this workflow by these variables."""
+    """Let `to_python` refer to the executors and functions of this workflow by these variables."""
     _remembered[workflow] = dict(names)
 
 
 class _Code:
-    """Writes the code of one workflow, and gathers what it needs."""
+    """Writes the code of one workflow, and collects what it needs."""
 
     def __init__(self, workflow: Workflow, names: Mapping[str, object] | None) -> None:
         self.needed: dict[str, object] = {}
@@ -77,10 +77,10 @@ class _Code:
         self._imports = {"WorkflowBuilder"}
 
     def text(self) -> str:
-        """Return all of the code."""
+        """Return the whole code."""
         edges = [line for group in self._groups for line in self._group(group)]
         nodes: list[str] = []
-        if list(self._order) != list(self._workflow.executors):  # the builder adds nodes as edges name them
+        if list(self._order) != list(self._workflow.executors):  # edges add nodes in another order
             nodes = [f".add_executor({name})" for name in self._node.values()]
         variable = self._own_variable()
         calls = [*nodes, *self._start(), *edges, *self._outputs(), *self._hook()]
@@ -98,7 +98,7 @@ class _Code:
     # ---- names -------------------------------------------------------------------------------------------------------
 
     def _name(self, value: object, wish: str | None, kind: str) -> str:
-        """The variable of an object: the one that it has, or `wish`, if that is free."""
+        """Return the variable of an object: its existing one, or `wish` if that is free."""
         wish = self._variables.get(id(value), wish)
         wanted = re.sub(r"\W+", "_", wish or "").strip("_")
         if not wanted.isidentifier():
@@ -141,7 +141,7 @@ class _Code:
         return [f"{key}={value}" for key, value in arguments.items()]
 
     def _start(self) -> list[str]:
-        """The start, unless the builder finds it by itself."""
+        """Return the argument for the start executor, empty if the builder finds it by itself."""
         hook = self._workflow.boundary_hook
         try:
             found = infer_starts(self._workflow.executors, self._groups, check_roots=hook is None or hook.reachability)
@@ -170,7 +170,7 @@ class _Code:
     # ---- edges -------------------------------------------------------------------------------------------------------
 
     def _group(self, group: EdgeGroup) -> list[str]:
-        """The call that adds a group; a group of another kind, or with names of its own, is added as it is."""
+        """Return the call that adds a group; a group of another kind, or with custom names, is added as an object."""
         writers = {
             SingleEdgeGroup: self._single,
             SwitchCaseEdgeGroup: self._switch,
@@ -229,13 +229,13 @@ class _Code:
 
 
 def _quote(value: object) -> str:
-    """A text as Python has it, in double quotes where that needs no escape."""
+    """Return a Python string literal, in double quotes if that needs no escapes."""
     text = repr(value)
     return f'"{text[1:-1]}"' if text[0] == "'" and '"' not in text else text
 
 
 def _call(function: str, arguments: Sequence[_Argument]) -> str:
-    """A call, in one line or with each argument on its own."""
+    """Return a call, on one line or with each argument on its own line."""
     short = [argument if isinstance(argument, str) else f"[{', '.join(argument)}]" for argument in arguments]
     line = f"{function}({', '.join(short)})"
     if len(line) <= _WIDTH or not arguments:

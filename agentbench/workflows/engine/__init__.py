@@ -1,1 +1,1 @@
-"""How a superstep runs."""
+"""Running supersteps."""

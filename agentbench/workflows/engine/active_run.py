@@ -1,4 +1,4 @@
-"""One run while it is active: its graph, its state, and what is switched on for it."""
+"""One run while it is active: its graph, its state, and the features that are switched on for it."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ if TYPE_CHECKING:
     from agentbench.workflows.engine.tracing import RunTracer
     from agentbench.workflows.graph.boundary import PauseReason
 
-#: Seconds that a run whose handlers wait for nothing may keep the event loop to itself.
+#: Seconds that a run may occupy the event loop if its handlers never wait.
 _TURN_S = 0.005
 
 Around = Callable[[Delivery, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]]
 
 
 class ActiveRun:
-    """What handlers, their contexts and the runner share during one run; what is switched off is None.
+    """The objects that handlers, their contexts and the runner share during one run; None if switched off.
 
     Attributes:
         stop_requested: a stop at the next boundary was requested; read by handlers, set from any thread.
-        pause: why the boundary hook wants the run to pause.
+        pause: the reason why the boundary hook wants the run to pause.
         around: wraps the call of a handler for tracing and captured text.
         on_send, on_yield: called with what handlers send and yield, for type checks and tracing.
-        inner_steps: where runs inside nodes wait, if somebody steps through this run.
-        gates: semaphores of executors with a concurrency limit, made at first use.
-        reported_state: the values of shared state that observers know.
+        inner_steps: where runs inside nodes wait, if this run is being stepped through.
+        gates: semaphores of executors with a concurrency limit, created on first use.
+        reported_state: the values of shared state that were last reported to observers.
         max_messages: how many messages one superstep may queue for the next.
-        timeout: seconds for executors without a timeout of their own.
-        turn_ends: when the event loop gets a turn, in seconds of the monotonic clock.
+        timeout: seconds for executors without their own timeout.
+        turn_ends: the monotonic time at which to yield to the event loop.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class ActiveRun:
             self.on_yield = lambda delivery, output: self._check_type(delivery, output, "yield")
 
     def trace(self, workflow_id: str | None) -> None:
-        """Switch tracing on: a span for the run of a workflow, each handler, each message and each edge group."""
+        """Switch tracing on: one span for the run, for each handler, each message and each edge group."""
         from agentbench.workflows.engine.tracing import RunTracer  # noqa: PLC0415 - imports OpenTelemetry
 
         self.tracer = tracer = RunTracer(self.graph, workflow_id, self.run_id)
@@ -112,7 +112,7 @@ class ActiveRun:
     def raise_request(
         self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool = True
     ) -> WorkflowEvent[Any]:
-        """Register a request of a handler and emit it, or leave that to the caller. ValueError: the id is in use."""
+        """Register a request of a handler and emit it, or let the caller emit it. ValueError: the id is in use."""
         if request_id is None:
             request_id = (self.options.ids or runtime_defaults().ids).new_id("request")
         requests = self.run_state.requests
@@ -139,7 +139,7 @@ class ActiveRun:
         self.emit_request(event)
 
     def emit_request(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
-        """Emit a request; the first of a run also changes the run's status."""
+        """Emit a request; the first request of a run also changes the run's status."""
         self.log.append(event, delivery)
         if self.log.state is WorkflowRunState.IN_PROGRESS:
             self.log.status(WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS)
@@ -149,7 +149,7 @@ class ActiveRun:
         self.run_state.requests.pop(request_id, None)
 
     def message_limit_error(self, senders: Sequence[str]) -> MessageLimitError:
-        """Return the error for more messages than one superstep may queue, by their senders."""
+        """Return the error for queueing more messages than one superstep may, with counts by sender."""
         return MessageLimitError(self.graph.name, self.run_state.superstep, self.max_messages, Counter(senders))
 
     def note_write(self, key: str, executor_id: str) -> None:

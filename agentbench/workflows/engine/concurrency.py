@@ -1,4 +1,4 @@
-"""Run coroutines side by side and leave none behind."""
+"""Runs coroutines concurrently and leaves none behind."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, TypeVar
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 
-# From 3.12 on a task starts in place: what does not suspend never becomes work for the loop. Context as for any task.
+# From Python 3.12 on, tasks start eagerly: a coroutine that does not suspend never becomes work for the loop.
 _new_task: Callable[..., asyncio.Task[None]] = asyncio.Task
 if sys.version_info >= (3, 12):
     _new_task = partial(asyncio.Task, eager_start=True)
 
 
 async def run_all(function: Callable[[ItemT], Coroutine[Any, Any, ResultT]], items: Sequence[ItemT]) -> list[ResultT]:
-    """Await `function(item)` for all items, concurrently; raise the first exception when all have ended."""
+    """Await `function(item)` for all items concurrently; raise the first exception after all have ended."""
     if len(items) == 1:
         return [await function(items[0])]
     return await _Group(function, len(items)).run(items)
 
 
 class _Group:
-    """Tasks that count themselves off: lighter than callbacks, of which the loop runs each by itself."""
+    """Tasks that count down when they end. Lighter than callbacks, which the loop schedules one by one."""
 
     __slots__ = ("_error", "_function", "_left", "_loop", "_results", "_tasks", "_waiter")
 
@@ -46,7 +46,7 @@ class _Group:
                 await self._waiter
             if self._error is not None:
                 raise self._error
-        except GeneratorExit:  # the loop is gone, nothing can be awaited any more
+        except GeneratorExit:  # the loop has ended, so nothing can be awaited
             raise
         except BaseException:
             await self._cancel()

@@ -1,7 +1,7 @@
-"""The journal of a run: its events in order, stored as small as possible until they are read.
+"""The event log of a run: its events in order, stored as compactly as possible until they are read.
 
-The plain log writes what makes up nearly all of a run (statuses, supersteps, handlers) as two or three references into
-one flat list and builds `WorkflowEvent` objects only for a reader. An observed log stamps each event at once.
+The plain log stores the most frequent events (statuses, supersteps, handlers) as two or three references in one flat
+list, and builds `WorkflowEvent` objects only for a reader. An observed log stamps each event when it is emitted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from agentbench.workflows.executors.delivery import Delivery
     from agentbench.workflows.executors.message import WorkflowMessage
 
-# Heads of compact records; what follows each in the flat list.
+# Heads of compact records, each with the values that follow it in the flat list.
 _SUPERSTEP_STARTED = 0  # its number
 _SUPERSTEP_COMPLETED = 1  # its number
 _RUN_STARTED = 2  # None
@@ -37,7 +37,7 @@ _COMPLETED = 5  # executor id, list of results or None
 _COMPLETED_ONE = 6  # executor id, the only result
 _SUPERSTEP_SAVED = 7  # its number, what was pending and saved
 
-# What builds the events, by head.
+# The functions that build the events, by head.
 _SHORT: tuple[Callable[[Any], WorkflowEvent[Any]], ...] = (
     WorkflowEvent.superstep_started,
     WorkflowEvent.superstep_completed,
@@ -56,12 +56,12 @@ _BRIEF = frozenset({"superstep_started", "superstep_completed", "executor_invoke
 
 @dataclass(frozen=True, slots=True)
 class CarriedOver:
-    """What a run found of earlier runs of its workflow.
+    """What a run inherited from earlier runs of its workflow.
 
     Attributes:
         state_keys: Keys of shared state that have a value.
         request_ids: Ids of open requests.
-        executor_ids: Executors that keep state of their own.
+        executor_ids: Executors that have their own state.
     """
 
     state_keys: tuple[str, ...]
@@ -71,9 +71,7 @@ class CarriedOver:
     def __str__(self) -> str:
         named = (("shared state", self.state_keys), ("open requests", self.request_ids))
         parts = [f"{what} ({', '.join(names)})" for what, names in named if names]
-        text = (
-            f"{' and '.join(parts)} of earlier runs; call workflow.reset() first, or workflow.start(), to begin without"
-        )
+        text = f"{' and '.join(parts)} of earlier runs; to begin without it, call workflow.reset() or workflow.start()"
         if self.executor_ids:
             text += f". Executors keep their own state, except under start(): {', '.join(self.executor_ids)}"
         return text
@@ -84,12 +82,12 @@ class EventLog:
 
     Attributes:
         outputs: the `output` events.
-        warned: what was warned of, and is not again.
-        carried_over: what the run found of earlier runs of its workflow; None for a run that began empty.
-        state: the last reported run state, None before the first.
+        warned: keys of the warnings that were already emitted.
+        carried_over: what the run inherited from earlier runs of its workflow; None for a run that began empty.
+        state: the last reported run state, None before the first one.
     """
 
-    #: True when events carry stamps and observation events are wanted.
+    #: True if events carry stamps and observation events are emitted.
     observed = False
 
     def __init__(self) -> None:
@@ -106,7 +104,7 @@ class EventLog:
     # ---- writing ---------------------------------------------------------------------------------
 
     def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
-        """Add a finished event; `delivery` is the one it came from, if any."""
+        """Add a complete event; `delivery` is the one that emitted it, if any."""
         self._records.append(event)
         if event.type == "output":
             self.outputs.append(event)
@@ -114,7 +112,7 @@ class EventLog:
             self.wake()
 
     def warn_once(self, about: object, executor_id: str, text: str, delivery: Delivery | None = None) -> bool:
-        """Add a warning, unless there is one about the same already; return whether it is new."""
+        """Add a warning unless there is already one with the same key; return whether it was added."""
         if about in self.warned:
             return False
         self.warned |= {about}
@@ -122,7 +120,7 @@ class EventLog:
         return True
 
     def begin(self, superstep: int) -> None:
-        """The run starts, or goes on after this superstep."""
+        """Record that the run starts, or continues after this superstep."""
         self._records += (_RUN_STARTED, None)
         self.status(WorkflowRunState.IN_PROGRESS)
 
@@ -130,13 +128,13 @@ class EventLog:
         """Set the last superstep, for stamps."""
 
     def superstep_started(self, superstep: int) -> None:
-        """Superstep `superstep` begins."""
+        """Record that superstep `superstep` begins."""
         self._records += (_SUPERSTEP_STARTED, superstep)
         if self._waiter is not None:
             self.wake()
 
     def superstep_completed(self, superstep: int, info: SuperstepCompletionInfo | None) -> None:
-        """Superstep `superstep` is over."""
+        """Record that superstep `superstep` is complete."""
         if info is None:
             self._records += (_SUPERSTEP_COMPLETED, superstep)
         else:
@@ -145,13 +143,13 @@ class EventLog:
             self.wake()
 
     def invoked(self, delivery: Delivery) -> None:
-        """A handler is about to start; its input is copied, since the handler may change it."""
+        """Record that a handler is about to start. Its input is copied, since the handler may change it."""
         self._records += (_INVOKED, delivery.executor_id, _copied(delivery.data))
         if self._waiter is not None:
             self.wake()
 
     def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
-        """A handler ended well."""
+        """Record that a handler succeeded."""
         if not yielded and len(sent) == 1:
             self._records += (_COMPLETED_ONE, delivery.executor_id, sent[0].data)
         else:
@@ -160,15 +158,15 @@ class EventLog:
             self.wake()
 
     def failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
-        """A handler raised."""
+        """Record that a handler raised."""
         self.append(WorkflowEvent.executor_failed(delivery.executor_id, details), delivery)
 
     def append_end(self, event: WorkflowEvent[Any], began_ns: int) -> None:
-        """Add the event of the end of something that began then, by the clock of the run."""
+        """Add the event for the end of something that began at a time of the run's clock."""
         self.append(event)
 
     def status(self, state: WorkflowRunState) -> None:
-        """The run changed its status."""
+        """Record a new status of the run."""
         self.state = state
         self._records += (_STATUS, state)
         if self._waiter is not None:
@@ -177,39 +175,39 @@ class EventLog:
     # ---- reading ---------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return self._cursor + sum(1 for _ in self._walk(self._cursor))  # a record that was taken is one event
+        return self._cursor + sum(1 for _ in self._walk(self._cursor))  # a record that was read is one event
 
     def events_from(self, number: int) -> list[WorkflowEvent[Any]]:
-        """Every event from this number on, counted from 0; costs no more than these and the unread ones."""
+        """Return every event from this number on, counted from 0; costs only these and the unread ones."""
         taken = min(number, self._cursor)
         return list(itertools.islice(self._walk(taken), number - taken, None))
 
     def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
-        """Every stored event, or those since a `position`."""
+        """Return every stored event, or those since a `position`."""
         return list(self._walk(min(since, len(self._records))))
 
     @property
     def position(self) -> int:
-        """Where the next event goes; stays valid for `events()` while everything before it has been taken."""
+        """The position of the next event; valid for `events()` as long as everything before it has been read."""
         return len(self._records)
 
     @property
     def has_unread(self) -> bool:
-        """Events are there that `take()` has not handed out."""
+        """Whether there are events that `take()` has not returned yet."""
         return self._cursor < len(self._records)
 
     def take(self) -> list[WorkflowEvent[Any]]:
-        """The events since the last call, for the live reader."""
+        """Return the events since the last call, for the live reader."""
         if self._cursor >= len(self._records):
             return []
         taken = list(self._walk(self._cursor))
-        # The reader's objects replace the compact records: one event, one identity.
+        # The reader's objects replace the compact records, so that each event has one identity.
         self._records[self._cursor :] = taken
         self._cursor = len(self._records)
         return taken
 
     def drop_brief(self) -> None:
-        """Drop supersteps and handlers from what was read; outputs, requests, warnings and states stay."""
+        """Drop supersteps and handlers from the read events; outputs, requests, warnings and states stay."""
         self._records[self._sifted :] = [e for e in self._walk(self._sifted) if e.type not in _BRIEF]
         self._cursor = self._sifted = len(self._records)
 
@@ -230,19 +228,19 @@ class EventLog:
     # ---- waiting ---------------------------------------------------------------------------------
 
     def changed(self) -> asyncio.Future[None]:
-        """A future that is done at the next event (or `wake()`); one reader at a time."""
+        """Return a future that is done at the next event (or `wake()`); for one reader at a time."""
         loop = asyncio.get_running_loop()
         if self._waiter is None or self._waiter.get_loop() is not loop:
             self._waiter = loop.create_future()
         return self._waiter
 
     def wake(self, *_: object) -> None:
-        """Wake the waiting reader, if there is one."""
+        """Wake up the waiting reader, if there is one."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             try:  # noqa: SIM105 - once per event, for which suppress() is too slow
                 waiter.set_result(None)
-            except RuntimeError:  # the event loop of the reader was closed
+            except RuntimeError:  # the reader's event loop was closed
                 pass
 
 
@@ -268,57 +266,57 @@ class ObservedEventLog(EventLog):
         self.superstep = 0
 
     def events(self, since: int = 0) -> list[WorkflowEvent[Any]]:
-        """Every stored event, or those since a `position`; views read them often, so it is one copy."""
+        """Return every stored event, or those since a `position`, as one copy, because views read them often."""
         return self._records[since:]
 
     def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
-        """Add a finished event and stamp it."""
+        """Add a complete event and stamp it."""
         self._stamp(event, delivery)
         super().append(event, delivery)
 
     def begin(self, superstep: int) -> None:
-        """The run starts, or goes on after this superstep."""
+        """Record that the run starts, or continues after this superstep."""
         self.superstep = superstep
         self.append(WorkflowEvent.started())
         self.status(WorkflowRunState.IN_PROGRESS)
 
     def set_superstep(self, superstep: int) -> None:
-        """Set the last superstep; what comes before the next one is stamped with it."""
+        """Set the last superstep; events before the next one are stamped with it."""
         self.superstep = superstep
 
     def superstep_started(self, superstep: int) -> None:
-        """Superstep `superstep` begins."""
+        """Record that superstep `superstep` begins."""
         self.superstep = superstep
         self._step_began = self._clock.perf_ns()
         self.append(WorkflowEvent.superstep_started(superstep))
 
     def superstep_completed(self, superstep: int, info: SuperstepCompletionInfo | None) -> None:
-        """Superstep `superstep` is over."""
+        """Record that superstep `superstep` is complete."""
         self.append(WorkflowEvent.superstep_completed(superstep, info))
         self._set_duration(self._step_began)
 
     def invoked(self, delivery: Delivery) -> None:
-        """A handler is about to start."""
+        """Record that a handler is about to start."""
         delivery.began_ns = self._clock.perf_ns()
         self.append(WorkflowEvent.executor_invoked(delivery.executor_id, _copied(delivery.data)), delivery)
 
     def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
-        """A handler ended well."""
+        """Record that a handler succeeded."""
         self.append(WorkflowEvent.executor_completed(delivery.executor_id, _results(sent, yielded)), delivery)
         self._set_duration(delivery.began_ns)
 
     def failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
-        """A handler raised."""
+        """Record that a handler raised."""
         super().failed(delivery, details)
         self._set_duration(delivery.began_ns)
 
     def append_end(self, event: WorkflowEvent[Any], began_ns: int) -> None:
-        """Add the event of the end of something that began then, by the clock of the run."""
+        """Add the event for the end of something that began at a time of the run's clock."""
         self.append(event)
         self._set_duration(began_ns)
 
     def status(self, state: WorkflowRunState) -> None:
-        """The run changed its status; the first change starts the run's time, final ones carry it."""
+        """Record a new status; the first one starts the run's time, final ones carry the elapsed time."""
         self.state = state
         self.append(WorkflowEvent.status(state))
         if state is WorkflowRunState.IN_PROGRESS:
@@ -341,5 +339,5 @@ class ObservedEventLog(EventLog):
 
 
 def new_log(run_id: str, clock: Clock, *, observe: bool) -> EventLog:
-    """Return the log of a run, observed or plain."""
+    """Create the log of a run, observed or plain."""
     return ObservedEventLog(run_id, clock) if observe else EventLog()

@@ -1,4 +1,4 @@
-"""Where the runs inside nodes wait between their supersteps, while somebody steps through them."""
+"""Where runs inside nodes wait between their supersteps while the outer run is stepped through."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from agentbench._bridge import call_on
 
 
 class InnerSteps:
-    """The runs inside the nodes of one run that wait after a superstep; `wake` tells the driver of the run."""
+    """The inner runs of one run that wait after a superstep; `wake` notifies the driver of the outer run."""
 
     __slots__ = ("_wake", "holds", "waiting")
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        #: Whether runs inside wait; else they run to their end.
+        #: Whether inner runs wait after each superstep; otherwise they run to their end.
         self.holds = False
-        #: The ids of the nodes around each waiting run, outermost first, and the superstep that it has completed.
+        #: For each waiting run the ids of the nodes around it, outermost first, and the superstep that it has
+        #: completed.
         self.waiting: dict[asyncio.Future[None], tuple[tuple[str, ...], int]] = {}
 
     async def wait(self, path: tuple[str, ...], superstep: int) -> None:
-        """Wait after a superstep of the run inside these nodes, if runs inside wait."""
+        """Wait after a superstep of the run inside these nodes, if inner runs wait."""
         if not self.holds:
             return
         turn = asyncio.get_running_loop().create_future()
@@ -34,7 +35,7 @@ class InnerSteps:
             self.waiting.pop(turn, None)
 
     def go_on(self, *, one: bool) -> None:
-        """Let the run go on that has waited longest, for one superstep; or all of them, to their ends."""
+        """Let the run that has waited longest continue for one superstep, or let all of them run to their end."""
         self.holds = one
         for turn in list(self.waiting)[: 1 if one else None]:
             del self.waiting[turn]

@@ -1,4 +1,4 @@
-"""One delivery, carried out: the only place that awaits the code of handlers."""
+"""Carries out one delivery; the only place that awaits user handlers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
         )
         msg = (
             f"Executor {delivery.executor_id!r} cannot handle data of type {type_of(delivery.data)}; it takes "
-            f"{accepted}. {redefined or 'Give it a handler for that type, or another input.'}"
+            f"{accepted}. {redefined or 'Add a handler for that type, or pass another input.'}"
         )
         raise RuntimeError(msg)
     if delivery.abandoned:
@@ -69,7 +69,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
         _abandon(delivery)
         raise
     finally:
-        delivery.context = None  # a cycle otherwise: garbage for the collector, once per delivery
+        delivery.context = None  # otherwise a reference cycle would remain for each delivery
     ctx._open = False  # noqa: SLF001 - the engine's side of the context; as _close(), which only deferred events need
     if ctx._deferred is not None:  # noqa: SLF001
         ctx._close()  # noqa: SLF001
@@ -82,13 +82,13 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
 
 
 def _warn_of_call(spec: HandlerSpec, ctx: HandlerContext, delivery: Delivery, run: ActiveRun) -> None:
-    """Warn of a forgotten `await`, and of outputs of a type that the executor does not declare."""
+    """Warn about a forgotten `await`, and about outputs of a type that the executor does not declare."""
     executor = delivery.executor
     if spec.unawaited:
         lines = f"line{'s'[: len(spec.unawaited) - 1]} {', '.join(map(str, spec.unawaited))}"
         text = (
             f"Executor {executor.id!r} calls a method of its context without await, in {lines} of handler "
-            f"{spec.name!r}, so that the call has no effect. Write await in front of it."
+            f"{spec.name!r}, so the call has no effect. Write await in front of it."
         )
         run.log.warn_once(("not awaited", executor.id), executor.id, text, delivery)
     if run.graph.settings.check_types != "off":
@@ -105,7 +105,7 @@ def _warn_of_call(spec: HandlerSpec, ctx: HandlerContext, delivery: Delivery, ru
 
 
 def _fits_class_of(output: object, type_: Any) -> bool:
-    """Return whether an output fits a type by its class; what a list or dictionary holds is not looked at."""
+    """Return whether an output's class fits a type; the contents of lists and dictionaries are not checked."""
     if decided_by_class(type_):
         return is_instance_of(output, type_)
     origin = origin_of(type_)
@@ -113,13 +113,13 @@ def _fits_class_of(output: object, type_: Any) -> bool:
 
 
 def _abandon(delivery: Delivery) -> None:
-    """Close the context of the attempt that failed, which is not the first one's after a retry."""
+    """Close the context of a failed attempt; after a retry it is not the first context."""
     if delivery.context is not None:
         delivery.context._abandon()  # noqa: SLF001 - the engine's side of the context
 
 
 async def _run_guarded(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:
-    """Call a handler within its policy, traced and captured; returns the context of the attempt that succeeded."""
+    """Call a handler within its policy, traced and captured; return the context of the successful attempt."""
     executor = delivery.executor
 
     def attempts() -> Coroutine[Any, Any, HandlerContext]:
@@ -164,13 +164,13 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
             if result is not None:
                 _warn_of_result(result, delivery, run)
             return ctx
-    raise AssertionError  # the last attempt either returned or raised
+    raise AssertionError  # the last attempt has either returned or raised
 
 
 def _warn_of_result(result: Any, delivery: Delivery, run: ActiveRun) -> None:
     executor_id, name = delivery.executor_id, type(result).__name__
     text = (
-        f"Executor {executor_id!r} returned a value ({name}), which goes nowhere: use ctx.send_message() or "
+        f"Executor {executor_id!r} returned a value ({name}), which is ignored: use ctx.send_message() or "
         "ctx.yield_output(), or @executor(send_result=True) on a function without ctx."
     )
     run.log.warn_once(("returned", executor_id, name), executor_id, text, delivery)
@@ -191,7 +191,7 @@ async def _call(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext) -> A
 
 
 async def _within(timeout: float | None, call: Any, executor_id: str) -> Any:
-    """Await `call`, and return its result; past `timeout` seconds it is cancelled, awaited, and reported."""
+    """Await `call` and return its result; after `timeout` seconds it is cancelled, awaited, and reported."""
     if timeout is None:
         return await call
     task = asyncio.ensure_future(call)
@@ -210,4 +210,4 @@ async def _cancel(task: asyncio.Future[Any]) -> None:
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():
-        task.exception()  # read, or the loop reports it as never retrieved
+        task.exception()  # otherwise the loop reports it as never retrieved

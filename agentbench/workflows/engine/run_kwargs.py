@@ -1,4 +1,4 @@
-"""Keyword arguments of a run on their way to the nodes that pass them to tools and model clients."""
+"""Passes keyword arguments of a run to the nodes, which pass them to tools and model clients."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ logger = logging.getLogger("agentbench")
 
 RunKwargsKind = Literal["function_invocation_kwargs", "client_kwargs"]
 
-#: Reserved key of shared state under which they travel.
+#: Reserved key of shared state that stores the arguments.
 RUN_KWARGS = "_workflow_run_kwargs"
 
-#: Key of arguments that apply to every node.
+#: Key of the arguments that apply to every node.
 GLOBAL = "__global__"
 
 
 def stored_form(kwargs: Mapping[str, Any], executors: Container[str]) -> dict[str, Any]:
-    """Return arguments by executor id: a copy where a top-level key is an executor id, else all under `GLOBAL`."""
+    """Return arguments by executor id: a copy if a top-level key is an executor id, otherwise all under `GLOBAL`."""
     if any(key in executors for key in kwargs):
         return dict(kwargs)
     return {GLOBAL: dict(kwargs)}
 
 
 def kwargs_for(stored: Mapping[str, Any] | None, executor_id: str, kind: RunKwargsKind) -> dict[str, Any] | None:
-    """Return what one node gets: its own arguments, also empty ones, else the global ones, else None."""
+    """Return the arguments for one node: its own (even if empty), or else the global ones, or else None."""
     by_executor = (stored or {}).get(kind)
     if by_executor is None:
         return None

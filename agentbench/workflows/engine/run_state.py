@@ -1,4 +1,4 @@
-"""All that changes while a workflow runs: one object, of which a checkpoint is a copy."""
+"""Everything that changes while a workflow runs, in one object. A checkpoint is a copy of it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class RunState:
         messages: queued for the next superstep, by source id.
         requests: open requests, by id.
         buffers: messages that wait in fan-in barriers.
-        last_checkpoint_id: the next checkpoint is linked to it.
+        last_checkpoint_id: the parent of the next checkpoint.
         unconverged: the last run reached its limit with messages left.
-        delivering: what the running superstep has taken from `messages`.
-        raised: ids of the requests that the running superstep has raised.
+        delivering: the messages that the running superstep has taken from `messages`.
+        raised: ids of the requests that the running superstep has emitted.
         writers: executors that wrote each key of `state` in the running superstep; noted in observed runs.
     """
 
@@ -44,7 +44,7 @@ class RunState:
         self.writers: dict[str, list[str]] = {}
 
     def queued_messages(self) -> list[WorkflowMessage]:
-        """Return the messages that are queued for the next superstep, in one list."""
+        """Return the messages queued for the next superstep, in one list."""
         return [message for queued in self.messages.values() for message in queued]
 
     def queue(self, messages: Iterable[WorkflowMessage]) -> None:
@@ -53,20 +53,20 @@ class RunState:
             self.messages.setdefault(message.source_id, []).append(message)
 
     def respond(self, request_id: str, value: Any) -> None:
-        """Close a request and queue the response to its executor; the value has been checked."""
+        """Close a request and queue the response to its executor; the value has already been checked."""
         event = self.requests.pop(request_id)
         target = event.source_executor_id
         self.queue((WorkflowMessage(value, internal_source(target), target, MessageType.RESPONSE, None, None, event),))
 
     def drop_messages(self) -> None:
-        """Drop what is queued, buffered and being delivered; shared state and open requests stay."""
+        """Drop queued, buffered and currently delivered messages; shared state and open requests stay."""
         self.messages = {}
         self.buffers = {}
         self.delivering = NOTHING
         self.raised = []
 
     def reset(self) -> None:
-        """Begin anew: no messages, requests, buffers, shared state, and the counters at 0."""
+        """Clear everything: messages, requests, buffers, shared state; set the counters to 0."""
         self.drop_messages()
         self.requests = {}
         self.state.clear()

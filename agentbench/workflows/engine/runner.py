@@ -1,4 +1,4 @@
-"""The loop: superstep after superstep over the messages of one run; what a superstep does is in `superstep`."""
+"""The engine loop: runs superstep after superstep. The module `superstep` implements a single superstep."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Sends = Coroutine[Any, Any, list[WorkflowMessage]]
 
 
 class SavesCheckpoints(Protocol):
-    """The writer of a run's checkpoints; `answers_once` if the run answers a request that is answered once."""
+    """The writer of a run's checkpoints; `answers_once` if the run answers a request that may be answered only once."""
 
     answers_once: bool
 
@@ -45,14 +45,14 @@ class SavesCheckpoints(Protocol):
         """Save the state of the run."""
 
     async def save_amid(self, values: Mapping[str, Any]) -> None:
-        """Save a superstep that is not over."""
+        """Save an unfinished superstep."""
 
     async def load_head(self, *, is_new: bool, is_answer: bool) -> None:
         """Remember the head of the chain for a run that continues from a checkpoint."""
 
 
 class SuperstepRunner:
-    """Runs the supersteps of one run; `writer` saves checkpoints, once `abandoned`, handlers change nothing."""
+    """Runs the supersteps of one run; `writer` saves checkpoints. Once `abandoned`, handlers have no effect."""
 
     __slots__ = (
         "_cancelled",
@@ -85,7 +85,7 @@ class SuperstepRunner:
     # ---- planning --------------------------------------------------------------------------------
 
     async def plan(self) -> Plan:
-        """Return the next superstep, planned once; the exception of a condition is raised by the superstep."""
+        """Return the next superstep, planned once. The superstep raises a condition's exception."""
         plan = self._plan
         if plan is None:
             router, run_state = self._router, self.run.run_state
@@ -102,7 +102,7 @@ class SuperstepRunner:
         return plan
 
     def plan_without_conditions(self) -> Plan:
-        """Return the next superstep, empty where a condition would have to be called for it; changes nothing."""
+        """Return the next superstep, empty if planning it would need a condition; changes nothing."""
         run_state = self.run.run_state
         if self._plan is not None:
             return self._plan
@@ -111,20 +111,20 @@ class SuperstepRunner:
         return self._router.plan(run_state.messages, run_state.buffers)
 
     def drop_plan(self) -> None:
-        """Discard a plan that was not used: what it was made from has changed."""
+        """Discard an unused plan because its basis has changed."""
         self._plan = self._plan_error = None
 
     # ---- supersteps ------------------------------------------------------------------------------
 
     async def start(self, data: Any) -> None:
-        """Run superstep 0: deliver the input of a run to the start executors."""
+        """Run superstep 0: deliver the run's input to the start executors."""
         self.run.run_state.superstep = 0
         self.drop_plan()
         began_ns = 0 if self.writer is None else self._now_ns()
         await self._carry_out(self._router.plan_start(data), "input", began_ns)
 
     async def superstep(self) -> None:
-        """Run one superstep over the queued messages; without messages it is an empty one."""
+        """Run one superstep over the queued messages; without messages, run an empty one."""
         run = self.run
         if monotonic() > run.turn_ends:
             await run.yield_turn()
@@ -152,14 +152,14 @@ class SuperstepRunner:
         await self._carry_out(plan, "step", began_ns)
 
     async def _carry_out(self, plan: Plan, source: str, began_ns: int) -> None:
-        """Run the deliveries of a plan, fold what they sent, pass the boundary, save."""
+        """Run the deliveries of a plan, fold the sent messages, pass the boundary, and save."""
         run, writer, hook = self.run, self.writer, self._hook
         run_state = run.run_state
         superstep = run_state.superstep
         outcome: BoundaryOutcome | None = None
         try:
             sent = await self._deliver(plan, superstep)
-            if self.abandoned:  # a handler may have swallowed its cancellation
+            if self.abandoned:  # a handler may have suppressed its cancellation
                 raise asyncio.CancelledError
             fold(run, plan, sent)
             if hook is None:
@@ -199,12 +199,12 @@ class SuperstepRunner:
     # ---- deliveries ------------------------------------------------------------------------------
 
     def _deliver(self, plan: Plan, superstep: int) -> Sends:
-        """Run the deliveries of a plan; returns what they sent, in plan order."""
+        """Run the deliveries of a plan; return the sent messages in plan order."""
         self._deliveries = deliveries = plan.deliveries
         for delivery in deliveries:
             delivery.superstep = superstep
         if len(deliveries) == 1 and self._hook is None:
-            return invoke(deliveries[0], self.run)  # a lone delivery needs no task and no frame
+            return invoke(deliveries[0], self.run)  # a single delivery needs no task and no frame
         return self._deliver_all(plan)
 
     async def _deliver_all(self, plan: Plan) -> list[WorkflowMessage]:
@@ -218,7 +218,7 @@ class SuperstepRunner:
         return _joined(await run_all(partial(self._run_lane, one), plan.lanes))
 
     async def _run_lane(self, one: Callable[[Delivery], Sends], lane: list[list[Delivery]]) -> list[WorkflowMessage]:
-        """Run batches of deliveries, each after the one before."""
+        """Run batches of deliveries one after the other."""
         sent: list[WorkflowMessage] = []
         for batch in lane:
             if monotonic() > self.run.turn_ends:
@@ -244,7 +244,7 @@ class SuperstepRunner:
                 await self.writer.save_amid(state)
 
     async def _deliver_to_end(self, delivery: Delivery) -> list[WorkflowMessage]:
-        """Run a delivery whose failure, or cancellation by `cancel_deliveries`, is left to the hook."""
+        """Run a delivery; the hook handles its failure, or its cancellation by `cancel_deliveries`."""
         if self._gate is None:
             return await self._deliver_in_task(delivery)
         async with self._gate:
@@ -259,25 +259,25 @@ class SuperstepRunner:
                 raise
             delivery.error = error
         except BaseException as error:
-            if delivery.error is not error:  # not the handler's: no handler took the message, or the hook itself failed
+            if delivery.error is not error:  # not the handler's error: no handler was called, or the hook failed
                 raise
         finally:
             del self._tasks[delivery]
         return []
 
     def find_failed_executor(self, error: BaseException) -> str | None:
-        """Return the id of the executor whose handler raised this in the last superstep, None if none did."""
+        """Return the id of the executor whose handler raised this error in the last superstep, or None."""
         return next((d.executor_id for d in self._deliveries if d.error is error), None)
 
     def cancel_deliveries(self) -> None:
-        """Cancel the async deliveries in flight; plain handlers end by themselves. For failure policy "finish"."""
+        """Cancel the async deliveries in flight; plain handlers finish by themselves. For failure policy "finish"."""
         for delivery, task in list(self._tasks.items()):
             if delivery.handler is not None and delivery.handler.is_async:
                 self._cancelled.add(delivery)
                 task.cancel()
 
     def abandon(self) -> None:
-        """Give the run up at once: what is queued is dropped, handlers that still run have no effect any more."""
+        """Abandon the run immediately: queued messages are dropped, and running handlers no longer have any effect."""
         self.abandoned = True
         for delivery in self._deliveries:
             delivery.abandoned = True
@@ -290,7 +290,7 @@ class SuperstepRunner:
     # ---- boundary --------------------------------------------------------------------------------
 
     def view(self, deliveries: Sequence[Delivery] = ()) -> SuperstepView:
-        """Return what a hook may read now."""
+        """Return the part of the run that a hook may read now."""
         from agentbench.workflows.graph.boundary import SuperstepView  # noqa: PLC0415 - plain workflows have no hook
 
         run = self.run
@@ -343,10 +343,10 @@ def _joined(parts: list[list[WorkflowMessage]]) -> list[WorkflowMessage]:
 
 
 def convergence_error(workflow_name: str, run_state: RunState, limit: int) -> WorkflowConvergenceException:
-    """Return the error for messages that are left after the last superstep allowed."""
+    """Return the error for messages that are left after the last allowed superstep."""
     waiting = {source: len(queued) for source, queued in run_state.messages.items()}
     msg = (
-        f"Workflow {workflow_name!r} did not end within {limit} supersteps; messages wait from "
-        f"{', '.join(waiting)}. Look for a cycle without an end, or raise max_iterations."
+        f"Workflow {workflow_name!r} did not finish within {limit} supersteps; messages wait from "
+        f"{', '.join(waiting)}. Look for an endless cycle, or raise max_iterations."
     )
     return WorkflowConvergenceException(msg, max_iterations=limit, pending=waiting)

@@ -1,4 +1,4 @@
-"""What a superstep does to the state of a run: plain functions, which await nothing."""
+"""How a superstep changes the state of a run, as plain functions that never await."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def fold(run: ActiveRun, plan: Plan, sent: Sequence[WorkflowMessage]) -> None:
-    """Queue what the deliveries of a plan sent, in plan order, and update the fan-in buffers."""
+    """Queue the messages that a plan's deliveries sent, in plan order, and update the fan-in buffers."""
     run_state = run.run_state
     if len(sent) > run.max_messages:
         raise run.message_limit_error([message.source_id for message in sent])
@@ -32,7 +32,7 @@ def fold(run: ActiveRun, plan: Plan, sent: Sequence[WorkflowMessage]) -> None:
 
 
 def commit(run: ActiveRun, *, is_reported: bool = False) -> None:
-    """Make permanent what the superstep wrote, delivered and requested; a hook may have reported the new state."""
+    """Commit what the superstep wrote, delivered and requested; a hook may already have reported the new state."""
     run_state = run.run_state
     if run.log.observed and not is_reported:
         _report_state_changes(run)
@@ -50,7 +50,7 @@ def _report_state_changes(run: ActiveRun) -> None:
     for key, (old, new) in run_state.state.pending_changes().items():
         if key.startswith("_graph:"):
             continue
-        # The committed value may be the new one already, changed in place: the last reported copy is the old one.
+        # The committed value may be the new one already, changed in place; the last reported copy is the old one.
         before, after = run.reported_state.get(key, old), isolate_or_same(new)
         changes[key] = {"old": before, "new": after, "writers": writers.get(key, [])}
         run.reported_state[key] = after
@@ -59,7 +59,7 @@ def _report_state_changes(run: ActiveRun) -> None:
 
 
 def roll_back(run_state: RunState) -> None:
-    """Undo a superstep that broke off. Requests whose responses were not handled are open again."""
+    """Undo a superstep that was interrupted. Requests whose responses were not handled are open again."""
     run_state.state.discard()
     unhandled = [*run_state.delivering.values(), *run_state.messages.values()]
     run_state.messages = {}
@@ -76,7 +76,7 @@ def roll_back(run_state: RunState) -> None:
 
 
 def apply_outcome(run: ActiveRun, outcome: BoundaryOutcome) -> None:
-    """Carry out a hook's outcome up to the checkpoint, in the order of its fields."""
+    """Apply a hook's outcome up to the checkpoint, in the order of its fields."""
     run_state, log = run.run_state, run.log
     if len(outcome.messages) > run.max_messages:
         raise run.message_limit_error([internal_source(to) for to, _ in outcome.messages])
@@ -105,7 +105,7 @@ def apply_outcome(run: ActiveRun, outcome: BoundaryOutcome) -> None:
 
 
 def report_plan(run: ActiveRun, plan: Plan) -> None:
-    """Emit what there is to report about a plan: warnings, and to observers routing and dropped messages."""
+    """Emit the reports about a plan: warnings, and to observers also routing and dropped messages."""
     notes, log = plan.notes, run.log
     if notes is None:
         return
@@ -132,7 +132,7 @@ def report_plan(run: ActiveRun, plan: Plan) -> None:
 
 
 def _warn_of_untaken(run: ActiveRun, plan: Plan, drops: Sequence[Drop]) -> None:
-    """Warn, once for each executor and type, of messages that no handler took and no condition held back."""
+    """Warn, once per executor and type, about messages that no handler takes and no condition stopped."""
     buffered = [m for waiting in (plan.buffers or {}).values() for queued in waiting.values() for m in queued]
     fine = {id(m) for m in (*buffered, *(m for d in plan.deliveries for m in d.messages))}
     held = {id(drop.message): drop.message for drop in drops if drop.reason == CONDITION_FALSE.value}
@@ -147,7 +147,7 @@ def _warn_of_untaken(run: ActiveRun, plan: Plan, drops: Sequence[Drop]) -> None:
         executor = run.graph.executors.get(executor_id)
         if id(message) in fine or executor is None or getattr(message.data, "may_be_untaken", False):
             continue
-        # Agents and others that send and yield the same may stand at the end of a graph.
+        # Agents and others that send and yield the same value may be at the end of a graph.
         if reason == NO_EDGE and executor.workflow_output_types:
             continue
         taken = {i: " | ".join(map(type_name, run.graph.executors[i].input_types)) for i in targets}

@@ -1,4 +1,4 @@
-"""Spans of a build and of a run; imported only when `observability.is_tracing()` says so."""
+"""Spans of builds and runs; imported only if `observability.is_tracing()` is true."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _FINE = (
 def traced_build(
     name: str | None, description: str | None, build: Callable[[Callable[[], None]], Any], *, definition: bool
 ) -> Any:
-    """Return the workflow of `build(on_validated)`, with a span for it; `definition` writes the graph into the span."""
+    """Return the workflow of `build(on_validated)` inside a span; `definition` writes the graph into the span."""
     attributes: Attributes = {
         OtelAttr.WORKFLOW_BUILDER_NAME: name or "",
         OtelAttr.WORKFLOW_BUILDER_DESCRIPTION: description or "",
@@ -56,7 +56,7 @@ def traced_build(
 
 
 class RunTracer:
-    """Spans of one run, executors, messages and edge groups; without a `workflow_id` none of a run, as by hand."""
+    """Spans of one run, its executors, messages and edge groups; without a `workflow_id`, no span of the run itself."""
 
     def __init__(self, graph: Graph, workflow_id: str | None, run_id: str) -> None:
         self._tracer = get_tracer()
@@ -76,7 +76,7 @@ class RunTracer:
         self._run.add_event(OtelAttr.WORKFLOW_STARTED)
 
     def end_run(self) -> None:
-        """End the span of a run that ended well."""
+        """End the span of a successful run."""
         self._run.add_event(OtelAttr.WORKFLOW_COMPLETED)
         self._run.end()
 
@@ -116,7 +116,7 @@ class RunTracer:
                 raise
 
     def trace_send(self, delivery: Delivery, envelope: WorkflowMessage) -> None:
-        """Make the span of a sent message and write its context into the envelope."""
+        """Create the span of a sent message and write its context into the envelope."""
         attributes: Attributes = {OtelAttr.MESSAGE_TYPE: type(envelope.data).__name__}
         if envelope.target_id is not None:
             attributes[OtelAttr.MESSAGE_DESTINATION_EXECUTOR_ID] = envelope.target_id
@@ -129,7 +129,7 @@ class RunTracer:
             envelope.source_span_ids = [_hex(span)]
 
     def trace_routing(self, notes: PlanNotes) -> None:
-        """Make a span for each message at each edge group."""
+        """Create a span for each message at each edge group."""
         for edge_runner, message, status in notes.outcomes:
             group = edge_runner.group
             attributes: Attributes = {

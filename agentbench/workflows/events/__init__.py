@@ -1,1 +1,1 @@
-"""What a run reports: event types, their JSON, captured output, listeners."""
+"""The events of a run: their types, their JSON form, captured output, listeners."""

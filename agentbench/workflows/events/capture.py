@@ -1,7 +1,7 @@
-"""Text that handlers print or log, as `log` events of the delivery that they belong to.
+"""Captures text that handlers print or log, as `log` events of the delivery that produced it.
 
-Only while an observed superstep runs: standard output is watched, not redirected, and a context variable names the
-delivery that is printing, also in worker threads.
+Works only during observed supersteps. Standard output is watched, not redirected, and a context variable names the
+delivery that is printing, in worker threads too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agentbench.workflows.events.events import WorkflowEvent
 
 
 class _Capture:
-    """Emits the text of one delivery, an event for each line."""
+    """Emits the text of one delivery, one event per line."""
 
     __slots__ = ("_emit", "_ended", "_executor_id", "_loop", "_rest", "_thread")
 
@@ -32,18 +32,18 @@ class _Capture:
         self._ended = False
 
     def write(self, text: str) -> None:
-        """Take printed text; whole lines become events."""
+        """Accept printed text; complete lines become events."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self.emit_line(line)
 
     def emit_line(self, line: str) -> None:
-        """Emit one line; from a worker thread through the loop, which owns the events."""
+        """Emit one line; a worker thread emits it through the loop, which owns the events."""
         event = WorkflowEvent("log", line, executor_id=self._executor_id)
         if threading.get_ident() == self._thread:
             self._emit_unless_ended(event)
         elif not self._ended:
-            with suppress(RuntimeError):  # the loop was closed while a thread that cannot be ended went on
+            with suppress(RuntimeError):  # the loop was closed while a thread was still running
                 self._loop.call_soon_threadsafe(self._emit_unless_ended, event)
 
     def _emit_unless_ended(self, event: WorkflowEvent[str]) -> None:
@@ -51,7 +51,7 @@ class _Capture:
             self._emit(event)
 
     def end(self) -> None:
-        """Emit the text behind the last line end; text that comes later belongs to no delivery."""
+        """Emit the text after the last newline; later text belongs to no delivery."""
         if self._rest:
             line, self._rest = self._rest, ""
             self.emit_line(line)
@@ -62,7 +62,7 @@ _capture: ContextVar[_Capture | None] = ContextVar("agentbench_capture", default
 
 
 class _WatchedStream:
-    """Standard output whose text also goes to the current capture; all else is the stream's own."""
+    """Standard output whose text also goes to the current capture; otherwise it behaves like the stream."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -100,7 +100,7 @@ _stream: _WatchedStream | None = None
 
 @contextmanager
 def watch_output() -> Iterator[None]:
-    """Watch standard output and the root logger for what handlers print and log."""
+    """Watch standard output and the root logger for text that handlers print and log."""
     global _watchers, _stream
     with _lock:
         _watchers += 1
@@ -114,7 +114,7 @@ def watch_output() -> Iterator[None]:
             _watchers -= 1
             if not _watchers:
                 logging.getLogger().removeHandler(_log_handler)
-                # Other code may have replaced the stream meanwhile; its replacement stays.
+                # Other code may have replaced the stream in the meantime; its replacement stays.
                 if sys.stdout is _stream:
                     sys.stdout = _stream._stream  # noqa: SLF001 - gives back what was taken
                 _stream = None
@@ -123,12 +123,12 @@ def watch_output() -> Iterator[None]:
 async def capture_text(
     append: Callable[[WorkflowEvent[Any], Any], None], delivery: Any, call: Coroutine[Any, Any, Any]
 ) -> Any:
-    """Await a handler; every line that it prints or logs is appended as a `log` event of its delivery."""
+    """Await a handler; emit every line that it prints or logs as a `log` event of its delivery."""
     capture = _Capture(lambda event: append(event, delivery), delivery.executor_id)
     token = _capture.set(capture)
     try:
         return await call
     finally:
         capture.end()
-        with suppress(ValueError):  # the loop was closed, and this ends in the context of the collector
+        with suppress(ValueError):  # the loop was closed, and the garbage collector runs this in its own context
             _capture.reset(token)

@@ -1,4 +1,4 @@
-"""Events as JSON values: lossy, safe, equal from run to run when clock and ids are."""
+"""Events as JSON values: lossy and safe; equal from run to run if the clock and the ids are."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from agentbench._signatures import type_name
 from agentbench.serialization.plain import OF_LOGS, to_plain
 
-if TYPE_CHECKING:  # events find this module when one of them is written
+if TYPE_CHECKING:  # events import this module when one is serialized
     from agentbench.workflows.events.events import WorkflowEvent
 
 
 def event_to_json(event: WorkflowEvent[Any]) -> dict[str, Any]:
-    """Return every field of the event that is set, then its stamps."""
+    """Return every field of the event that is set, followed by its stamps."""
     out: dict[str, Any] = {"type": event.type, "origin": str(event.origin)}
     for name in ("executor_id", "iteration", "state", "details", "data"):
         value = getattr(event, name)

@@ -1,4 +1,4 @@
-"""What a run reports: one event class with a type, the states of a run, and error details."""
+"""The event class of runs, with its types, the states of a run, and error details."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ DataT = TypeVar("DataT", covariant=True)
 
 
 class WorkflowEventType(StrEnum):
-    """Event types of the library. `WorkflowEvent.type` is a plain string and may be any other text too.
+    """The event types of the library. `WorkflowEvent.type` is a plain string and may be any other text too.
 
-    A member equals its text, so that either may be compared with `event.type`.
+    A member equals its text, so `event.type` can be compared with either.
 
     Example:
         >>> outputs = [event.data for event in result if event.type == WorkflowEventType.OUTPUT]
@@ -68,12 +68,12 @@ class WorkflowEventSource(StrEnum):
     EXECUTOR = "EXECUTOR"
 
 
-# Bound here because members of enums are slow to read before Python 3.12, and each event has one.
+# Bound here because enum members are slow to read before Python 3.12, and each event has one.
 _FRAMEWORK, _EXECUTOR = WorkflowEventSource.FRAMEWORK, WorkflowEventSource.EXECUTOR
 
 
 class WorkflowRunState(StrEnum):
-    """States of a run; a `status` event reports each change. A member equals its name as text.
+    """The states of a run; a `status` event reports each change. A member equals its name as text.
 
     Example:
         >>> if result.final_state == WorkflowRunState.IDLE_WITH_PENDING_REQUESTS:
@@ -95,7 +95,7 @@ class WorkflowErrorDetails:
 
     Attributes:
         error_type: Name of the exception's class.
-        message: Its text.
+        message: The text of the exception.
         traceback: The formatted traceback.
         executor_id: The executor whose handler raised.
         extra: Further facts.
@@ -114,7 +114,7 @@ class WorkflowErrorDetails:
     def from_exception(
         cls, exc: BaseException, *, executor_id: str | None = None, extra: dict[str, Any] | None = None
     ) -> WorkflowErrorDetails:
-        """Describe an exception, its traceback included, with secrets masked. Never raises itself."""
+        """Describe an exception and its traceback, with secrets masked. Never raises."""
         import traceback  # noqa: PLC0415 - only failures need it
 
         message, text = f"<{type(exc).__name__} that cannot be printed>", None
@@ -127,13 +127,13 @@ class WorkflowErrorDetails:
 
 @dataclass(frozen=True)
 class SuperstepCompletionInfo:
-    """The end of a superstep; the data of `superstep_completed` when checkpoints are on.
+    """The end of a superstep; the data of `superstep_completed` events if checkpoints are on.
 
     Attributes:
         checkpoint: The saved checkpoint; None if the save failed.
-        has_pending_messages: Messages are queued for another superstep.
-        has_pending_requests: Requests wait for an answer.
-        activated_executors: Ids of the executors that ran, in order of first delivery.
+        has_pending_messages: Whether messages are queued for another superstep.
+        has_pending_requests: Whether requests wait for an answer.
+        activated_executors: Ids of the executors that ran, in the order of their first delivery.
 
     Example:
         >>> async for event in workflow.run("x", stream=True, checkpoint_storage=storage):
@@ -164,13 +164,13 @@ class EventStamps:
     path: tuple[str, ...] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The stamps that are set, by name."""
+        """Return the stamps that are set, by name."""
         pairs = ((name, getattr(self, name)) for name in sorted(EventStamps.__slots__))
         return {name: value for name, value in pairs if value is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> EventStamps:
-        """Read what `to_dict` returned; other keys are ignored."""
+        """Read the output of `to_dict`; other keys are ignored."""
         return cls(**{name: data[name] for name in EventStamps.__slots__ if name in data})
 
 
@@ -193,12 +193,12 @@ def _of_request(place: int, name: str, doc: str) -> Any:
 
 
 class UnansweredWarning(str):
-    """The text of the warning of a run that ended while `n_requests` requests inside its nodes were unanswered."""
+    """The text of the warning for a run that ended while `n_requests` requests inside its nodes were unanswered."""
 
     n_requests: int
 
     def __new__(cls, text: str, n_requests: int) -> Self:
-        """Make the text, with the number of requests."""
+        """Create the text with the number of requests."""
         made = super().__new__(cls, text)
         made.n_requests = n_requests
         return made
@@ -208,7 +208,7 @@ class UnansweredWarning(str):
 
 
 def count_unanswered(events: Iterable[WorkflowEvent[Any]]) -> int:
-    """Return how many questions a run left unanswered, as its last such warning says."""
+    """Return how many requests a run left unanswered, according to its last such warning."""
     texts = [event.data for event in events if isinstance(event.data, UnansweredWarning) and not event.executor_id]
     return texts[-1].n_requests if texts else 0
 
@@ -217,21 +217,23 @@ def count_unanswered(events: Iterable[WorkflowEvent[Any]]) -> int:
 class WorkflowEvent(Generic[DataT], Displayable):
     """One event of a run.
 
-    Fields that a type does not use are None; the four request fields raise `RuntimeError` on every other event than
-    `request_info`. User code makes events of its own types, or `warning` and `error` events, for `ctx.add_event`.
+    Fields that a type does not use are None. Reading one of the four request fields raises `RuntimeError` on every
+    event
+    other than `request_info`. User code can create events of its own types, and `warning` and `error` events, for
+    `ctx.add_event`.
 
     Args:
         type: A plain string, equal to the matching `WorkflowEventType`.
-        data: What the event carries, such as a yielded value.
-        origin: The engine or an executor, which is the default.
-        state: Of `status` events: the new state.
-        details: Of failures: the error.
+        data: The payload of the event, such as a yielded value.
+        origin: The engine or an executor; executor by default.
+        state: For `status` events: the new state.
+        details: For failures: the error.
         executor_id: The executor that the event is about.
-        request_id: Of requests: the id to answer to.
-        source_executor_id: Of requests: the executor that gets the answer.
-        request_type: Of requests: type of the data.
-        response_type: Of requests: type of the expected answer.
-        iteration: Of supersteps: their number.
+        request_id: For requests: the id to answer.
+        source_executor_id: For requests: the executor that gets the response.
+        request_type: For requests: the type of the data.
+        response_type: For requests: the type of the expected response.
+        iteration: For supersteps: the number.
 
     Example:
         >>> async for event in workflow.run("hello", stream=True):
@@ -278,32 +280,32 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @classmethod
     def started(cls, data: Any = None) -> WorkflowEvent[Any]:
-        """The first event of each run."""
+        """Create the first event of a run."""
         return cls._of_framework("started", data)
 
     @classmethod
     def status(cls, state: WorkflowRunState, data: Any = None) -> WorkflowEvent[Any]:
-        """A change of the run's state."""
+        """Create the event for a change of the run's state."""
         return cls._of_framework("status", data, state=state)
 
     @classmethod
     def failed(cls, details: WorkflowErrorDetails, data: Any = None) -> WorkflowEvent[Any]:
-        """The run ended with an error."""
+        """Create the event for a run that ended with an error."""
         return cls._of_framework("failed", data, details=details)
 
     @classmethod
     def warning(cls, message: str, executor_id: str | None = None) -> WorkflowEvent[str]:
-        """Something a person should know, of an executor or of the run; the run goes on."""
+        """Create a warning about an executor or the run, which continues."""
         return WorkflowEvent("warning", message, executor_id=executor_id)
 
     @classmethod
     def error(cls, exception: Exception) -> WorkflowEvent[Exception]:
-        """A non-fatal error that user code or a sub-workflow reports."""
+        """Create the event for a non-fatal error that user code or a sub-workflow reports."""
         return WorkflowEvent("error", exception)
 
     @classmethod
     def emit(cls, executor_id: str, data: Any) -> WorkflowEvent[Any]:
-        """Make a `data` event, the legacy form of `intermediate`."""
+        """Create a `data` event, the legacy form of `intermediate`."""
         warnings.warn(
             "WorkflowEvent.emit() is deprecated; use ctx.yield_output() with intermediate_output_from=.",
             DeprecationWarning,
@@ -315,7 +317,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
     def request_info(
         cls, request_id: str, source_executor_id: str, request_data: Any, response_type: Any
     ) -> WorkflowEvent[Any]:
-        """A request to the outside, which waits for a value of `response_type`."""
+        """Create a request to the outside, which waits for a value of `response_type`."""
         return WorkflowEvent(
             "request_info",
             request_data,
@@ -327,40 +329,40 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @classmethod
     def superstep_started(cls, iteration: int, data: Any = None) -> WorkflowEvent[Any]:
-        """Superstep `iteration` begins."""
+        """Create the event for the start of superstep `iteration`."""
         return cls._of_framework("superstep_started", data, iteration=iteration)
 
     @classmethod
     def superstep_completed(cls, iteration: int, data: Any = None) -> WorkflowEvent[Any]:
-        """Superstep `iteration` is over, its checkpoint (if any) saved."""
+        """Create the event for the end of superstep `iteration`, after its checkpoint (if any) was saved."""
         return cls._of_framework("superstep_completed", data, iteration=iteration)
 
     @classmethod
     def executor_invoked(cls, executor_id: str, data: Any = None) -> WorkflowEvent[Any]:
-        """A handler starts; `data` is a copy of its input."""
+        """Create the event for the start of a handler; `data` is a copy of its input."""
         return cls._of_framework("executor_invoked", data, executor_id=executor_id)
 
     @classmethod
     def executor_completed(cls, executor_id: str, data: Any = None) -> WorkflowEvent[Any]:
-        """A handler ended; `data` lists what it sent, then what it yielded, or is None."""
+        """Create the event for the end of a handler; `data` lists what it sent, then what it yielded, or is None."""
         return cls._of_framework("executor_completed", data, executor_id=executor_id)
 
     @classmethod
     def executor_failed(cls, executor_id: str, details: WorkflowErrorDetails) -> WorkflowEvent[Any]:
-        """A handler raised; `data` and `details` are the same object."""
+        """Create the event for a handler that raised; `data` and `details` are the same object."""
         return cls._of_framework("executor_failed", details, executor_id=executor_id, details=details)
 
     @classmethod
     def executor_bypassed(cls, executor_id: str, data: Any = None) -> WorkflowEvent[Any]:
-        """The cached result of a step took the place of its call."""
+        """Create the event for a cached step result that replaced a call."""
         return cls._of_framework("executor_bypassed", data, executor_id=executor_id)
 
     # ---- request fields --------------------------------------------------------------------------
 
     request_id: str = _of_request(0, "request_id", "Id of the request.")
-    source_executor_id: str = _of_request(1, "source_executor_id", "Executor that gets the answer.")
+    source_executor_id: str = _of_request(1, "source_executor_id", "Executor that gets the response.")
     request_type: Any = _of_request(2, "request_type", "Type of the request's data.")
-    response_type: Any = _of_request(3, "response_type", "Type of the expected answer.")
+    response_type: Any = _of_request(3, "response_type", "Type of the expected response.")
 
     @property
     def source_id(self) -> str | None:
@@ -369,18 +371,18 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @property
     def completion_info(self) -> SuperstepCompletionInfo | None:
-        """The data of `superstep_completed` when checkpoints are on, else None."""
+        """The data of `superstep_completed` events if checkpoints are on, otherwise None."""
         return self.data if isinstance(self.data, SuperstepCompletionInfo) else None
 
     # ---- stamps ----------------------------------------------------------------------------------
 
-    seq = _stamp("seq", "Place in the run's order of emission, from 1; None in plain runs.")
+    seq = _stamp("seq", "Position in the run's order of emission, from 1; None in plain runs.")
     run_id = _stamp("run_id", "Id of the run; None in plain runs.")
     superstep = _stamp("superstep", "Superstep of the event, 0 for the start executor; None in plain runs.")
     time_ns = _stamp("time_ns", "Nanoseconds since the epoch by the run's clock; None in plain runs.")
-    task_id = _stamp("task_id", "Delivery the event belongs to, '<superstep>:<executor>:<k>'.")
-    order = _stamp("order", "Place of that delivery in the superstep's plan; independent of timing.")
-    duration_s = _stamp("duration_s", "Seconds that what ended here took.")
+    task_id = _stamp("task_id", "Delivery to which the event belongs, '<superstep>:<executor>:<k>'.")
+    order = _stamp("order", "Position of that delivery in the superstep's plan; independent of timing.")
+    duration_s = _stamp("duration_s", "Elapsed seconds of the operation that ended.")
     attempt = _stamp("attempt", "Attempt of the call, from 1, of an executor with retries.")
     span_id = _stamp("span_id", "Tracing span of the event, when tracing is on.")
     parent_span_id = _stamp("parent_span_id", "Parent of that span.")
@@ -389,9 +391,9 @@ class WorkflowEvent(Generic[DataT], Displayable):
     # ---- forms -----------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a request in a form that `from_dict` reads back; `ValueError` if it is another event."""
+        """Return a request in a form that `from_dict` can read; `ValueError` for other events."""
         if self._request is None:
-            msg = f"Only 'request_info' events convert to a dict, this is {self.type!r}. Use to_json_dict() for a log."
+            msg = f"Only 'request_info' events convert to a dict; this is {self.type!r}. Use to_json_dict() for logs."
             raise ValueError(msg)
         return {
             "type": self.type,
@@ -404,7 +406,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WorkflowEvent[Any]:
-        """Return the request that `to_dict` wrote; `TypeError` if its type is unknown or not that of its data."""
+        """Read a request that `to_dict` wrote; `TypeError` if its type is unknown or does not match its data."""
         payload, request_type = data["data"], type_from_dict(data["request_type"])
         if request_type is not type(payload):
             msg = (
@@ -417,7 +419,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
         )
 
     def to_json_dict(self) -> dict[str, Any]:
-        """Return every field that is set as JSON values, for logs; lossy where a value has no JSON form."""
+        """Return every field that is set as JSON values, for logs; lossy if a value has no JSON form."""
         from agentbench.workflows.events.event_json import event_to_json  # noqa: PLC0415 - logs need it, runs do not
 
         return event_to_json(self)

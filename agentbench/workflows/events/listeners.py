@@ -1,4 +1,4 @@
-"""Functions that a run calls: callbacks of any kind, and those that get its events as they come."""
+"""Functions that a run calls: callbacks of any kind, and listeners, which get events as they are emitted."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Generic, TypeVar
 
 from agentbench.workflows.events.events import WorkflowEvent
 
-#: Gets the next events of a run, in order, on the loop that drives it.
+#: Receives the next events of a run, in order, on the loop that drives the run.
 Listener = Callable[[Sequence[WorkflowEvent[Any]]], object]
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
 class Callbacks(Generic[F]):
-    """Functions of one kind, called in the order in which they were added; one may be removed while they are called."""
+    """Functions of one kind, called in the order of adding; one may be removed while they are being called."""
 
     def __init__(self, what: str, expected: str) -> None:
         self._what, self._expected = what, expected
@@ -25,7 +25,7 @@ class Callbacks(Generic[F]):
         return bool(self._all)
 
     def add(self, function: F) -> Callable[[], None]:
-        """Add a function; returns a function that removes it."""
+        """Add a function; return a function that removes it."""
         passed: object = function
         if not callable(passed):
             msg = f"The {self._what} is {function!r}, which cannot be called. Pass a function of {self._expected}."
@@ -45,7 +45,7 @@ class Listeners(Callbacks[Listener]):
         super().__init__("listener", "a list of events")
 
     def notify(self, events: Sequence[WorkflowEvent[Any]]) -> None:
-        """Call each listener with events; what one raises goes to the loop's exception handler, and the run goes on."""
+        """Call each listener with events. Errors go to the loop's exception handler, and the run continues."""
         for listener in self._all:
             try:
                 listener(events)

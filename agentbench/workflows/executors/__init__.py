@@ -1,1 +1,1 @@
-"""Who does the work: executors, their handlers, what a handler may do, messages and shared state."""
+"""Executors, their handlers and contexts, messages, and shared state."""

@@ -1,4 +1,4 @@
-"""The answers of people to requests: an approval, or words."""
+"""Response types for people: an approval, or text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["Approval", "TextAnswer"]
 
 @dataclass(frozen=True)
 class Approval:
-    """A person's yes or no: the response type of a request that notebooks display with Approve and Reject.
+    """A person's yes or no: the response type of a request that notebooks display with Approve and Reject buttons.
 
     Attributes:
-        approved: Whether the proposal may happen. An `Approval` is true in conditions exactly when it is.
-        reason: Why, in the person's words.
-        edited: What to use in place of the proposal, if the person changed it; `None` leaves it as it was.
+        approved: Whether the proposal is approved. This is also the truth value of an `Approval` in conditions.
+        reason: The reason, in the person's words.
+        edited: The value to use instead of the proposal, if the person changed it; otherwise `None`.
 
     Example:
         >>> class Publish(Executor):
@@ -41,13 +41,14 @@ class Approval:
 
 @dataclass(frozen=True, kw_only=True)
 class TextAnswer:
-    """The words of a form in which a person answers with messages: `_text_answer_` of a request or response type.
+    """The texts of a form in which a person answers with messages: `_text_answer_` of a request or response type.
 
     Attributes:
-        prompt: The question; without one it is what the agent said.
+        prompt: The question; by default the agent's last message.
         label: The heading of the text box.
         send: The button that sends the text.
-        without: The button that answers without a text, with the empty value of the response type; empty for none.
+        without: The label of the button that answers without text, with the response type's empty value; empty for
+            none.
     """
 
     prompt: str = ""

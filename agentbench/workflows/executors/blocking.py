@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 
 class Done(Coroutine[Any, Any, None]):
-    """A coroutine that has nothing left to do: may be awaited, or ignored without a warning."""
+    """A coroutine that is already done: it may be awaited, or ignored without a warning."""
 
     __slots__ = ()
 
@@ -18,19 +18,19 @@ class Done(Coroutine[Any, Any, None]):
         yield from ()  # nothing to wait for; this makes it a generator function
 
     def send(self, value: Any) -> NoReturn:
-        """End at once."""
+        """End immediately."""
         raise StopIteration
 
     def throw(self, typ: Any, val: Any = None, tb: Any = None) -> NoReturn:
-        """Raise what is thrown in."""
+        """Raise the thrown exception."""
         raise typ if val is None else val
 
     def close(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing; there is nothing to close."""
 
 
 class LoopCalls:
-    """Calls from one worker thread into the loop of the run, each of which waits until it was carried out."""
+    """Calls from one worker thread into the run's loop; each call waits until it was carried out."""
 
     __slots__ = ("_loop", "_loop_thread", "_waiting", "abandoned")
 
@@ -62,11 +62,11 @@ class LoopCalls:
         return Done()
 
     def _is_abandoned(self) -> bool:
-        """Read anew each time: another thread sets it."""
+        """Return the flag. A method, so that it is read again each time: another thread sets it."""
         return self.abandoned
 
     def abandon(self) -> None:
-        """Free the thread: the call that waits and all later ones have no effect."""
+        """Release the thread: the waiting call and all later ones have no effect."""
         self.abandoned = True
         if self._waiting is not None:
             self._waiting.cancel()

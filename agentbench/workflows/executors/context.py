@@ -1,7 +1,7 @@
-"""What a handler may do: send, yield, request information, and read and write shared state.
+"""The context of a handler: send, yield, request information, and read and write shared state.
 
-A context offers `send_message` and `yield_output` only where the handler's annotation declares them, so there are
-four kinds of it, each once for async handlers and once for plain ones, which run in a worker thread.
+A context offers `send_message` and `yield_output` only if the handler's annotation declares them. So there are four
+kinds of context, each for async handlers and for plain ones, which run in a worker thread.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ else:
 
     class _Gated:
         __slots__ = ()
-        # Not typing.Generic: parameters may be anything here, the decorators check them and say what is wrong.
+        # Not typing.Generic: parameters may be anything here, and the decorators check them with better errors.
         __class_getitem__ = classmethod(GenericAlias)
 
 
@@ -47,38 +47,39 @@ _FRAMEWORK = WorkflowEventSource.FRAMEWORK
 _RESERVED_EVENTS = frozenset({"started", "status", "failed", "output", "intermediate", "request_info"})
 
 _HOW_TO_DECLARE = {
-    "send_message": "annotate the context as WorkflowContext[MessageType] (or give output= to the decorator)",
+    "send_message": "annotate the context as WorkflowContext[MessageType] (or pass output= to the decorator)",
     "yield_output": (
         "annotate the context as WorkflowContext[MessageType, OutputType], with Never for a message type that is not "
-        "sent (or give workflow_output= to the decorator)"
+        "sent (or pass workflow_output= to the decorator)"
     ),
 }
 
 
 class WorkflowContext(_Gated[OutT, WorkflowOutT]):
-    """What a handler may do while it runs: send messages, yield outputs, request information, share state.
+    """The operations of a handler while it runs: send messages, yield outputs, request information, share state.
 
-    The annotation of a handler's `ctx` says what the handler may do. `WorkflowContext` offers neither sending nor
-    yielding, `WorkflowContext[A]` sends messages of type `A`, `WorkflowContext[A, B]` also yields outputs of type `B`,
-    and `WorkflowContext[Never, B]` only yields. A context is valid for one call of the handler. Plain (not async)
-    handlers call the same methods without `await`.
+    The annotation of a handler's `ctx` declares what the handler may do. `WorkflowContext` allows neither sending nor
+    yielding, `WorkflowContext[A]` allows sending messages of type `A`, `WorkflowContext[A, B]` also allows yielding
+    outputs of type `B`, and `WorkflowContext[Never, B]` only allows yielding. A context is valid for one call of the
+    handler. Plain (not async) handlers call the same methods without `await`.
 
-    * `await ctx.send_message(message, target_id=None)`: to the connected executors, or only to the one that is named,
-      in the next superstep. A message that none of them takes is dropped, see `report_drops` of `WorkflowBuilder`.
-    * `await ctx.yield_output(output)`: an output of the workflow.
-    * `await ctx.request_info(data, response_type)`: a request to a person; a `@response_handler` gets the response.
-    * `ctx.get_state(key, default=None)`, `ctx.set_state(key, value)`: state that all executors share.
-    * `await ctx.add_event(event)`: an event for those who watch the run.
+    * `await ctx.send_message(message, target_id=None)`: sends to the connected executors, or only to the named one, in
+      the next superstep. A message that no executor takes is dropped, see `report_drops` of `WorkflowBuilder`.
+    * `await ctx.yield_output(output)`: yields an output of the workflow.
+    * `await ctx.request_info(data, response_type)`: requests an answer from a person; a `@response_handler` receives
+      it.
+    * `ctx.get_state(key, default=None)`, `ctx.set_state(key, value)`: access state that all executors share.
+    * `await ctx.add_event(event)`: emits an event to the observers of the run.
 
-    Built by hand, for a host of handlers or a test of one, it offers all of them, and each call acts at once.
+    A context that you create yourself, to host or test handlers, offers all of them, and each call acts immediately.
 
     Args:
         executor: The executor whose handler is called.
         source_executor_ids: Ids of the senders of the message; at least one.
         state: Shared state.
-        runner_context: Takes messages, events and requests.
+        runner_context: Receives messages, events and requests.
         trace_contexts: OpenTelemetry contexts of the message, for `Executor.execute`.
-        source_span_ids: Ids of the spans that sent it.
+        source_span_ids: Ids of the spans of the message's senders.
         request_id: Id of the request that is being answered.
 
     Raises:
@@ -122,21 +123,21 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
 
     @property
     def executor_id(self) -> str:
-        """Id of the executor."""
+        """The id of the executor."""
         return self._delivery.executor_id
 
     @property
     def task_id(self) -> str:
-        """Id of this delivery, `<superstep>:<executor>:<k>`; equal from run to run."""
+        """The id of this delivery, `<superstep>:<executor>:<k>`; the same in every run."""
         return self._delivery.task_id
 
     @property
     def source_executor_ids(self) -> list[str]:
-        """Senders: `["Workflow"]` for the input of a run, all sources in edge order for a barrier fan-in."""
+        """The senders: `["Workflow"]` for the input of a run, all sources in edge order for a barrier fan-in."""
         return list(self._delivery.sources)
 
     def get_source_executor_id(self) -> str:
-        """The only sender; `RuntimeError` if there are several, as behind a barrier fan-in."""
+        """Return the only sender; `RuntimeError` if there are several, as after a barrier fan-in."""
         if len(self._delivery.sources) != 1:
             msg = f"This message has several sources ({', '.join(self._delivery.sources)}); use source_executor_ids."
             raise RuntimeError(msg)
@@ -144,7 +145,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
 
     @property
     def request_id(self) -> str | None:
-        """Id of the request that is being answered, in a response handler; else None."""
+        """The id of the request that is being answered, in a response handler; otherwise None."""
         request = self._delivery.request
         return None if request is None else request.request_id
 
@@ -163,11 +164,11 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return self._run.options
 
     def get_sent_messages(self) -> list[Any]:
-        """What this call has sent."""
+        """Return the messages that this call has sent."""
         return [m.data for m in self._sent]
 
     def get_yielded_outputs(self) -> list[Any]:
-        """What this call has yielded."""
+        """Return the outputs that this call has yielded."""
         return list(self._yielded)
 
     # ---- shared state ----------------------------------------------------------------------------
@@ -178,13 +179,13 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return self._run.state
 
     def get_state(self, key: str, default: Any = None) -> Any:
-        """Return the value of `key`, pending writes of this superstep included."""
+        """Return the value of `key`, including pending writes of this superstep."""
         return self._run.state.get(key, default)
 
     def set_state(self, key: str, value: Any) -> None:
-        """Write `key`; others read it at once, the end of the superstep commits it. ValueError: it begins with `_`."""
+        """Write `key`, visible to others immediately, committed with the superstep. ValueError: it begins with `_`."""
         if key.startswith("_"):
-            msg = f"State key {key!r} is reserved: keys that start with '_' belong to the engine. Use another name."
+            msg = f"State key {key!r} is reserved: the engine uses keys that start with '_'. Use another name."
             raise ValueError(msg)
         if self._open or not self._is_late("set_state"):
             self._run.state.set(key, value)
@@ -192,27 +193,27 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
                 self._run.note_write(key, self.executor_id)
 
     def has_state(self, key: str) -> bool:
-        """Whether `key` has a value, pending writes included."""
+        """Whether `key` has a value, including pending writes."""
         return self._run.state.has(key)
 
     def delete_state(self, key: str) -> None:
-        """Delete `key`; `KeyError` if there is no such key."""
+        """Delete `key`; `KeyError` if the key does not exist."""
         if self._open or not self._is_late("delete_state"):
             self._run.state.delete(key)
             if self._run.log.observed:
                 self._run.note_write(key, self.executor_id)
 
     async def read_state(self, key: str, default: Any = None) -> Any:
-        """Same as `get_state`, as an awaitable."""
+        """Return the same as `get_state`, as an awaitable."""
         return self.get_state(key, default)
 
     async def queue_state_update(self, key: str, value: Any) -> None:
-        """Same as `set_state`, as an awaitable."""
+        """Do the same as `set_state`, as an awaitable."""
         self.set_state(key, value)
 
     # ---- messages and outputs --------------------------------------------------------------------
 
-    # Awaitables, not coroutines, for the type checker: plain handlers call them without awaiting.
+    # Typed as awaitables, not coroutines: plain handlers call them without awaiting.
 
     def send_message(self, message: OutT, target_id: str | None = None) -> Awaitable[None]:
         """Send a message to the connected executors, or to one of them; it arrives in the next superstep."""
@@ -232,17 +233,17 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         await self._forward()
 
     async def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> None:
-        """Request a value of `response_type` from outside the workflow, such as from a person; returns at once.
+        """Request a value of `response_type` from outside the workflow, for example from a person. Returns immediately.
 
-        The response arrives in a later superstep at this executor's `@response_handler`.
+        The response arrives in a later superstep, at this executor's `@response_handler`.
 
         Args:
-            request_data: What the person needs to know; its type selects the response handler.
+            request_data: The data that the person needs; its type selects the response handler.
             response_type: Type of the response.
-            request_id: A new one by default; `ValueError` if it is that of an open request.
+            request_id: By default a new id; `ValueError` if an open request has this id.
 
         Raises:
-            MissingResponseHandlerError: The executor has no `@response_handler` for the request and its response.
+            MissingResponseHandlerError: The executor has no `@response_handler` for this request and response type.
         """
         self._request_info(request_data, response_type, request_id)
         await self._forward()
@@ -286,7 +287,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         if run.on_send is not None:
             run.on_send(self._delivery, envelope)
         sent.append(envelope)
-        if len(sent) > run.max_messages:  # a handler may send without end, and never come to its own
+        if len(sent) > run.max_messages:  # a handler may send endlessly, so do not wait until it returns
             raise run.message_limit_error([envelope.source_id] * len(sent))
 
     def _yield(self, output: Any) -> None:
@@ -307,11 +308,11 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             self._deferred.append(event)
 
     def _defer_events(self) -> None:
-        """Emit outputs and requests only when the attempt has succeeded."""
+        """Emit outputs and requests only after the attempt has succeeded."""
         self._deferred = []
 
     def _close(self) -> None:
-        """End the call well: deferred events are emitted, later calls are errors."""
+        """End a successful call: emit deferred events; later calls are errors."""
         self._open = False
         for event in self._deferred or ():
             if event.type == "request_info":
@@ -320,7 +321,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
                 self._run.log.append(event, self._delivery)
 
     def _abandon(self) -> None:
-        """End the call after a failure or a cancellation: deferred events are dropped, their requests withdrawn."""
+        """End a call after a failure or cancellation: drop deferred events and withdraw their requests."""
         self._open = False
         deferred, self._deferred = self._deferred, None
         for event in deferred or ():
@@ -335,7 +336,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         raise RuntimeError(msg)
 
     def __getattr__(self, name: str) -> NoReturn:
-        # Called for missing names only. Slots raise here too when read before they are set.
+        # Called for missing names only; slots that are read before they are set raise here too.
         if name in _HOW_TO_DECLARE:
             msg = (
                 f"ctx.{name} is not available in this handler of {self.executor_id!r}: its context does not declare "
@@ -350,12 +351,12 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
 
 
 class HandlerContext(WorkflowContext):
-    """A context that the engine makes for one delivery; it offers neither sending nor yielding."""
+    """A context that the engine creates for one delivery; it offers neither sending nor yielding."""
 
     __slots__ = ()
 
     if not TYPE_CHECKING:
-        send_message = yield_output = property()  # not there: __getattr__ says how to declare them
+        send_message = yield_output = property()  # missing on purpose: __getattr__ explains how to declare them
 
     def __init__(self, delivery: Delivery, run: HandlerHost) -> None:
         self._delivery = delivery
@@ -370,10 +371,10 @@ class HandlerContext(WorkflowContext):
         self._add_event(event)
 
     async def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> None:
-        """Request a value from outside."""
+        """Request a value from outside the workflow."""
         self._request_info(request_data, response_type, request_id)
 
-    request_info.__qualname__ = "WorkflowContext.request_info"  # Python names it where it is not awaited
+    request_info.__qualname__ = "WorkflowContext.request_info"  # for Python's warning about a missing await
 
 
 class SendingContext(HandlerContext):
@@ -385,7 +386,7 @@ class SendingContext(HandlerContext):
         """Send a message to the connected executors, or to one of them; it arrives in the next superstep."""
         self._send(message, target_id)
 
-    send_message.__qualname__ = "WorkflowContext.send_message"  # Python names it where it is not awaited
+    send_message.__qualname__ = "WorkflowContext.send_message"  # for Python's warning about a missing await
 
 
 class YieldingContext(HandlerContext):
@@ -397,7 +398,7 @@ class YieldingContext(HandlerContext):
         """Yield a value as an output of the workflow."""
         self._yield(output)
 
-    yield_output.__qualname__ = "WorkflowContext.yield_output"  # Python names it where it is not awaited
+    yield_output.__qualname__ = "WorkflowContext.yield_output"  # for Python's warning about a missing await
 
 
 class SendingYieldingContext(SendingContext, YieldingContext):
@@ -420,7 +421,7 @@ class BlockingContext(HandlerContext):
         return self._calls.run(self._add_event, event)
 
     def request_info(self, request_data: Any, response_type: Any, *, request_id: str | None = None) -> Any:
-        """Request a value from outside."""
+        """Request a value from outside the workflow."""
         return self._calls.run(self._request_info, request_data, response_type, request_id)
 
     def queue_state_update(self, key: str, value: Any) -> Any:
@@ -429,7 +430,7 @@ class BlockingContext(HandlerContext):
         return Done()
 
     def _is_late(self, member: str) -> bool:
-        # The thread of a cancelled call cannot be ended; what it does after that has no effect.
+        # The thread of a cancelled call cannot be ended; its later calls have no effect.
         if self._calls.abandoned:
             return True
         return super()._is_late(member)
@@ -465,7 +466,7 @@ class BlockingSendingYieldingContext(BlockingSendingContext, BlockingYieldingCon
     __slots__ = ()
 
 
-# By whether the handler blocks, then by whether it can send, can yield.
+# By whether the handler blocks, then by whether it can send and yield.
 _CONTEXTS: tuple[tuple[tuple[type[HandlerContext], ...], ...], ...] = (
     ((HandlerContext, YieldingContext), (SendingContext, SendingYieldingContext)),
     ((BlockingContext, BlockingYieldingContext), (BlockingSendingContext, BlockingSendingYieldingContext)),
@@ -473,5 +474,5 @@ _CONTEXTS: tuple[tuple[tuple[type[HandlerContext], ...], ...], ...] = (
 
 
 def context_class(*, can_send: bool, can_yield: bool, blocking: bool) -> type[HandlerContext]:
-    """Return the class of context for a handler that declares these members."""
+    """Return the context class for a handler that declares these members."""
     return _CONTEXTS[blocking][can_send][can_yield]

@@ -1,4 +1,4 @@
-"""One message on its way into one handler: what a superstep is made of."""
+"""One message on its way into one handler; a superstep consists of deliveries."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentbench.workflows.executors.message import WorkflowMessage
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """The messages and values that a handler sent and yielded, in order, when it ended well."""
+    """The messages and values that a successful handler sent and yielded, in order."""
 
     sent: tuple[WorkflowMessage, ...]
     yielded: tuple[Any, ...]
@@ -20,7 +20,7 @@ class DeliveryResult:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryView:
-    """What a boundary hook may read of a `Delivery` that has ended; a handler that failed has no `result`."""
+    """The part of an ended `Delivery` that a boundary hook may read; a failed handler has no `result`."""
 
     executor_id: str
     task_id: str
@@ -32,23 +32,23 @@ class DeliveryView:
 
 
 class Delivery:
-    """A planned call of one handler, None where none takes the data (only possible for the input of a run).
+    """A planned call of one handler; None if none takes the data (only possible for the input of a run).
 
-    `data` of a barrier fan-in is the list of all messages, `messages` are the envelopes behind it: none for an input.
+    `data` of a barrier fan-in is the list of all messages; `messages` are their envelopes: none for an input.
     """
 
     superstep = 0
-    #: Place in the plan, and among the deliveries of this executor in it.
+    #: Position in the plan, and among this executor's deliveries in the plan.
     order = 0
     nth = 0
-    #: What the handler sent and yielded, once it ended well; noted for boundary hooks only.
+    #: What the handler sent and yielded, once it has succeeded; recorded for boundary hooks only.
     result: DeliveryResult | None = None
     error: BaseException | None = None
     #: The handler's context while it runs, so that an abandoned run can close it.
     context: Any = None
-    #: The run was abandoned; a handler that has not started must not.
+    #: Whether the run was abandoned; a handler that has not started must then not start.
     abandoned = False
-    #: The attempt that runs, from 1, of an executor with retries.
+    #: The current attempt, from 1, of an executor with retries.
     attempt: int | None = None
     began_ns = 0
     span_id: str | None = None
@@ -73,11 +73,11 @@ class Delivery:
 
     @property
     def task_id(self) -> str:
-        """`<superstep>:<executor id>:<k>`, equal from run to run."""
+        """The id `<superstep>:<executor id>:<k>`, equal from run to run."""
         return f"{self.superstep}:{self.executor_id}:{self.nth}"
 
     def view(self) -> DeliveryView:
-        """Return what a boundary hook may read."""
+        """Return the part that a boundary hook may read."""
         return DeliveryView(
             self.executor_id, self.task_id, self.order, self.data, self.sources, self.result, self.error
         )
@@ -87,7 +87,7 @@ class Delivery:
 
 
 def require_sources(source_executor_ids: Sequence[str]) -> tuple[str, ...]:
-    """Return the senders of a message that is delivered by hand; `ValueError` without any, or for a text."""
+    """Return the senders of a message that is delivered by hand; `ValueError` if there are none, or for a text."""
     if not source_executor_ids or isinstance(source_executor_ids, str):
         msg = f"source_executor_ids is {source_executor_ids!r}; expected a list with the id of at least one sender."
         raise ValueError(msg)

@@ -1,4 +1,4 @@
-"""The node of a workflow: a named thing with handlers."""
+"""The node of a workflow: a named object with handlers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger("agentbench")
 
 
 class RequestInfoMixin:
-    """A base class without members, for code that inherits from it: every `Executor` can send requests without it.
+    """A base class without members, for compatibility: every `Executor` can send requests without it.
 
     Example:
         >>> class Reviewer(RequestInfoMixin, Executor):
@@ -38,29 +38,29 @@ class RequestInfoMixin:
 class Executor(JsonForm):
     """A node of a workflow: a named object with one handler per message type.
 
-    A subclass marks its handlers with `@handler`, and those of answers to its own requests with `@response_handler`.
-    Settings of a subclass are class attributes:
+    A subclass marks its handlers with `@handler`, and its handlers of responses to its requests with
+    `@response_handler`. A subclass is configured by class attributes:
 
-    * `policy`: timeout, retries and concurrency that the engine sees to, see `ExecutorPolicy`;
+    * `policy`: timeout, retries and concurrency, which the engine enforces, see `ExecutorPolicy`;
     * `serialize = True`: deliveries of one superstep run one after the other;
-    * `signature_key`: names the class in the graph signature in place of module and class name, so that a workflow
+    * `signature_key`: identifies the class in the graph signature instead of module and class name, so that a workflow
       saved from a notebook can be resumed from a script.
 
-    Fields of an executor outlive a run, and clones of a workflow share its executors. A subclass that stores data of a
-    run in fields overrides `fresh`; for checkpoints also `on_checkpoint_save` and `on_checkpoint_restore`. An executor
-    can be pickled if its class is found by name and its fields can.
+    Fields of an executor outlive a run, and clones of a workflow share its executors. A subclass that stores a run's
+    data in fields overrides `fresh`, and for checkpoints `on_checkpoint_save` and `on_checkpoint_restore` too. An
+    executor can be pickled if its class can be found by name and its fields can be pickled.
 
     Args:
-        id: Unique in the workflow; not empty.
-        type: What `to_dict()` calls this kind of executor; by default the class name. Also spelled `type_`.
-        defer_discovery: Skip the search for handlers; for subclasses that make their own.
+        id: A non-empty text that is unique in the workflow.
+        type: The name of this kind of executor in `to_dict()`; by default the class name. Also spelled `type_`.
+        defer_discovery: Skip the search for handlers; for subclasses that create their own.
         timeout: Seconds that one attempt of a handler may take; replaces the policy's.
-        retries: Further attempts of a handler that raised; replaces the policy's.
-        max_concurrency: Deliveries of one superstep at the same time; replaces the policy's.
-        ignored: Other keywords are accepted and ignored, which a logged warning says.
+        retries: Further attempts after a handler has raised; replaces the policy's.
+        max_concurrency: Maximum number of concurrent deliveries in one superstep; replaces the policy's.
+        ignored: Other keyword arguments are ignored, with a logged warning.
 
     Raises:
-        ValueError: The id is empty, there is no handler, or two handlers take the same type.
+        ValueError: The id is empty, there are no handlers, or two handlers take the same type.
 
     Example:
         >>> class Upper(Executor):
@@ -78,7 +78,7 @@ class Executor(JsonForm):
 
     _ab_handlers = HandlerTable([], "Executor")
     _ab_responses = ResponseTable([], "Executor")
-    _ab_yielded: frozenset[type] = frozenset()  # classes of outputs that are known to fit the declared types
+    _ab_yielded: frozenset[type] = frozenset()  # output classes already found to match the declared types
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class Executor(JsonForm):
             self.policy = replace(self.policy, **{k: limit for k, limit in limits.items() if limit is not None})
         if ignored:
             logger.warning(
-                "Executor %r ignores the keyword %s: Executor takes id, type, defer_discovery, timeout, retries and "
+                "Executor %r ignores the keyword %s: Executor accepts id, type, defer_discovery, timeout, retries and "
                 "max_concurrency. Correct its name, or keep it out of super().__init__().",
                 id,
                 ", ".join(sorted(ignored)),
@@ -121,28 +121,28 @@ class Executor(JsonForm):
 
     @property
     def input_types(self) -> list[Any]:
-        """Message types, one entry per handler, in dispatch order; a union is one entry."""
+        """The message types, one entry per handler, in dispatch order; a union is one entry."""
         return list(self._ab_handlers.input_types)
 
     @property
     def output_types(self) -> list[Any]:
-        """Types that handlers and response handlers send, each once; unions flattened."""
+        """The types that handlers and response handlers send, each once; unions flattened."""
         sent = self._ab_handlers.send_types
         return [*sent, *[each for each in self._ab_responses.send_types if each not in sent]]
 
     @property
     def workflow_output_types(self) -> list[Any]:
-        """Types that handlers and response handlers yield, each once; unions flattened."""
+        """The types that handlers and response handlers yield, each once; unions flattened."""
         yielded = self._ab_handlers.yield_types
         return [*yielded, *[each for each in self._ab_responses.yield_types if each not in yielded]]
 
     def can_handle(self, message: WorkflowMessage) -> bool:
-        """Return whether a handler (or, for an answer, a response handler) takes this message."""
+        """Return whether a handler (or, for a response, a response handler) takes this message."""
         if message.type is not MessageType.RESPONSE:
             return self.find_handler(message.data) is not None
         request = message.original_request_info_event
         if request is None:
-            logger.warning("Executor %r got an answer without its request; it cannot be handled.", self.id)
+            logger.warning("Executor %r got a response without its request, so no handler can be found.", self.id)
             return False
         return self.find_response_handler(request.data, message.data) is not None
 
@@ -154,7 +154,7 @@ class Executor(JsonForm):
             return self._ab_handlers.find(data)
 
     def find_response_handler(self, request: Any, answer: Any) -> HandlerSpec | None:
-        """Return the response handler for this request and answer, or None."""
+        """Return the response handler for this request and response, or None."""
         return self._ab_responses.find(request, answer)
 
     def accepts_type(self, message_type: Any) -> bool:
@@ -163,45 +163,45 @@ class Executor(JsonForm):
 
     @property
     def is_request_response_capable(self) -> bool:
-        """Whether there is a response handler."""
+        """Whether the executor has a response handler."""
         return bool(self._ab_responses.specs)
 
     @property
     def asks_person(self) -> bool:
-        """Whether drawings show it as one that asks a person; one that can but has no reason to says no."""
+        """Whether drawings mark this executor as asking a person; override it if it can but never does."""
         return self.is_request_response_capable
 
     def is_request_supported(self, request_type: Any, response_type: Any) -> bool:
-        """Return whether a response handler takes answers of `response_type` to requests of `request_type`."""
+        """Return whether a response handler takes responses of `response_type` to requests of `request_type`."""
         return self._ab_responses.supports(request_type, response_type)
 
     def fresh(self) -> Executor:
-        """Return the executor with which another run begins: this one.
+        """Return the executor for another run; by default this one.
 
         `workflow.clone()` and every started run (`workflow.start()`, steppers, batches) call it for each executor. A
-        subclass that stores data of a run in fields returns a copy without that data, so that runs do not share it:
+        subclass that stores a run's data in fields returns a copy without that data, so that runs do not share it:
         `def fresh(self): return Count(self.id)`.
         """
         return self
 
     def on_fresh(self, executors: Mapping[str, Executor]) -> None:
-        """Called on every executor of a new run, with all of them by id, when `fresh()` has made them.
+        """Called on every executor of a new run, with all of them by id, after `fresh()` has created them.
 
-        Executors that share an object find here the others with which they go on sharing.
+        Executors that share an object can find the other executors here and keep sharing it.
         """
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
-        """Called when a superstep in which this executor got messages fails or is broken off.
+        """Called if a superstep in which this executor got messages fails or is interrupted.
 
-        What it requested in it, and what it was answered, does not count. Executors that remember their requests note
-        here which of them are open.
+        The requests it made and the responses it got in that superstep are undone. Executors that track their requests
+        update here which of them are open.
 
         Args:
-            open_requests: The requests of this executor that are open now, by id.
+            open_requests: The open requests of this executor, by id.
         """
 
     def count_unanswered(self) -> int:
-        """Return how many requests wait inside this node, unknown to the run around it; 0 except for workflows."""
+        """Return how many requests wait inside this node without the outer run knowing them; 0 except for workflows."""
         return 0
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
@@ -209,11 +209,11 @@ class Executor(JsonForm):
         return {}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over the state that `on_checkpoint_save` returned."""
+        """Restore the state that `on_checkpoint_save` returned."""
 
     @property
     def keeps_state(self) -> bool:
-        """Whether a subclass overrides a checkpoint hook; others cost nothing when a checkpoint is taken."""
+        """Whether a subclass overrides a checkpoint hook; other executors cost nothing in a checkpoint."""
         hooks = ("on_checkpoint_save", "on_checkpoint_restore")
         return any(getattr(self.__class__, hook) is not getattr(Executor, hook) for hook in hooks)
 
@@ -226,10 +226,10 @@ class Executor(JsonForm):
         trace_contexts: list[dict[str, str]] | None = None,
         source_span_ids: list[str] | None = None,
     ) -> None:
-        """Deliver one value (or `WorkflowMessage`, for an answer) outside a running workflow.
+        """Deliver one value (or a `WorkflowMessage`, for a response) outside a running workflow.
 
-        What the handler sends, emits and requests goes to `runner_context`. `RuntimeError` if no handler takes it.
-        The span of the call, while tracing is on, is linked to `trace_contexts`.
+        `runner_context` receives the messages, events and requests of the handler. `RuntimeError` if no handler takes
+        the value. If tracing is on, the span of the call is linked to `trace_contexts`.
         """
         envelope, sources = message, require_sources(source_executor_ids)
         if not isinstance(message, WorkflowMessage):
@@ -247,7 +247,7 @@ class Executor(JsonForm):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Make an executor with the entries as arguments of its class."""
+        """Create an executor with the entries as arguments of its class."""
         return cls(**data)
 
     def clone(self, deep: bool = True) -> Self:

@@ -19,18 +19,18 @@ from agentbench.workflows.executors.unawaited import unawaited_calls
 class FunctionExecutor(Executor):
     """A function as a node. Async functions run on the event loop, plain ones in a worker thread.
 
-    It can be pickled if its function can: a function of a module, decorated with `@executor` or not, but no lambda.
+    It can be pickled if its function can: a module-level function, with or without `@executor`, but not a lambda.
 
     Args:
-        func: Takes `(message)` or `(message, ctx)`.
-        id: Unique in the workflow; by default the function's name.
-        input: Message type. Explicit types win over annotations, one by one.
-        output: Type of sent messages.
-        workflow_output: Type of yielded outputs.
-        send_result: The result of a function without context is sent on, unless it is None.
+        func: A function that takes `(message)` or `(message, ctx)`.
+        id: A unique id in the workflow; by default the function's name.
+        input: The message type. Explicit types take precedence over annotations, one by one.
+        output: The type of sent messages.
+        workflow_output: The type of yielded outputs.
+        send_result: Send the result of a function without context on, unless it is None.
         timeout: Seconds that one attempt may take, see `Executor`.
-        retries: Further attempts of a function that raised.
-        max_concurrency: Deliveries of one superstep at the same time.
+        retries: Further attempts after the function has raised.
+        max_concurrency: Maximum number of concurrent deliveries in one superstep.
 
     Raises:
         ValueError: The signature is not one of the two, or the message type is unknown.
@@ -39,7 +39,7 @@ class FunctionExecutor(Executor):
         >>> double = FunctionExecutor(lambda n: 2 * n, "double", input=int, output=int, send_result=True)
     """
 
-    # All functions are one kind of node; where this class lives is nothing that a checkpoint depends on.
+    # All functions are one kind of node; checkpoints do not depend on the module of this class.
     signature_key: ClassVar[str | None] = "FunctionExecutor"
 
     def __init__(  # noqa: PLR0913 - the published signature, and limits
@@ -106,7 +106,8 @@ class FunctionExecutor(Executor):
         for part in name.split("."):
             found = getattr(found, part, None)
         if isinstance(found, FunctionExecutor) and found._ab_function is self._ab_function:  # noqa: SLF001 - its own class
-            # @executor put a node where pickle would look for the function: the node of that name brings it back.
+            # @executor replaced the function where pickle would look for it; unpickling takes it from the node of that
+            # name.
             state["_ab_function"] = (module, name)
         return state
 
@@ -138,17 +139,17 @@ def executor(
     id: str | None = None,  # noqa: A002 - the name is part of the public surface
     **settings: Any,
 ) -> Any:
-    """Make a node from a function: `@executor`, `@executor()`, `@executor("name")` or with keywords.
+    """Create a node from a function: `@executor`, `@executor()`, `@executor("name")` or with keyword arguments.
 
     Args:
         func: The function, which takes `(message)` or `(message, ctx)`; or the id of the node as text.
-        id: Unique in the workflow; by default the function's name.
-        settings: The other keywords of `FunctionExecutor`: `input`, `output`, `workflow_output`, `send_result`,
-            `timeout`, `retries`, `max_concurrency`.
+        id: A unique id in the workflow; by default the function's name.
+        settings: The other keyword arguments of `FunctionExecutor`: `input`, `output`, `workflow_output`,
+            `send_result`, `timeout`, `retries`, `max_concurrency`.
 
     Raises:
-        ValueError: A signature that is not `(message)` or `(message, ctx)`.
-        TypeError: No function, such as a staticmethod object.
+        ValueError: The signature is not `(message)` or `(message, ctx)`.
+        TypeError: The object is not a function, for example a staticmethod object.
 
     Example:
         >>> @executor

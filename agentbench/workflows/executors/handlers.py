@@ -1,4 +1,4 @@
-"""`@handler` and `@response_handler`, and the tables in which an executor looks a handler up."""
+"""`@handler` and `@response_handler`, and the tables in which an executor looks up a handler."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _RESPONSE_MARK = "__agentbench_response_handler__"
 
 
 class HandlerSpec:
-    """One handler: `function(executor, data, ctx)`, or `function(executor, request, answer, ctx)` for answers.
+    """One handler: `function(executor, data, ctx)`, or `function(executor, request, response, ctx)` for responses.
 
     `context` is the class of the `ctx`, `free_context` that of workflows built with `strict_context=False`. `unawaited`
-    has the lines with a forgotten `await`.
+    lists the lines with a forgotten `await`.
     """
 
     __slots__ = ("context", "free_context", "function", "is_async", "name", "signature", "unawaited")
@@ -77,19 +77,19 @@ def handler(
 ) -> Any:
     """Mark a method of an `Executor` as the handler of one message type.
 
-    Bare, the types are read from the annotations of `(self, message: T, ctx: WorkflowContext[Sent, Yielded])`. With
-    any keyword all types come from the keywords: a type, a union, or the name of a type as text. A message goes to the
-    first handler that takes it, in the order of definition.
+    Without arguments, the types are read from the annotations of `(self, message: T, ctx: WorkflowContext[Sent,
+    Yielded])`. With any keyword argument, all types come from the keyword arguments: a type, a union, or the name of a
+    type as text. A message goes to the first handler that takes it, in the order of definition.
 
     Args:
-        func: The method; async, or plain, which runs in a worker thread with a context that is not awaited.
-        input: Message type; mandatory as soon as one keyword is passed.
-        output: Type of what `ctx.send_message` sends; without it the context cannot send.
-        workflow_output: Type of what `ctx.yield_output` yields; without it the context cannot yield.
+        func: The method: async, or plain, which runs in a worker thread and calls its context without `await`.
+        input: The message type; required if any keyword argument is passed.
+        output: The type of messages for `ctx.send_message`; without it the context cannot send.
+        workflow_output: The type of outputs for `ctx.yield_output`; without it the context cannot yield.
 
     Raises:
-        ValueError: The signature is not that of a handler, or keywords and annotations contradict each other.
-        NameError: A type named as text does not exist; raised when the first executor of the class is made.
+        ValueError: The signature is not that of a handler, or keyword arguments and annotations contradict each other.
+        NameError: A type named as text does not exist; raised when the first executor of the class is created.
 
     Example:
         >>> class Measure(Executor):
@@ -120,15 +120,16 @@ def response_handler(
     output: Any = None,
     workflow_output: Any = None,
 ) -> Any:
-    """Mark a method of an `Executor` as the handler of answers to its requests (`ctx.request_info`).
+    """Mark a method of an `Executor` as the handler of responses to its requests (`ctx.request_info`).
 
-    Bare, the types are read from `(self, original_request: Req, response: Resp, ctx: WorkflowContext[...])`. An answer
-    goes to the first response handler that takes both the request's data and the answer.
+    Without arguments, the types are read from `(self, original_request: Req, response: Resp, ctx:
+    WorkflowContext[...])`.
+    A response goes to the first response handler that takes both the request's data and the response.
 
     Args:
         func: The method.
-        request: Type of the request's data; with any keyword both `request` and `response` are mandatory.
-        response: Type of the answer.
+        request: The type of the request's data; with any keyword argument, both `request` and `response` are required.
+        response: The type of the response.
         output: As for `handler`.
         workflow_output: As for `handler`.
 
@@ -151,7 +152,7 @@ def response_handler(
 
 
 def _mark(func: Callable[..., Any] | None, name: str, read: Callable[[Callable[..., Any]], object]) -> Any:
-    """Return the decorator that notes a method's signature in its attribute `name`, or what it makes of `func`."""
+    """Return the decorator that stores a method's signature in its attribute `name`, or decorate `func`."""
 
     def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
         setattr(method, name, read(method))
@@ -170,7 +171,7 @@ def distinct_types(groups: Iterable[Iterable[Any]]) -> list[Any]:
 
 
 class _Table:
-    """Handlers of one kind in dispatch order, of an executor class or (without `executor_class`) of a function."""
+    """Handlers of one kind in dispatch order, for an executor class or (without `executor_class`) for a function."""
 
     __slots__ = ("executor_class", "owner", "send_types", "specs", "yield_types")
 
@@ -186,7 +187,7 @@ class _Table:
 
     @classmethod
     def of_class(cls, executor_class: type) -> Self:
-        """Return the table of a class, made once: its own handlers in the order of definition, then inherited."""
+        """Return the table of a class, built once: its own handlers in the order of definition, then inherited ones."""
         table: Self | None = vars(executor_class).get(cls._attribute)
         if table is None:
             members: dict[str, Any] = {}
@@ -223,13 +224,13 @@ class HandlerTable(_Table):
         types = zip(self.input_types, specs, strict=True)
         self._checks = [(check_for(taken, exact=True), decided_by_class(taken), spec) for taken, spec in types]
         self._declared = {each for taken in self.input_types for each in flatten_union(taken) if isinstance(each, type)}
-        #: What `find` returned, where the class of the data alone decides.
+        #: Cached results of `find`, for classes that alone decide the handler.
         self.by_class: dict[type, HandlerSpec | None] = {}
         for i, spec in enumerate(specs):
             self._compare_with_earlier(spec, specs[:i])
 
     def _compare_with_earlier(self, spec: HandlerSpec, earlier: list[HandlerSpec]) -> None:
-        """Refuse a handler whose type has one already, and warn of one that is never reached."""
+        """Reject a handler whose type already has one, and warn about one that is never reached."""
         taken = spec.signature.message_type
         for other in earlier:
             if other.signature.message_type == taken:
@@ -241,16 +242,16 @@ class HandlerTable(_Table):
         for other in earlier:
             if always_fits(taken, other.signature.message_type):
                 logger.warning(
-                    f"{self.owner}: handler {spec.name!r} ({type_name(taken)}) is never reached, {other.name!r} "
-                    f"({type_name(other.signature.message_type)}) before it takes the same messages. Define the "
-                    "handler of the narrower type first."
+                    f"{self.owner}: handler {spec.name!r} ({type_name(taken)}) is never reached: {other.name!r} "
+                    f"({type_name(other.signature.message_type)}), defined earlier, takes the same messages. Define "
+                    "the handler of the narrower type first."
                 )
                 return
 
     def find(self, data: Any) -> HandlerSpec | None:
         """Return the first handler whose type matches the data, or None.
 
-        A handler whose type the data only stands for, such as `float` for an `int`, comes after all others.
+        A handler that takes the data only by conversion, such as `float` for an `int`, comes after all others.
         """
         by_class_alone = True
         found = None
@@ -266,7 +267,7 @@ class HandlerTable(_Table):
             if alike:
                 found = alike[0]
                 warn_of_redefinition(types_in(data), [found.signature.message_type], "the message", repr(self.owner))
-        # A class that only passes by must not be kept alive by this table, which may be that of a lasting class.
+        # The cache must not keep a short-lived class alive: this table may belong to a class that lives longer.
         if by_class_alone and (data.__class__ in self._declared or is_lasting(data.__class__)):
             self.by_class[data.__class__] = found
         return found
@@ -299,9 +300,9 @@ class ResponseTable(_Table):
         return None
 
     def find_unhandled(self, request: Any, response_type: Any) -> list[Any]:
-        """Return the members of a response type that no handler can take as the response to a request.
+        """Return the members of a response type for which no handler can take the response to a request.
 
-        A handler of a narrower type counts: `object` is often declared where one type is meant.
+        A handler of a narrower type counts, because `object` is often declared for a single type.
         """
         taken = [
             spec.signature.response_type for spec in self.specs if is_instance_of(request, spec.signature.request_type)
@@ -313,7 +314,7 @@ class ResponseTable(_Table):
         ]
 
     def supports(self, request_type: Any, response_type: Any) -> bool:
-        """Return whether a handler takes these types, judged by the types alone."""
+        """Return whether a handler takes these types, judging by the types alone."""
         return any(
             is_type_compatible(request_type, spec.signature.request_type)
             and is_type_compatible(response_type, spec.signature.response_type)

@@ -1,4 +1,4 @@
-"""What the context of a handler needs of the run that called the handler."""
+"""The part of a run that the context of its handlers uses."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ OutputKind = Literal["output", "intermediate"]
 
 
 class EventSink(Protocol):
-    """Where a context emits events."""
+    """A log in which a context emits events."""
 
     @property
     def observed(self) -> bool:
-        """Whether events are stamped and observation events are wanted."""
+        """Whether events are stamped and observation events are emitted."""
 
     def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
-        """Add a finished event; `delivery` is the one it came from, if any."""
+        """Add a complete event; `delivery` is the one that emitted it, if any."""
 
 
 class HandlerHost(Protocol):
-    """What a context needs of the run that called the handler."""
+    """The part of a run that the context of its handlers uses."""
 
     state: State
     streaming: bool
     stop_requested: bool
     options: RunOptions
-    #: How many messages one superstep may queue for the next.
+    #: Maximum number of messages that one superstep may queue for the next.
     max_messages: int
-    #: Called with what a handler sends and yields, where a run checks or traces that; else None.
+    #: Called with what a handler sends and yields, if the run checks or traces that; otherwise None.
     on_send: Callable[[Delivery, WorkflowMessage], None] | None
     on_yield: Callable[[Delivery, Any], None] | None
-    #: Says by executor id how a yielded value is emitted, None for one that stays inside; without it: as output.
+    #: Maps an executor id to how its yields are emitted: None for yields that stay inside; if unset, as outputs.
     output_kinds: Callable[[str], OutputKind | None] | None
 
     @property
     def log(self) -> EventSink:
-        """Where events go."""
+        """The log that receives the events."""
 
     def raise_request(
         self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool
     ) -> WorkflowEvent[Any]:
-        """Register a request of a handler and emit it, or leave that to the caller."""
+        """Register a request of a handler and emit it, or let the caller emit it."""
 
     def emit_request(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
         """Emit a registered request."""
@@ -58,12 +58,12 @@ class HandlerHost(Protocol):
         """Remove a registered request that was not emitted."""
 
     def message_limit_error(self, senders: Sequence[str]) -> MessageLimitError:
-        """Return the error for more messages than that, by their senders."""
+        """Return the error for queueing more messages than allowed, with counts by sender."""
 
     def note_write(self, key: str, executor_id: str) -> None:
-        """Note who wrote a key of shared state."""
+        """Record who wrote a key of shared state."""
 
 
 def by_hand() -> Any:
-    """Return the module for handlers and edges that are called by hand: a room above, which no workflow needs."""
+    """Return the module for handlers and edges that are called by hand; it is in a higher layer."""
     return import_module("agentbench.workflows.pages.by_hand")

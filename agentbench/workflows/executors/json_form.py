@@ -1,4 +1,4 @@
-"""What executors, edges, cases and groups share: the forms that all of them can be written to, and copies."""
+"""The serialized forms and copies that executors, edges, cases and groups have in common."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class JsonForm:
     __slots__ = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return a JSON-able dict."""
+        """Return a dict of JSON values."""
         raise NotImplementedError
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild an object from what `to_dict` returned; its callables are known by name and cannot be called."""
+        """Rebuild an object from the result of `to_dict`; its callables are known by name only and cannot be called."""
         raise NotImplementedError
 
     def to_json(self) -> str:
@@ -29,16 +29,16 @@ class JsonForm:
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Self:
-        """Rebuild an object from what `to_json` returned; `ValueError` if the text is no JSON object."""
+        """Rebuild an object from the result of `to_json`; `ValueError` if the text is not a JSON object."""
         import json  # noqa: PLC0415 - as above
 
         data = json.loads(text)
         if not isinstance(data, dict):
-            msg = f"{cls.__name__}.from_json() got {type(data).__name__}; it expects an object, as to_json() writes."
+            msg = f"{cls.__name__}.from_json() got {type(data).__name__}; expected a JSON object, as to_json() writes."
             raise ValueError(msg)
         return cls.from_dict(data)
 
     def clone(self, deep: bool = True) -> Self:
-        """Return a copy with the same callables; `deep` copies contained edges and cases, too."""
-        del deep  # flat parts have nothing inside; groups override this
+        """Return a copy with the same callables; `deep` also copies contained edges and cases."""
+        del deep  # flat parts contain nothing to copy; groups override this
         return copy.copy(self)

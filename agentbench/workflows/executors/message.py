@@ -12,15 +12,15 @@ from agentbench._secrets import masked_repr
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
 
-#: What `source_executor_ids` holds for the input of a run.
+#: The value of `source_executor_ids` for the input of a run.
 WORKFLOW_SOURCE = "Workflow"
 
-#: Messages that wait in fan-in barriers: by the key of the edge group, then by source id.
+#: Messages that wait in fan-in barriers: by edge group key, then by source id.
 Buffers = dict[str, "dict[str, list[WorkflowMessage]]"]
 
 
 class MessageType(Enum):
-    """STANDARD travels between executors, RESPONSE carries the answer to a request."""
+    """STANDARD messages go from executor to executor, RESPONSE messages carry the response to a request."""
 
     STANDARD = "standard"
     RESPONSE = "response"
@@ -31,14 +31,14 @@ class MessageType(Enum):
 
 @dataclass(slots=True, repr=False)
 class WorkflowMessage:
-    """One message between executors, delivered in the superstep after the one that sent it.
+    """One message between executors. It is delivered in the superstep after the one that sent it.
 
     Args:
         data: the value.
-        source_id: id of the executor that sent it.
-        target_id: deliver it to this executor only; None for all that the edges lead to.
-        type: `RESPONSE` for the answer to a request.
-        trace_contexts: OpenTelemetry contexts of the spans that sent it.
+        source_id: id of the sending executor.
+        target_id: deliver it to this executor only; None for all targets of the edges.
+        type: `RESPONSE` for the response to a request.
+        trace_contexts: OpenTelemetry contexts of the sending spans.
         source_span_ids: ids of these spans.
         original_request_info_event: the request that a response answers.
 
@@ -72,13 +72,13 @@ class WorkflowMessage:
         return self.source_span_ids[0] if self.source_span_ids else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, `type` as its value, `data` by reference."""
+        """Return all fields, with `type` as its value and `data` by reference."""
         fields = {name: getattr(self, name) for name in ("data", "source_id", *_OPTIONAL)}
         return {**fields, "type": self.type.value}
 
     @staticmethod
     def from_dict(data: Mapping[str, Any]) -> WorkflowMessage:
-        """Build a message from `to_dict()`'s form; `data` and `source_id` must be in it."""
+        """Build a message from the form of `to_dict()`, which must contain `data` and `source_id`."""
         fields = {name: data[name] for name in _OPTIONAL if name in data}
         if "type" in fields:
             fields["type"] = MessageType(fields["type"])
@@ -89,5 +89,5 @@ _OPTIONAL = ("target_id", "type", "trace_contexts", "source_span_ids", "original
 
 
 def internal_source(executor_id: str) -> str:
-    """Return the source id of an executor's internal edge, on which answers and hook messages travel."""
+    """Return the source id of an executor's internal edge, which carries responses and hook messages."""
     return f"internal:{executor_id}"

@@ -1,4 +1,4 @@
-"""Options: of a workflow when it is built, of one run, of one executor."""
+"""Options of a built workflow, of one run, and of one executor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TypeCheckMode = Literal["off", "warn", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowSettings:
-    """How a built workflow behaves: keywords of `WorkflowBuilder`, see there."""
+    """How a built workflow behaves; see the arguments of `WorkflowBuilder`."""
 
     strict_context: bool = True
     check_types: TypeCheckMode = "off"
@@ -32,22 +32,22 @@ class RunOptions:
 
     Attributes:
         chain: Replaces the workflow's name as the grouping key of this run's checkpoints.
-        max_iterations: Replaces the workflow's limit; counts supersteps since the last outside input; 0 runs the
-            start executors only.
-        observe: Emit observation events and stamps; None takes the default of the caller or the process.
-        max_messages: Replaces the workflow's limit of messages that one superstep may queue for the next.
-        clock: Source of times; None takes the process-wide one.
-        ids: Source of ids; None takes the process-wide one.
+        max_iterations: Replaces the workflow's limit; counts supersteps since the last outside input. 0 runs only the
+            start executors.
+        observe: Emit observation events and stamps; None uses the default of the caller or the process.
+        max_messages: Replaces the workflow's limit on the messages that one superstep may queue for the next.
+        clock: The source of times; None uses the process-wide one.
+        ids: The source of ids; None uses the process-wide one.
         metadata: Merged into the metadata of every checkpoint of the run.
         keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
-        strict_checkpoints: A checkpoint that cannot be saved fails the run; None takes the workflow's setting.
-        timeout: Seconds that an executor may take which has no timeout of its own.
+        strict_checkpoints: Fail the run if a checkpoint cannot be saved; None uses the workflow's setting.
+        timeout: Seconds allowed for an executor without its own timeout.
         check_head: With True, each checkpoint of the run is saved only if no other run has saved to its chain since
-            the one before, else the run ends with `WorkflowBusyError`; a number is the `seq` of the chain's newest
-            checkpoint as the caller knows it: what was saved since then counts, too. With None this is so for the
-            first checkpoint of a run that continues from one (by a resume, a response or further input), and only
-            checkpoints with an ancestor in common count; where the storage outlasts the process, a request is also
-            answered once. With False both runs are branches of one chain.
+            the previous one; otherwise the run ends with `WorkflowBusyError`. A number is the `seq` of the chain's
+            newest checkpoint as the caller knows it, so anything saved since then counts too. With None, only the
+            first checkpoint of a run that continues from one (by a resume, a response or further input) is checked,
+            and only against checkpoints with a common ancestor; if the storage outlasts the process, a request can
+            also be answered only once. With False, both runs become branches of one chain.
 
     Raises:
         TypeError: A limit is not a number.
@@ -81,18 +81,18 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExecutorPolicy:
-    """Limits of an executor that the engine sees to, so that its handlers need not.
+    """Limits of an executor that the engine enforces, so that its handlers need not.
 
-    A retry starts the handler again with the same input: messages, outputs and requests of the failed attempt are
-    dropped, its writes to shared state are not (write at the end of a handler that is retried).
+    A retry calls the handler again with the same input. Messages, outputs and requests of the failed attempt are
+    dropped, but its writes to shared state are not (write at the end of a handler that may be retried).
 
     Attributes:
-        timeout: Seconds that one attempt may take; None for no limit.
+        timeout: Seconds allowed for one attempt; None for no limit.
         retries: Attempts after the first one.
-        max_concurrency: Deliveries of one superstep that may run at the same time; None for no limit.
+        max_concurrency: Maximum number of concurrent deliveries in one superstep; None for no limit.
 
     Raises:
-        TypeError: A limit is no number.
+        TypeError: A limit is not a number.
         ValueError: A limit can never be met, such as a timeout of 0.
 
     Example:
@@ -115,5 +115,5 @@ class ExecutorPolicy:
         require_limit("max_concurrency", self.max_concurrency, least=1, none="no limit")
 
 
-#: The policy of executors that have none; one object, so that the test for it is one of identity.
+#: The policy of executors without one; a single object, so that it can be tested by identity.
 NO_POLICY = ExecutorPolicy()

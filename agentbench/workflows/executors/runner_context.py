@@ -1,5 +1,5 @@
-# ruff: noqa: D102 - said by InProcRunnerContext
-"""`RunnerContext`: what holds the messages, events and requests of a run that is driven by hand."""
+# ruff: noqa: D102 - documented in InProcRunnerContext
+"""`RunnerContext`: holds the messages, events and requests of a run that is driven by hand."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class RunnerContext(Protocol):
-    """What a `Runner`, an `Executor` and a `WorkflowContext` that are used by hand need of their context.
+    """The context that a `Runner`, an `Executor` and a `WorkflowContext` need when they are used by hand.
 
-    `InProcRunnerContext` is one, and says what each method does; a class of your own with them is another backend.
+    `InProcRunnerContext` implements it and documents each method; your own class with these methods is another backend.
 
     Example:
         >>> isinstance(InProcRunnerContext(), RunnerContext)

@@ -1,4 +1,4 @@
-"""The state that the executors of a workflow share: writes are pending until the superstep ends."""
+"""The state that the executors of a workflow share. Writes are pending until the superstep ends."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -6,7 +6,7 @@ from typing import Any, Final
 
 
 class StateMark(Enum):
-    """What `State.pending_changes` puts where there is no value; unlike `None` it cannot be a stored one."""
+    """The marker for a missing value in `State.pending_changes`; unlike `None` it cannot be a stored value."""
 
     ABSENT = "absent"
 
@@ -21,13 +21,13 @@ _DELETED: Final = object()
 
 
 class State:
-    """Key-value state in two layers: what is committed, and what was written since the last commit.
+    """Key-value state in two layers: committed values, and values written since the last commit.
 
-    All executors of a superstep share one pending layer: the others read a write at once, and of several writes to one
-    key the last one counts. Values are held by reference, not copied. Which keys are reserved is checked by contexts.
+    All executors of a superstep share one pending layer: a write is visible to the others immediately, and the last of
+    several writes to a key wins. Values are held by reference, not copied. Contexts check which keys are reserved.
 
-    No method locks. Each touches the layers by single dictionary operations only, which the interpreter does not
-    interrupt, so executors may call them from worker threads: no write is lost, and none is applied in part.
+    No method uses a lock. Each one touches the layers only by single dictionary operations, which the interpreter does
+    not interrupt, so executors may call them from worker threads: no write is lost or applied in part.
 
     Example:
         >>> state = State()
@@ -39,7 +39,7 @@ class State:
     __slots__ = ("committed", "pending")
 
     def __init__(self) -> None:
-        # Both layers are for the engine to read.
+        # The engine reads both layers.
         self.committed: dict[str, Any] = {}
         self.pending: dict[str, Any] = {}
 
@@ -48,7 +48,7 @@ class State:
 
     @property
     def has_pending(self) -> bool:
-        """Whether anything was set or deleted since the last commit."""
+        """Whether there are writes or deletions since the last commit."""
         return bool(self.pending)
 
     def set(self, key: str, value: Any) -> None:
@@ -56,7 +56,7 @@ class State:
         self.pending[key] = value
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the pending value of a key, else the committed one, else the default."""
+        """Return the pending value of a key, or the committed one, or the default."""
         value = self.pending.get(key, _MISSING)
         if value is _MISSING:
             return self.committed.get(key, default)
@@ -70,7 +70,7 @@ class State:
         return value is not _DELETED
 
     def delete(self, key: str) -> None:
-        """Remove a key: a committed one when the superstep ends, a pending one at once. KeyError: there is none."""
+        """Remove a key: a committed one when the superstep ends, a pending one immediately. KeyError: no such key."""
         if key in self.committed:
             if self.pending.get(key) is _DELETED:
                 raise KeyError(key)
@@ -79,7 +79,7 @@ class State:
             raise KeyError(key)
 
     def pending_changes(self) -> dict[str, tuple[Any, Any]]:
-        """Return committed and pending value of each written key, in the order of writing; `ABSENT` is none."""
+        """Return the committed and pending value of each written key, in the order of writing; `ABSENT` if missing."""
         committed = self.committed
         return {
             key: (committed.get(key, ABSENT), ABSENT if value is _DELETED else value)
@@ -95,7 +95,7 @@ class State:
                 continue
             self._apply(key, value)
             last = pending.pop(key, value)
-            if last is not value:  # written once more meanwhile, by a thread that outlived its superstep
+            if last is not value:  # written again in the meantime by a thread that outlived its superstep
                 self._apply(key, last)
 
     def discard(self) -> None:

@@ -1,4 +1,4 @@
-"""Find a forgotten `await` in a handler, before it is called: watching each call would slow down every send."""
+"""Finds a forgotten `await` in a handler before it is called, since watching each call would slow down every send."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _METHODS = frozenset({"add_event", "request_info", "send_message", "yield_output
 
 
 def unawaited_calls(function: Callable[..., Any]) -> tuple[int, ...]:
-    """Return the lines of an async handler that call a method of its context and drop what has to be awaited.
+    """Return the lines of an async handler that call a method of its context but do not await the result.
 
-    Only calls in the handler itself are found, on its last parameter.
+    Only calls in the handler's own code, on its last parameter, are found.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None or not code.co_flags & CO_COROUTINE or not code.co_argcount or _METHODS.isdisjoint(code.co_names):
         return ()
     context, instructions = code.co_varnames[code.co_argcount - 1], [*dis.get_instructions(code)]
-    # A call and what looks up its function begin at the same place of the source.
+    # A call and the look-up of its function begin at the same place in the source.
     begins = {
         _begin(after)
         for before, after in pairwise(instructions)
@@ -39,6 +39,6 @@ def _begin(instruction: dis.Instruction) -> tuple[int | None, int | None]:
 
 
 def _loads(instruction: dis.Instruction, variable: str) -> bool:
-    """Return whether an instruction puts a variable on top of the stack; newer Pythons join two in one."""
+    """Return whether an instruction pushes a variable on the stack; newer Pythons combine two in one."""
     loaded = instruction.argval[-1] if isinstance(instruction.argval, tuple) else instruction.argval
     return "LOAD_" in instruction.opname and loaded == variable

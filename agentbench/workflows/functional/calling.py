@@ -1,4 +1,4 @@
-"""How functions are called with a context that their callers do not pass, and recognized when they are called again."""
+"""Calls functions with a context that their callers do not pass, and recognizes repeated calls."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from agentbench.serialization.writer import JsonWriter
 
 
 class ContextFunction:
-    """An async function, of whose parameters one may be for the context: it is named `ctx`, or a `RunContext`.
+    """An async function with an optional context parameter, which is named `ctx` or annotated `RunContext`.
 
     Raises:
-        TypeError: It is not async.
+        TypeError: The function is not async.
     """
 
     def __init__(self, function: Callable[..., Any], what: str) -> None:
         if not inspect.iscoroutinefunction(function):
             name = getattr(function, "__name__", function)
-            msg = f"{what} {name!r} is no async function. Define it with async def; a name goes in name='...'."
+            msg = f"{what} {name!r} is not an async function. Define it with async def; pass a name as name='...'."
             raise TypeError(msg)
         self.function = function
         parameters = list(inspect.signature(function).parameters.values())
@@ -36,7 +36,7 @@ class ContextFunction:
         self.parameters = [p for p in parameters if p is not self._context]
 
     def call(self, context: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        """Call it with these arguments, and the context in its own place."""
+        """Call it with these arguments, adding the context in its place."""
         if self._context is None or self._place is None:
             return self.function(*args, **kwargs)
         if self._context.kind is not inspect.Parameter.KEYWORD_ONLY and len(args) >= self._place:
@@ -45,11 +45,11 @@ class ContextFunction:
 
 
 def _names_context(annotation: object) -> bool:
-    return re.search(r"\bRunContext\b", str(annotation)) is not None  # text, where annotations are not evaluated
+    return re.search(r"\bRunContext\b", str(annotation)) is not None  # a text if annotations are not evaluated
 
 
 def fingerprint(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
-    """Return a digest of arguments, the same in every process; None where some cannot be stored."""
+    """Return a digest of arguments that is the same in every process; None if some cannot be stored."""
     try:
         text = JsonWriter().write([list(args), dict(kwargs)])
     except (UnstorableValueError, RecursionError):
@@ -66,7 +66,7 @@ def can_change_in_place(value: object) -> bool:
 
 
 def change_in_place(value: Any, changed: Any) -> None:
-    """Give a container or an object the content of another one of its class."""
+    """Replace the content of a container or an object by that of another one of its class."""
     if isinstance(value, (list, bytearray)):
         value[:] = changed
     elif isinstance(value, deque):
@@ -81,12 +81,12 @@ def change_in_place(value: Any, changed: Any) -> None:
 
 
 def code_digest(function: Callable[..., Any]) -> str:
-    """Return a digest of what a function does: comments, layout, decorators and docstring do not count."""
+    """Return a digest of a function's code, ignoring comments, layout, decorators and the docstring."""
     try:
         definition: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
         body = definition.body[1:] if ast.get_docstring(definition) is not None else definition.body
         text = "\n".join(map(ast.unparse, [definition.args, *body]))
-    except (OSError, SyntaxError, TypeError):  # no source, as in exec()
+    except (OSError, SyntaxError, TypeError):  # no source, as for exec()
         code = inspect.unwrap(function).__code__
         text = repr((code.co_code, code.co_names, [c for c in code.co_consts if not inspect.iscode(c)]))
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""`RunContext`: what a workflow function and its steps may ask of the run."""
+"""`RunContext`: a workflow function's and its steps' access to the run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ACTIVE: ContextVar[RunContext | None] = ContextVar("agentbench_run_context", def
 
 
 class RunPending(BaseException):
-    """Ends a function that needs a response; no `Exception`, so that the function itself does not catch it."""
+    """Ends a function that needs a response. Not an `Exception`, so that the function does not catch it by accident."""
 
 
 class RunContext:
-    """What a workflow function and its steps may ask of the run: a person's response, events, state.
+    """What a workflow function and its steps can request from the run: a person's response, events, state.
 
-    A function gets it in a parameter named `ctx`, or annotated with this class; elsewhere `get_run_context()` finds it.
+    A function gets it in a parameter named `ctx`, or annotated with this class. Elsewhere call `get_run_context()`.
 
     Example:
         >>> @workflow
@@ -35,16 +35,16 @@ class RunContext:
 
     def __init__(self, execution: FunctionExecution, prefix: str = "") -> None:
         self._execution = execution
-        #: Goes before the keys of steps that are called inside a step.
+        #: Prefix of the keys of steps that are called inside a step.
         self.prefix = prefix
         #: How often each step was called in this context.
         self.calls: Counter[str] = Counter()
-        #: How many requests without an id of their own were made in this context.
+        #: How many requests without an explicit id were made in this context.
         self.requests = 0
 
     @property
     def execution(self) -> FunctionExecution:
-        """The run; for steps."""
+        """The run, for steps."""
         return self._execution
 
     async def request_info(
@@ -55,19 +55,19 @@ class RunContext:
         request_id: str | None = None,
         data: Any = None,
     ) -> Any:
-        """Return the response to a request, such as one to a person.
+        """Return the response to a request, for example to a person.
 
-        Without a response yet, the run ends here, with the request pending. `run(responses={request_id: ...})` calls
-        the function again, and this call returns the response; results of steps are remembered.
+        If there is no response yet, the run ends here with the request pending. `run(responses={request_id: ...})` then
+        calls the function again, and this call returns the response; results of steps are cached.
 
         Args:
-            request_data: What the person needs to know.
-            response_type: Type of the response.
-            request_id: Its id; by default `auto::0`, `auto::1` and so on, in the order of the calls.
-            data: Another name of `request_data`.
+            request_data: The data that the person needs.
+            response_type: The type of the response.
+            request_id: The request's id; by default `auto::0`, `auto::1` and so on, in the order of the calls.
+            data: Another name for `request_data`.
 
         Raises:
-            ValueError: Another request of this run has the id.
+            ValueError: Another request of this run has the same id.
         """
         if request_id is None:
             request_id = self._execution.next_request_id()
@@ -75,7 +75,7 @@ class RunContext:
         return self._execution.request(request_id, data if request_data is None else request_data, response_type)
 
     async def add_event(self, event: WorkflowEvent[Any]) -> None:
-        """Emit an event for those who watch the run."""
+        """Emit an event to the observers of the run."""
         self._execution.log.append(event)
 
     def get_state(self, key: str, default: Any = None) -> Any:
@@ -83,9 +83,9 @@ class RunContext:
         return self._execution.run.state.get(key, default)
 
     def set_state(self, key: str, value: Any) -> None:
-        """Write a value of the run's state, which checkpoints hold. ValueError: the key begins with `_`."""
+        """Write a value to the run's state, which checkpoints include. ValueError: the key begins with `_`."""
         if key.startswith("_"):
-            msg = f"State key {key!r} is reserved: keys that start with '_' belong to the engine. Use another name."
+            msg = f"State key {key!r} is reserved: the engine uses keys that start with '_'. Use another name."
             raise ValueError(msg)
         self._execution.run.state.set(key, value)
 
@@ -95,7 +95,7 @@ class RunContext:
 
 
 def get_run_context() -> RunContext | None:
-    """Return the context of the workflow function or step that is running here; None outside of any.
+    """Return the context of the workflow function or step that is currently running, or None.
 
     Example:
         >>> async def note(text: str) -> None:

@@ -1,4 +1,4 @@
-"""One run of a workflow function: its steps, its requests, and what is remembered of them."""
+"""One run of a workflow function, with its cached step results and requests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, chec
 
 logger = logging.getLogger("agentbench")
 
-# Reserved keys of the state, for what is remembered.
+# Reserved keys of the state, for cached results.
 STEP_RESULTS = "_step_cache"
 STEP_ARGUMENTS = "_step_arguments"
 STEP_CHANGES = "_step_changes"
@@ -36,7 +36,7 @@ MESSAGE = "_original_message"
 
 
 class FunctionExecution(Execution):
-    """Calls the function once; what a resumed run has done before is remembered, not done again."""
+    """Calls the function once. A resumed run takes earlier results from the cache instead of computing them again."""
 
     def __init__(
         self,
@@ -55,14 +55,14 @@ class FunctionExecution(Execution):
         #: The tasks in which steps are running.
         self._tasks: list[asyncio.Task[Any]] = []
         self._before: tuple[dict[str, Any], dict[str, WorkflowEvent[Any]]] = {}, {}
-        # By the key of the step: its results, digests of its arguments, how many requests without an id it made.
+        # By the key of the step: its results, digests of its arguments, and its number of requests without an id.
         self._results: dict[str, Any] = {}
         self._arguments: dict[str, str | None] = {}
         self._requests: dict[str, int] = {}
-        #: Arguments as steps left them that changed them in place: by the key of the step, then by place or name.
+        #: Arguments that steps changed in place, in their final form: by the key of the step, then by position or name.
         self._changes: dict[str, dict[int | str, Any]] = {}
         self._answers: dict[str, Any] = {}
-        #: The ids of all requests so far, with and without a response.
+        #: The ids of all requests up to now, with and without a response.
         self._requested: set[str] = set()
 
     # ---- the run ---------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ class FunctionExecution(Execution):
         return False
 
     def break_off(self) -> None:
-        """End a run that was cancelled or abandoned: what it wrote is dropped."""
+        """End a run that was cancelled or abandoned, and drop its writes."""
         if not self.ended:
             self._restore_before()
         super().break_off()
@@ -117,7 +117,7 @@ class FunctionExecution(Execution):
         self._remember(responses)
 
     def _remember(self, responses: Mapping[str, Any]) -> None:
-        """Take over what earlier runs remembered, and the new responses."""
+        """Restore the cached results of earlier runs, and add the new responses."""
         state = self.run.state
         self._results = dict(state.get(STEP_RESULTS, {}))
         self._arguments = dict(state.get(STEP_ARGUMENTS, {}))
@@ -146,7 +146,7 @@ class FunctionExecution(Execution):
             if not _is_pending(error):
                 raise
         finally:
-            with contextlib.suppress(ValueError):  # the loop was closed, and this ends in the context of the collector
+            with contextlib.suppress(ValueError):  # the loop was closed; the garbage collector runs this
                 ACTIVE.reset(token)
         await self._end_steps(cancel=False)
         run_state = self.run.run_state
@@ -162,14 +162,14 @@ class FunctionExecution(Execution):
         self._end()
 
     async def _end_steps(self, *, cancel: bool) -> None:
-        """Wait for steps that still run in tasks of their own, so that their results are remembered; or cancel them."""
+        """Wait for steps that still run in their own tasks, so that their results are cached; or cancel them."""
         while others := {task for task in self._tasks if task is not asyncio.current_task()}:
             for task in others if cancel else ():
                 task.cancel()
             await asyncio.wait(others)
 
     def _restore_before(self) -> None:
-        """Put back the state and the requests of before the run, which can then be answered again."""
+        """Restore the state and the requests of before the run, which can then be answered again."""
         state, requests = self._before
         self.run.state.clear()
         self.run.state.import_state(state)
@@ -197,7 +197,7 @@ class FunctionExecution(Execution):
         if checkpoint.graph_signature_hash != graph.signature_hash:
             msg = (
                 f"Checkpoint {checkpoint_id!r} was made by another version of workflow function {graph.name!r}: its "
-                "name, its steps or its code were different. Use the function as it was, or start a new run."
+                "name, steps or code were different. Use the function in its earlier form, or start a new run."
             )
             raise FunctionCheckpointError(msg)
         for key in checkpoint.state.get(STEP_RESULTS, {}):
@@ -212,7 +212,7 @@ class FunctionExecution(Execution):
     async def run_step(
         self, name: str, function: ContextFunction, context: RunContext, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """Return the result of a step, which is called unless its result is remembered."""
+        """Return the result of a step, calling it unless its result is cached."""
         key = f"{context.prefix}{name}::{context.calls[name]}"
         context.calls[name] += 1
         arguments = fingerprint(args, kwargs)
@@ -236,7 +236,7 @@ class FunctionExecution(Execution):
             self.log.append_end(WorkflowEvent.executor_failed(name, details), began_ns)
             raise
         finally:
-            with contextlib.suppress(ValueError):  # the loop was closed, and this ends in the context of the collector
+            with contextlib.suppress(ValueError):  # the loop was closed; the garbage collector runs this
                 ACTIVE.reset(token)
             if task is not None:
                 self._tasks.remove(task)
@@ -253,7 +253,7 @@ class FunctionExecution(Execution):
     def _note_changes(
         self, name: str, key: str, call: Mapping[str, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Remember what a step changed in place in its arguments, of which `call` has copies from before."""
+        """Record the arguments that a step changed in place; `call` has copies of the earlier values."""
         before = [*enumerate(call["args"]), *call["kwargs"].items()]
         for (place, old), new in zip(before, [*args, *kwargs.values()], strict=True):
             if old is new or are_equal(old, new):
@@ -269,8 +269,8 @@ class FunctionExecution(Execution):
                 continue
             argument = f"argument {place + 1}" if isinstance(place, int) else f"the argument {place!r}"
             text = (
-                f"Step {name!r} changed {argument}, a {type(new).__name__}, in place. The change is lost where the "
-                "result of the step is remembered, after a response or from a checkpoint. Return the new value instead."
+                f"Step {name!r} changed {argument}, a {type(new).__name__}, in place. The change is lost when the "
+                "step's result comes from the cache, after a response or a checkpoint. Return the new value instead."
             )
             self.log.append(WorkflowEvent.warning(text, name))
             warn_user(text, RuntimeWarning)
@@ -279,9 +279,9 @@ class FunctionExecution(Execution):
         known = self._arguments.get(key)
         if known is not None and arguments is not None and known != arguments:
             msg = (
-                f"Step {key!r} was called with other arguments than when its result was remembered, so the result does "
-                "not fit. The function has to call its steps in the same order with the same arguments each time: put "
-                "what differs from time to time, such as the clock, into steps of their own."
+                f"Step {key!r} was called with different arguments than when its result was cached, so the result does "
+                "not fit. The function must call its steps in the same order with the same arguments each time: move "
+                "values that change, such as the current time, into their own steps."
             )
             raise WorkflowRunnerException(msg)
         self._request_count += self._requests.get(key, 0)
@@ -291,7 +291,7 @@ class FunctionExecution(Execution):
         return result
 
     def next_request_id(self) -> str:
-        """Return the id of the next request without one of its own."""
+        """Return the id of the next request that has no explicit id."""
         self._request_count += 1
         return f"auto::{self._request_count - 1}"
 
@@ -300,7 +300,7 @@ class FunctionExecution(Execution):
         if request_id in self._requested:
             msg = (
                 f"The request id {request_id!r} is used twice in one run, so one response would answer both requests. "
-                "Give each request an id of its own, or leave request_id out."
+                "Give each request its own id, or leave request_id out."
             )
             raise ValueError(msg)
         self._requested.add(request_id)
@@ -311,7 +311,7 @@ class FunctionExecution(Execution):
 
 
 def _is_pending(error: BaseException) -> bool:
-    """Whether an exception says no more than that responses are needed; a `TaskGroup` raises several as one."""
+    """Whether an exception only means that responses are needed; a `TaskGroup` combines several in one."""
     if isinstance(error, RunPending):
         return True
     several = getattr(error, "exceptions", ())
@@ -319,7 +319,7 @@ def _is_pending(error: BaseException) -> bool:
 
 
 def _accept(requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the responses to open requests, checked; others may be those of earlier rounds."""
+    """Return the checked responses to open requests; other responses may belong to earlier rounds."""
     accepted: dict[str, Any] = {}
     for key, response in responses.items():
         request = requests.get(id_of_request(key))
@@ -328,8 +328,8 @@ def _accept(requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, 
             accepted |= {request.request_id: None} if response is None else check_responses(known, {key: response})
     if not accepted:
         msg = (
-            f"None of the responses {', '.join(map(repr, map(id_of_request, responses)))} belongs to an open request; "
-            f"open are: {', '.join(requests) or 'none'}."
+            f"None of the responses {', '.join(map(repr, map(id_of_request, responses)))} belongs to an open request. "
+            f"Open requests: {', '.join(requests) or 'none'}."
         )
         raise ValueError(msg)
     return accepted

@@ -42,7 +42,7 @@ logger = logging.getLogger("agentbench")
 
 @dataclass(frozen=True, eq=False)
 class _FunctionGraph(Graph):
-    """The graph of a function, without nodes: what a checkpoint has to fit is its code."""
+    """The graph of a function. It has no nodes; a checkpoint fits if the function's code is the same."""
 
     function: Callable[..., Any] = lambda: None
 
@@ -55,22 +55,23 @@ class _FunctionGraph(Graph):
 
 
 class FunctionalWorkflow(Displayable):
-    """An async function as a workflow; usually made by `@workflow`.
+    """An async function as a workflow; usually created by `@workflow`.
 
-    What it returns is the output. It is plain Python: branches, loops, `asyncio.gather`. Calls of `@step` functions are
-    remembered, and saved in checkpoints. `ctx.request_info()` returns the response of a person: the run ends with the
-    request pending, and the next one, with the responses, calls the function again from the top, past the steps
-    that are remembered. So the function has to call its steps in the same order with the same arguments each time.
+    Its return value is the output. It is plain Python: branches, loops, `asyncio.gather`. Results of `@step` functions
+    are cached, and saved in checkpoints. `ctx.request_info()` returns the response of a person: the run ends with the
+    request pending, and the next one, with the responses, calls the function again from the top; cached steps are
+    skipped. So the function must call its steps in the same order with the same arguments each time.
 
     Args:
-        func: Takes the message, or nothing, and the context, in a parameter named `ctx` or annotated `RunContext`.
+        func: Takes the message, or nothing, and optionally the context, in a parameter named `ctx` or annotated
+            `RunContext`.
         name: Groups the checkpoints; by default the function's name.
-        description: For people; by default the first line of the docstring.
-        checkpoint_storage: Where checkpoints go by default.
+        description: A description for people; by default the first line of the docstring.
+        checkpoint_storage: The default storage for checkpoints.
 
     Raises:
         TypeError: The function is not async.
-        ValueError: It has more than one parameter besides the context.
+        ValueError: The function has more than one parameter besides the context.
 
     Example:
         >>> @step
@@ -110,16 +111,16 @@ class FunctionalWorkflow(Displayable):
         self.__doc__ = func.__doc__
         self.name: str = name or func.__name__
         self.description = description or next(iter((inspect.getdoc(func) or "").splitlines()), None)
-        #: Where checkpoints go by default; None when none are saved.
+        #: The default storage for checkpoints; None if none are saved.
         self.storage = bare_storage(checkpoint_storage)
-        #: The state between the runs.
+        #: The state between runs.
         self.run_state = RunState()
         self.graph: Graph = _FunctionGraph([], {}, (), name=self.name, description=self.description, function=func)
         self._holder: weakref.ref[Execution] | None = None
 
     @property
     def graph_signature_hash(self) -> str:
-        """What a checkpoint has to fit: the name, the names of its steps, and its code."""
+        """The hash that a checkpoint has to match: of the name, the names of the steps, and the code."""
         return self.graph.signature_hash
 
     @overload
@@ -140,31 +141,33 @@ class FunctionalWorkflow(Displayable):
         options: RunOptions | None = None,
         **ignored: Any,
     ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
-        """Call the function, or go on with a run that waits for responses.
+        """Call the function, or continue a run that waits for responses.
 
         Args:
-            message: Its argument.
-            stream: Return an async iterator of events instead of an awaitable of the result.
-            responses: By request or its id, to requests of the last run or of the checkpoint. Those of earlier rounds
-                are remembered.
-            checkpoint_id: Go on from this checkpoint; its id or its info.
-            checkpoint_storage: Load from and save to here, in this run only.
+            message: The function's argument.
+            stream: Return an async iterator of events instead of an awaitable result.
+            responses: Responses by request or request id, to requests of the last run or of the checkpoint. Those of
+                earlier rounds are cached.
+            checkpoint_id: Continue from this checkpoint; its id or its info.
+            checkpoint_storage: Load from and save to this storage, in this run only.
             include_status_events: Include `status` events in the result.
-            options: Further options of this run, such as `RunOptions(observe=True)`, whose events say how long each
-                step took; a function has no supersteps to limit.
-            ignored: Other keywords of `Workflow.run()` are accepted and ignored, which a logged warning says.
+            options: Further options of this run, such as `RunOptions(observe=True)`, whose events report the duration
+                of
+                each step. Functions have no supersteps, so there are none to limit.
+            ignored: Other keyword arguments of `Workflow.run()` are ignored, with a logged warning.
 
         Returns:
             An awaitable of the `WorkflowRunResult`; with `stream=True` a `WorkflowStream`.
 
         Raises:
-            ValueError: A message together with responses or a checkpoint, no message where the function needs one, a
-                message where it takes none; when awaited: no response belongs to an open request, or one has another
-                type than that.
-            WorkflowBusyError: It runs already.
-            WorkflowRunnerException: When awaited: the function calls its steps in another way than before.
-            FunctionCheckpointError: When awaited: the checkpoint is of another version of the function.
-            Exception: What the function raised, as is.
+            ValueError: A message together with responses or a checkpoint, no message although the function needs one,
+                or
+                a message although it takes none. When awaited: no response belongs to an open request, or one has the
+            wrong type.
+            WorkflowBusyError: The workflow is already running.
+            WorkflowRunnerException: When awaited: the function calls its steps differently than before.
+            FunctionCheckpointError: When awaited: the checkpoint was made by another version of the function.
+            Exception: Any error that the function raises, unchanged.
         """
         self._check_input(message, responses, checkpoint_id)
         self._require_free()
@@ -202,7 +205,7 @@ class FunctionalWorkflow(Displayable):
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
     def clone(self) -> FunctionalWorkflow:
-        """Return another instance of the same function, with a state of its own."""
+        """Return another instance of the same function, with its own state."""
         twin = copy.copy(self)
         twin.run_state, twin._holder = RunState(), None  # noqa: SLF001 - its own class
         return twin
@@ -211,7 +214,7 @@ class FunctionalWorkflow(Displayable):
         self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any
     ) -> FunctionalWorkflowAgent:
         """Return this workflow as an agent, see `FunctionalWorkflowAgent`."""
-        agents = import_module("agentbench.orchestrations.workflow_agent")  # a room above, which no workflow needs
+        agents = import_module("agentbench.orchestrations.workflow_agent")  # a higher layer, imported on use
         agent: FunctionalWorkflowAgent = agents.FunctionalWorkflowAgent(
             self, name=name, description=description, context_providers=context_providers, **settings
         )
@@ -220,7 +223,7 @@ class FunctionalWorkflow(Displayable):
     def _check_input(self, message: Any, responses: object, checkpoint_id: object) -> None:
         if message is not None and self.parameter is None:
             got = masked_repr(message)
-            msg = f"Workflow function {self.name!r} takes no message, but run() got {got}. Give it a parameter."
+            msg = f"Workflow function {self.name!r} takes no message, but run() got {got}. Add a parameter to it."
             raise ValueError(msg)
         is_needed = self.parameter is not None and self.parameter.default is inspect.Parameter.empty
         if is_needed or message is not None:
@@ -229,7 +232,7 @@ class FunctionalWorkflow(Displayable):
     def _require_free(self) -> None:
         holder = None if self._holder is None else self._holder()
         if holder is not None and not holder.break_off_if_lost():
-            msg = f"Workflow {self.name!r} is already running: await the first run, or aclose() its stream, first."
+            msg = f"Workflow {self.name!r} is already running. First await the current run, or aclose() its stream."
             raise WorkflowBusyError(msg)
 
     def _acquire(self, execution: Execution) -> None:
@@ -261,17 +264,18 @@ def workflow(
     description: str | None = None,
     checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
 ) -> Any:
-    """Make a workflow from an async function: `@workflow`, or with keywords.
+    """Create a workflow from an async function: `@workflow`, or with keyword arguments.
 
     Args:
-        func: Takes the message, or nothing, and the context, in a parameter named `ctx` or annotated `RunContext`.
+        func: Takes the message, or nothing, and optionally the context, in a parameter named `ctx` or annotated
+            `RunContext`.
         name: Groups the checkpoints; by default the function's name.
-        description: For people.
-        checkpoint_storage: Where checkpoints go by default.
+        description: A description for people.
+        checkpoint_storage: The default storage for checkpoints.
 
     Raises:
         TypeError: The function is not async.
-        ValueError: It has more than one parameter besides the context.
+        ValueError: The function has more than one parameter besides the context.
 
     Example:
         >>> @workflow

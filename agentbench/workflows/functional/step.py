@@ -1,4 +1,4 @@
-"""Steps: functions whose results a run remembers."""
+"""Steps: functions whose results a run caches."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ResultT = TypeVar("ResultT")
 
 
 class StepWrapper(Generic[ResultT]):
-    """An async function as a step of workflow functions; usually made by `@step`.
+    """An async function as a step of workflow functions; usually created by `@step`.
 
-    Inside a run its result is remembered: where the function of the workflow is called again, to go on after a response
-    or from a checkpoint, the step is not. Outside of a run it is just the function.
+    Inside a run, its result is cached: when the workflow function is called again, to continue after a response or from
+    a checkpoint, the step is not called again. Outside a run it is just the function.
 
     Args:
         func: The function, with any parameters; one named `ctx` or annotated `RunContext` gets the context.
-        name: What events and checkpoints call it; by default the function's name.
+        name: The name in events and checkpoints; by default the function's name.
 
     Raises:
         TypeError: The function is not async.
@@ -39,20 +39,20 @@ class StepWrapper(Generic[ResultT]):
         self.name: str = name or func.__name__
 
     async def __call__(self, *args: Any, **kwargs: Any) -> ResultT:
-        """Return the result of the function, or the one that is remembered of the same call."""
+        """Return the result of the function, or the cached result of the same call."""
         context = ACTIVE.get()
         result: ResultT
         if context is None:
             result = await self._function.function(*args, **kwargs)
         else:
-            # A step gets a context of its own, also where it was passed the one of its caller.
+            # A step gets its own context, even if it was passed the context of its caller.
             args = tuple(value for value in args if not isinstance(value, RunContext))
             kwargs = {name: value for name, value in kwargs.items() if not isinstance(value, RunContext)}
             result = await context.execution.run_step(self.name, self._function, context, args, kwargs)
         return result
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        """Bind to an instance, as a method does."""
+        """Bind to an instance, like a method."""
         return self if instance is None else functools.partial(self, instance)
 
     def __repr__(self) -> str:
@@ -66,11 +66,11 @@ def step(
     func: None = None, *, name: str | None = None
 ) -> Callable[[Callable[..., Coroutine[Any, Any, ResultT]]], StepWrapper[ResultT]]: ...
 def step(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
-    """Make a step of a workflow function: `@step` or `@step(name="...")`.
+    """Create a step of a workflow function: `@step` or `@step(name="...")`.
 
     Args:
         func: An async function.
-        name: What events and checkpoints call it; by default the function's name.
+        name: The name in events and checkpoints; by default the function's name.
 
     Raises:
         TypeError: The function is not async.

@@ -1,1 +1,1 @@
-"""What a workflow is: edges, their conditions, the signature, validation, routing tables."""
+"""The definition of a workflow: edges, conditions, signature, validation, routing tables."""

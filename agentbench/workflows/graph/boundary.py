@@ -1,4 +1,4 @@
-"""The seam at the end of a superstep, by which another dialect of graphs drives this engine."""
+"""The hook at the end of a superstep, by which other kinds of graphs drive this engine."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FailurePolicy = Literal["cancel", "finish"]
 
 @dataclass(frozen=True, slots=True)
 class PauseReason:
-    """Why a run paused: the text, its kind, and what a predicate raised, if any.
+    """Why a run paused: the text, its kind, and the error that a predicate raised, if any.
 
-    The kind is `user`, `predicate`, `hook`, `error`, or `inside`: amid a superstep, see `WorkflowRun.step`.
+    The kind is `user`, `predicate`, `hook`, `error`, or `inside`: in the middle of a superstep, see `WorkflowRun.step`.
 
     Example:
         >>> BoundaryOutcome(pause=PauseReason("waits for the night", "hook"))
@@ -35,14 +35,14 @@ class PauseReason:
 
 @dataclass(frozen=True, slots=True)
 class SuperstepView:
-    """What a hook may read at a boundary.
+    """The part of a run that a hook may read at a boundary.
 
     Attributes:
-        superstep: number of the superstep that ends; 0 for the start executors.
-        chain: key under which the run's checkpoints are grouped.
+        superstep: number of the ending superstep; 0 for the start executors.
+        chain: key that groups the run's checkpoints.
         run_id: id of the run.
-        state: shared state, committed and pending; to be read only.
-        deliveries: what ran, in plan order, each with its result or its error.
+        state: shared state, committed and pending; read only.
+        deliveries: the deliveries of the superstep, in plan order, each with its result or error.
         stop_requested: a stop of the run was requested.
         pending_requests: open requests by id.
         options: the run's options.
@@ -60,7 +60,7 @@ class SuperstepView:
 
 @dataclass(frozen=True, slots=True)
 class BoundaryCheckpoint:
-    """How the checkpoint of a boundary is marked: its `source`, and further metadata."""
+    """How to mark the checkpoint of a boundary: its `source`, and further metadata."""
 
     source: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -68,18 +68,18 @@ class BoundaryCheckpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundaryOutcome:
-    """What a hook wants done, carried out in the order of the fields.
+    """The changes that a hook requests, carried out in the order of the fields.
 
     Attributes:
         state_updates, state_deletes: staged into shared state; keys that start with `_graph:` are allowed.
-        commit: False keeps this superstep's writes from being committed: they are discarded.
+        commit: False discards the writes of this superstep.
         messages: (executor id, data), delivered in the next superstep over the target's internal edge.
-        closes: ids of open requests that need no answer any more.
+        closes: ids of open requests that no longer need a response.
         requests: `request_info` events, registered as open and emitted.
         outputs: (executor id or None, value), emitted as `output`.
         events: further events to emit.
-        save: False saves no checkpoint.
-        checkpoint: how to mark the checkpoint; None for the normal one.
+        save: False skips the checkpoint.
+        checkpoint: how to mark the checkpoint; None for the usual marks.
         pause: end here after the checkpoint (a handle pauses).
         error: raise this after the checkpoint, with the usual events of a failed run.
     """
@@ -102,12 +102,13 @@ class BoundaryOutcome:
 class BoundaryHook(Protocol):
     """Called once per superstep, after its handlers and before its writes are committed.
 
-    A hook is shared by all clones and runs of a workflow: what it needs to remember goes into shared state. It may also
-    have `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None`, called
-    when a delivery has ended, well or not, while others of the superstep may still run; what it raises fails the
-    superstep. What it returns is saved at once, as values of shared state, in a checkpoint that lasts until the next
-    one. It may also have `max_concurrency`, how many deliveries run at the same time; and `drives`, False where it only
-    watches: then a workflow does all that it does without.
+    All clones and runs of a workflow share a hook, so it stores its data in shared state. It may also define
+    `async def on_delivery(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None`, called when
+    a delivery has ended, successfully or not, while others of the superstep may still run. An error in it fails the
+    superstep; its result is saved immediately, as values of shared state, in a checkpoint that lasts until the next
+    one.
+    It may also define `max_concurrency`, the number of deliveries that run at the same time, and `drives`: False if it
+    only observes, in which case the workflow behaves as it does without a hook.
 
     Attributes:
         failure_policy: `"finish"` lets siblings of a failed delivery run to their end and passes the errors to
@@ -119,10 +120,10 @@ class BoundaryHook(Protocol):
     reachability: bool
 
     async def at_boundary(self, view: SuperstepView) -> BoundaryOutcome:
-        """Decide what happens at this boundary."""
+        """Decide how the run continues at this boundary."""
 
     async def on_responses(self, answers: Mapping[str, Any], view: SuperstepView) -> BoundaryOutcome:
-        """Take answers to requests that the hook registered."""
+        """Receive responses to requests that the hook registered."""
 
     def signature(self) -> dict[str, Any] | None:
-        """Return the JSON-able part of the graph signature, or None."""
+        """Return the hook's part of the graph signature as JSON values, or None."""

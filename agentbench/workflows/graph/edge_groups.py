@@ -1,7 +1,7 @@
-"""Groups of edges: what all kinds share, and the kinds that take every message.
+"""Edge groups: the common base, and the kinds that carry every message.
 
-Groups are plain data and cheap to make: ids are generated when they are first read, and nothing is checked here that
-needs the executors (see `agentbench.workflows.graph.validation`).
+Groups are plain data and cheap to create: ids are generated on first access, and checks that need the executors are
+done elsewhere (see `agentbench.workflows.graph.validation`).
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _GroupClass = TypeVar("_GroupClass", bound="type[EdgeGroup]")
 
 
 class EdgeGroup(JsonForm):
-    """Edges that are routed together, and the registry of the kinds of group.
+    """Edges that are routed together, and the registry of group kinds.
 
-    A group of one's own derives from `SingleEdgeGroup`, `FanOutEdgeGroup`, `FanInEdgeGroup` or `SwitchCaseEdgeGroup`.
+    Custom groups derive from `SingleEdgeGroup`, `FanOutEdgeGroup`, `FanInEdgeGroup` or `SwitchCaseEdgeGroup`.
 
     Args:
         edges: The edges, in order.
-        id: Name of the group; by default `"<ClassName>/<unique id>"`, made when first read.
-        type: Recorded kind; by default the class name. `from_dict` looks the class up by it.
+        id: The name of the group; by default `"<ClassName>/<unique id>"`, generated on first access.
+        type: The recorded kind; by default the class name. `from_dict` uses it to find the class.
 
     Example:
         >>> @EdgeGroup.register
@@ -56,30 +56,30 @@ class EdgeGroup(JsonForm):
 
     @staticmethod
     def register(group_class: _GroupClass) -> _GroupClass:
-        """Enter a subclass in the registry, so that `from_dict` finds it by its class name. A class decorator."""
+        """Register a subclass, so that `from_dict` finds it by its class name. A class decorator."""
         EdgeGroup._registry[group_class.__name__] = group_class
         return group_class
 
     @property
     def id(self) -> str:
-        """Name of the group."""
+        """The name of the group."""
         if self._id is None:
             self._id = f"{self.__class__.__name__}/{runtime_defaults().ids.new_id('group')}"
         return self._id
 
     @property
     def edges(self) -> list[Edge]:
-        """The edges, in order. Read only: groups are shared between workflows."""
+        """The edges, in order. Read only, because workflows share groups."""
         return self._edges
 
     @property
     def source_executor_ids(self) -> list[str]:
-        """Ids that messages come from, without repetition, in order of first appearance."""
+        """The ids of the senders, without repetition, in order of first appearance."""
         return list(dict.fromkeys([edge.source_id for edge in self.edges]))
 
     @property
     def target_executor_ids(self) -> list[str]:
-        """Ids that messages go to, without repetition, in order of first appearance."""
+        """The ids of the receivers, without repetition, in order of first appearance."""
         return list(dict.fromkeys([edge.target_id for edge in self.edges]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,14 +88,14 @@ class EdgeGroup(JsonForm):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a group of the class that `data["type"]` names; an unknown type gives a plain `EdgeGroup`."""
+        """Rebuild a group of the class named by `data["type"]`; an unknown type becomes a plain `EdgeGroup`."""
         group_class = EdgeGroup._registry.get(data.get("type", cls.__name__), EdgeGroup)
-        group: Any = object.__new__(group_class)  # its constructor needs callables, which are not written
+        group: Any = object.__new__(group_class)  # its constructor needs callables, which are not serialized
         group.restore_fields(data)
         return group  # type: ignore[no-any-return]  # the class is chosen by the data
 
     def restore_fields(self, data: Mapping[str, Any]) -> None:
-        """Fill a bare instance from its dict form. Subclasses with fields of their own extend this."""
+        """Fill a bare instance from its dict form. Subclasses with additional fields extend this."""
         self._edges = [Edge.from_dict(edge) for edge in data.get("edges", ())]
         self._id = data.get("id")
         self.type = data.get("type") or self.__class__.__name__
@@ -107,7 +107,7 @@ class EdgeGroup(JsonForm):
         return fresh
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        """Settle the id first, so that copies and pickles have the same one."""
+        """Generate the id first, so that copies and pickles have the same one."""
         self._id = self.id
         return super().__reduce_ex__(protocol)
 
@@ -116,7 +116,7 @@ class EdgeGroup(JsonForm):
 
 
 def require_several(group: str, role: str, ids: Sequence[str]) -> None:
-    """Raise on fewer than two ids, a repeated one, and a text in place of a list."""
+    """Raise if there are fewer than two ids, a repeated one, or a text instead of a list."""
     if isinstance(ids, str):
         msg = f"{group} needs a list of {role} ids; got the text {ids!r}. Write [{ids!r}, ...]."
         raise TypeError(msg)
@@ -134,14 +134,14 @@ class SingleEdgeGroup(EdgeGroup):
     """One edge, with or without a condition.
 
     Args:
-        source_id: Executor that sends.
-        target_id: Executor that receives.
+        source_id: The sending executor.
+        target_id: The receiving executor.
         condition: Called with the message data, may be async; a falsy result drops the message.
-        condition_name: Recorded name of the condition; by default the callable's own.
-        id: Name of the group.
+        condition_name: The recorded name of the condition; by default the callable's own.
+        id: The name of the group.
 
     Raises:
-        ValueError: An id of an executor is empty.
+        ValueError: An executor id is empty.
         TypeError: The condition is not callable.
 
     Example:
@@ -166,21 +166,21 @@ class SingleEdgeGroup(EdgeGroup):
 
 @EdgeGroup.register
 class FanInEdgeGroup(EdgeGroup):
-    """Several sources, one target: each message by itself, or all together once every source has sent.
+    """Several sources, one target: each message separately, or all together once every source has sent one.
 
     Args:
         source_ids: Two or more executors, each named once.
-        target_id: Executor that receives.
-        id: Name of the group.
-        mode: `"independent"` hands on each message at once; `"barrier"` waits for all sources and delivers one list;
-            `"auto"` takes the one that fits the declared types of the target.
+        target_id: The receiving executor.
+        id: The name of the group.
+        mode: `"independent"` delivers each message separately; `"barrier"` waits for all sources and delivers one list;
+            `"auto"` chooses the mode that fits the declared types of the target.
 
     Attributes:
-        prefers_barrier: What `"auto"` means when the target accepts both forms.
-        resolved_mode: What applies: the forced mode, or the builder's decision; `None` if the first message decides.
+        prefers_barrier: The meaning of `"auto"` if the target accepts both forms.
+        resolved_mode: The effective mode: forced, or decided by the builder; `None` if the first message decides.
 
     Raises:
-        ValueError: Fewer than two sources, one of them twice, or an unknown mode.
+        ValueError: There are fewer than two sources, one of them appears twice, or the mode is unknown.
 
     Example:
         >>> builder.add_edge_group(FanInEdgeGroup(["search", "database"], "report", mode="barrier"))
@@ -212,7 +212,7 @@ class FanInEdgeGroup(EdgeGroup):
 
     @property
     def target_id(self) -> str:
-        """The one executor that receives."""
+        """The receiving executor."""
         return self._edges[0].target_id
 
     def to_dict(self) -> dict[str, Any]:
@@ -230,11 +230,11 @@ class FanInEdgeGroup(EdgeGroup):
 
 @EdgeGroup.register
 class InternalEdgeGroup(EdgeGroup):
-    """The edge `"internal:<id>" -> "<id>"` that every executor has; it brings answers to it.
+    """The edge `"internal:<id>" -> "<id>"` that every executor has; it carries responses.
 
     Args:
         executor_id: The executor.
-        id: Name of the group.
+        id: The name of the group.
 
     Example:
         >>> groups = [SingleEdgeGroup("a", "b"), InternalEdgeGroup("a"), InternalEdgeGroup("b")]
@@ -250,7 +250,7 @@ class InternalEdgeGroup(EdgeGroup):
 
     @property
     def edges(self) -> list[Edge]:
-        """The one edge, made when first read: a build makes one group per executor, and most are never read."""
+        """The only edge, created on first access: a build creates one group per executor, and most are never read."""
         if not self._edges:
             self._edges = [Edge(internal_source(self.executor_id), self.executor_id)]
         return self._edges
@@ -266,6 +266,6 @@ class InternalEdgeGroup(EdgeGroup):
         return [self.executor_id]
 
     def restore_fields(self, data: Mapping[str, Any]) -> None:
-        """Fill the fields; the executor is the target of the one edge."""
+        """Fill the fields; the executor is the target of the only edge."""
         EdgeGroup.restore_fields(self, data)
         self.executor_id = self._edges[0].target_id

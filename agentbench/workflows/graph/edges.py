@@ -1,4 +1,4 @@
-"""Edges and the branches of a switch: what groups are made of, and the forms that all of them can be written to.
+"""Edges and the branches of a switch, which edge groups consist of, and their serialized forms.
 
 Callables are written by name only.
 """
@@ -25,7 +25,7 @@ def callable_name(function: Callable[..., Any]) -> str:
 
 
 def recorded_name(function: object, name: str | None, what: str, expected: str) -> str:
-    """Return the name to record for a function; `TypeError` says `what` cannot be called and what is `expected`."""
+    """Return the name to record for a function; `TypeError` names `what` cannot be called and what is `expected`."""
     if not callable(function):
         msg = f"{what} is {function!r}, which cannot be called. Pass a function that {expected}."
         raise TypeError(msg)
@@ -33,12 +33,12 @@ def recorded_name(function: object, name: str | None, what: str, expected: str) 
 
 
 async def settle(result: Any) -> Any:
-    """Return the result of a sync or async user function: awaited if it is awaitable, else as it is."""
+    """Return the result of a sync or async user function: awaited if it is awaitable, otherwise unchanged."""
     return await result if isawaitable(result) else result
 
 
 class MissingCallable:
-    """Takes the place of a callable whose owner was read from data; `what` is the missing part, to start a sentence."""
+    """Replaces a callable whose owner was read from data; `what` names the missing part, to begin a sentence."""
 
     __slots__ = ("what",)
 
@@ -48,8 +48,8 @@ class MissingCallable:
     def __call__(self, *_args: object, **_kwargs: object) -> NoReturn:
         """Raise `RuntimeError`."""
         msg = (
-            f"{self.what} has no callable. A graph that was read back from data knows callables by name only, and "
-            "None is no condition. Build the graph from code, with the callable, before you run it."
+            f"{self.what} has no callable: a graph that was read from data knows callables by name only. "
+            "Build the graph from code, with the callable, before you run it."
         )
         raise RuntimeError(msg)
 
@@ -58,7 +58,7 @@ class MissingCallable:
 
 
 class _Part(JsonForm):
-    """A part of a group. Parts are equal if their dict forms are: callables cannot be compared."""
+    """A part of a group. Parts are equal if their dict forms are equal, because callables cannot be compared."""
 
     __slots__ = ()
 
@@ -76,15 +76,15 @@ class _Part(JsonForm):
 
 
 class Edge(_Part):
-    """A directed connection of two executors; a condition, if any, decides per message.
+    """A directed connection between two executors; a condition, if any, decides per message.
 
-    Two edges are equal if their ids and the name of their condition are. Its attributes are the arguments, and `id`.
+    Two edges are equal if their ids and their condition names are. Its attributes are the arguments, and `id`.
 
     Args:
-        source_id: Executor that sends.
-        target_id: Executor that receives.
-        condition: Called with the message data; a falsy result (awaited if need be) drops the message.
-        condition_name: Recorded name of the condition; by default the callable's own.
+        source_id: The sending executor.
+        target_id: The receiving executor.
+        condition: Called with the message data; a falsy result (awaited if necessary) drops the message.
+        condition_name: The recorded name of the condition; by default the callable's own.
 
     Raises:
         ValueError: An id is empty.
@@ -111,7 +111,7 @@ class Edge(_Part):
         condition_name: str | None = None,
     ) -> None:
         if not source_id or not target_id:
-            msg = f"An edge needs two executor ids that are not empty; got {source_id!r} and {target_id!r}."
+            msg = f"An edge needs two non-empty executor ids; got {source_id!r} and {target_id!r}."
             raise ValueError(msg)
         self.source_id = source_id
         self.target_id = target_id
@@ -129,7 +129,7 @@ class Edge(_Part):
 
     @property
     def has_condition(self) -> bool:
-        """Whether a live callable is attached."""
+        """Whether a callable condition is attached."""
         return self.condition is not None and not isinstance(self.condition, MissingCallable)
 
     async def should_route(self, data: Any) -> bool:
@@ -155,10 +155,10 @@ class Edge(_Part):
 
 
 class SwitchCaseEdgeGroupDefault(_Part):
-    """The branch that is taken when no condition holds; the form of a `Default` with an id, inside a switch.
+    """The default branch of a switch, used if no condition holds; the form of a `Default` with an id.
 
     Args:
-        target_id: Executor that gets the message.
+        target_id: The executor that gets the message.
 
     Raises:
         ValueError: The target is empty.
@@ -186,13 +186,13 @@ class SwitchCaseEdgeGroupDefault(_Part):
 
 
 class SwitchCaseEdgeGroupCase(_Part):
-    """A branch that is taken when its condition holds; the form of a `Case` with ids, inside a switch.
+    """A conditional branch of a switch; the form of a `Case` with ids.
 
     Args:
         condition: Called with the message data, may be async. `None` installs a placeholder that raises
             `RuntimeError` when it is called.
-        target_id: Executor that gets the message.
-        condition_name: Recorded name of the condition; by default the callable's own.
+        target_id: The executor that gets the message.
+        condition_name: The recorded name of the condition; by default the callable's own.
 
     Raises:
         ValueError: The target is empty.
@@ -229,18 +229,18 @@ class SwitchCaseEdgeGroupCase(_Part):
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a case; its condition is known by name only and raises `RuntimeError` when called."""
+        """Rebuild a case; its condition is known by name only and raises `RuntimeError` when it is called."""
         return cls(None, data.get("target_id", ""), condition_name=data.get("condition_name"))
 
 
 @dataclass(slots=True, eq=False)
 class Case:
-    """A branch of a switch for `WorkflowBuilder`, taken when its condition is the first that holds.
+    """A branch of a switch for `WorkflowBuilder`, used if its condition is the first that holds.
 
     Args:
         condition: Called with the message data, may be async.
-        target: Executor that gets the message, or what the builder accepts as one. The builder does not change it.
-        condition_name: Recorded name of the condition; by default the callable's own.
+        target: The executor that gets the message, or an object that the builder accepts as one, which stays unchanged.
+        condition_name: The recorded name of the condition; by default the callable's own.
 
     Example:
         >>> builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])
@@ -256,10 +256,10 @@ class Case:
 
 @dataclass(slots=True, eq=False)
 class Default:
-    """The branch of a switch for `WorkflowBuilder` that is taken when no `Case` holds.
+    """The branch of a switch for `WorkflowBuilder` that is used if no `Case` holds.
 
     Args:
-        target: Executor that gets the message, or what the builder accepts as one.
+        target: The executor that gets the message, or an object that the builder accepts as one.
 
     Example:
         >>> builder.switch(classify, [Case(lambda mail: mail.is_spam, archive), Default(inbox)])

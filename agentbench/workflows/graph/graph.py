@@ -1,4 +1,4 @@
-"""What a workflow is, apart from any run of it."""
+"""The definition of a workflow, independent of any run."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MADE_OF_EXECUTORS = ("router", "start_executors", "stateful_executors")
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Executors, edges, start and designation of outputs, with the signature and the routing tables made of them.
+    """Executors, edges, start and output designation, with the signature and the routing tables derived from them.
 
-    It never changes: clones and runs of a workflow share it. The fields are arguments of `Workflow`.
+    It never changes, because clones and runs of a workflow share it. The fields are arguments of `Workflow`.
     """
 
     edge_groups: Sequence[EdgeGroup]
@@ -43,13 +43,13 @@ class Graph:
     intermediate_output_from: Sequence[str] | None = None
     settings: WorkflowSettings = PLAIN
     boundary_hook: BoundaryHook | None = None
-    #: Takes the place of the hash of the signature.
+    #: Replaces the hash of the signature.
     fixed_hash: str | None = None
-    #: Says by executor id how a yielded value is emitted; None where all are outputs.
+    #: Maps an executor id to how its yields are emitted; None if all are outputs.
     output_kinds: Callable[[str], OutputKind | None] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        """Add the internal edges that are missing, make the table of designations, and close that of the executors."""
+        """Add the missing internal edges, create the table of designations, and make the executor table read-only."""
         present = {group.executor_id for group in self.edge_groups if isinstance(group, InternalEdgeGroup)}
         missing = [InternalEdgeGroup(executor_id) for executor_id in self.executors if executor_id not in present]
         vars(self)["edge_groups"] = [*self.edge_groups, *missing]
@@ -61,12 +61,12 @@ class Graph:
 
     @cached_property
     def driver(self) -> BoundaryHook | None:
-        """The boundary hook, unless it only watches."""
+        """The boundary hook, unless it only observes."""
         return self.boundary_hook if getattr(self.boundary_hook, "drives", True) else None
 
     @cached_property
     def start_executors(self) -> list[Executor]:
-        """Executors that get the input of a run."""
+        """The executors that get the input of a run."""
         return [self.executors[i] for i in self.start_executor_ids]
 
     @cached_property
@@ -77,7 +77,7 @@ class Graph:
 
     @cached_property
     def signature(self) -> dict[str, Any]:
-        """What has to be the same for a checkpoint to fit; JSON-able. To be read only."""
+        """The values that must be equal for a checkpoint to fit, as JSON values. Read only."""
         return graph_signature(self.edge_groups, self.executors, self.start_executor_ids, self.boundary_hook)
 
     @cached_property
@@ -87,11 +87,11 @@ class Graph:
 
     @cached_property
     def stateful_executors(self) -> list[Executor]:
-        """Executors that save a state of their own."""
+        """Executors that save their own state."""
         return [e for e in self.executors.values() if e.keeps_state]
 
     def fresh(self) -> Graph:
-        """Return the graph of another run, over `executor.fresh()` of each; `TypeError` if that has another id."""
+        """Return the graph for another run, over `executor.fresh()` of each; `TypeError` if an id differs."""
         executors = {key: executor.fresh() for key, executor in self.executors.items()}
         if all(executors[key] is executor for key, executor in self.executors.items()):
             return self
@@ -104,16 +104,16 @@ class Graph:
         return self.with_executors(executors)
 
     def with_executors(self, executors: dict[str, Executor]) -> Graph:
-        """Return the same graph over other executors of the same ids and classes."""
+        """Return the same graph over other executors with the same ids and classes."""
         twin = copy.copy(self)
         vars(twin)["executors"] = MappingProxyType(executors)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
-        """Copies and pickles leave out what is made of the executors."""
+        """Leave out of copies and pickles what is derived from the executors."""
         state = {key: value for key, value in vars(self).items() if key not in _MADE_OF_EXECUTORS}
         return {**state, "executors": dict(self.executors)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Close the table of executors again."""
+        """Make the table of executors read-only again."""
         vars(self).update(state, executors=MappingProxyType(state["executors"]))

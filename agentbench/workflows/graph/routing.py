@@ -1,7 +1,7 @@
-"""Which deliveries does the next superstep hold? Messages and edge groups in, a plan out.
+"""Which deliveries the next superstep consists of: messages and edge groups in, a plan out.
 
-Evaluating conditions is split from planning: `decide` awaits the user's conditions and selection functions, `route` and
-`Router.plan` are plain functions of messages, buffers and those verdicts. Tables are built once per graph.
+Evaluating conditions is separate from planning: `decide` awaits the user's conditions and selection functions;
+`route` and `Router.plan` are pure functions of messages, buffers and those verdicts. Tables are built once per graph.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class EdgeGroupDeliveryStatus(Enum):
-    """What became of a message at one edge group; the text is the value."""
+    """The outcome of a message at one edge group; the text is the value."""
 
     DELIVERED = "delivered"
     DROPPED_TYPE_MISMATCH = "dropped type mismatch"
@@ -49,10 +49,10 @@ TARGET_MISMATCH = EdgeGroupDeliveryStatus.DROPPED_TARGET_MISMATCH
 CONDITION_FALSE = EdgeGroupDeliveryStatus.DROPPED_CONDITION_FALSE
 BUFFERED = EdgeGroupDeliveryStatus.BUFFERED
 
-# Bound here because a member of an enum is slow to read before Python 3.12, and this is compared for each message.
+# Bound here because enum members are slow to read before Python 3.12, and this is compared for each message.
 _STANDARD = MessageType.STANDARD
 
-#: Reason of a drop that no edge group had a part in.
+#: Reason of a drop without an edge group.
 NO_EDGE = "no outgoing edge"
 
 Routed = list[Delivery] | EdgeGroupDeliveryStatus
@@ -60,7 +60,7 @@ Routed = list[Delivery] | EdgeGroupDeliveryStatus
 
 @dataclass(slots=True)
 class Verdict:
-    """What a condition or selection function returned for one message."""
+    """The result of a condition or selection function for one message."""
 
     targets: Sequence[str]
     condition: str | None
@@ -69,33 +69,33 @@ class Verdict:
 
 
 class EdgeRunner:
-    """Routes messages over one edge group, the one at place `index` of the graph."""
+    """Routes messages over one edge group, the one at position `index` in the graph."""
 
-    #: A condition or selection function decides: `decide` must be awaited before `route`.
+    #: Whether a condition or selection function decides, so that `decide` must be awaited before `route`.
     has_conditions = False
 
     def __init__(self, group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
         self.group = group
         self.index = index
         self.sources: tuple[str, ...] = tuple(group.source_executor_ids)
-        #: Place of each source in the group.
+        #: Position of each source in the group.
         self.ranks = {source: place for place, source in enumerate(self.sources)}
         unknown = [i for i in group.target_executor_ids if i not in executors]
-        if unknown:  # in a graph that was put together by hand
-            msg = f"{group!r} leads to {unknown}, and the executors are {list(executors)}. Add what is missing to them."
+        if unknown:  # only in a graph that was built by hand
+            msg = f"{group!r} leads to {unknown}, but the executors are {list(executors)}. Add the missing executors."
             raise GraphConnectivityError(msg)
         self.targets: dict[str, Executor] = {i: executors[i] for i in group.target_executor_ids}
 
     async def decide(self, message: WorkflowMessage) -> Verdict | None:
-        """Call the user's functions to find where the message goes; None where they need not be called."""
+        """Call the user's functions that decide where the message goes; None if there is nothing to call."""
         return None
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
-        """Return the deliveries for one message, or why there is none. May add to `buffers`."""
+        """Return the deliveries for one message, or the reason for dropping it. May add to `buffers`."""
         raise NotImplementedError
 
     async def send_message(self, message: WorkflowMessage, state: State, ctx: RunnerContext) -> bool:
-        """Route one message and run what it reaches, outside a running workflow; False if no target can take it."""
+        """Route one message and run the handlers that it reaches, outside a workflow; False if no target takes it."""
         delivered: bool = await by_hand().route(self, message, state, ctx)
         return delivered
 
@@ -105,7 +105,7 @@ def find_handler(target: Executor, message: WorkflowMessage) -> HandlerSpec | No
     if message.type is _STANDARD:
         return target.find_handler(message.data)
     request = message.original_request_info_event
-    # A boundary hook sends over the internal edge too; without a request the message is an ordinary one.
+    # A boundary hook sends over the internal edge too; without a request, the message is an ordinary one.
     return None if request is None else target.find_response_handler(request.data, message.data)
 
 
@@ -134,7 +134,7 @@ class SingleEdgeRunner(EdgeRunner):
         return Verdict([target.id] if passed else [], self.edge.condition_name, passed)
 
     def route(self, message: WorkflowMessage, verdict: Verdict | None, buffers: Buffers) -> Routed:
-        """Return one delivery, or why there is none."""
+        """Return one delivery, or the reason for dropping the message."""
         target = self.target
         if message.target_id is not None and message.target_id != target.id:
             return TARGET_MISMATCH
@@ -147,7 +147,7 @@ class SingleEdgeRunner(EdgeRunner):
 
 
 class FanOutEdgeRunner(EdgeRunner):
-    """One source, several targets: all, those that a function selects, or the one of a switch."""
+    """One source, several targets: all of them, those that a function selects, or the one of a switch."""
 
     group: FanOutEdgeGroup
 
@@ -194,7 +194,7 @@ class FanOutEdgeRunner(EdgeRunner):
 
 
 class FanInEdgeRunner(EdgeRunner):
-    """Several sources, one target: each message on its own, or all sources gathered into one list."""
+    """Several sources, one target: each message separately, or all sources collected in one list."""
 
     group: FanInEdgeGroup
 
@@ -203,7 +203,7 @@ class FanInEdgeRunner(EdgeRunner):
         self.target = executors[group.target_executor_ids[0]]
         self.mode = group.resolved_mode
         self.key = buffer_key(group)
-        #: Whether a list of such items is taken, by their class; None where the class alone does not decide.
+        #: Whether a list of such items fits, by item class; None if the class alone does not decide.
         self._accepted: dict[type, bool] | None = None
         types = [get_args(t)[0] if get_origin(t) is list else t for t in self.target.input_types]
         if all(map(decided_by_class, types)):
@@ -214,7 +214,7 @@ class FanInEdgeRunner(EdgeRunner):
         target = self.target
         if message.target_id is not None and message.target_id != target.id:
             return TARGET_MISMATCH
-        # Where the declared types left it open each message decides for itself, so that tables can be shared.
+        # If the declared types leave it open, each message decides for itself, so that tables can be shared.
         mode = self.mode or self._mode_for(message.data)
         if mode == "independent":
             delivery = _delivery(target, message)
@@ -230,7 +230,7 @@ class FanInEdgeRunner(EdgeRunner):
         del buffers[self.key]
         messages = tuple(m for source in self.sources for m in waiting[source])
         data = [m.data for m in messages]
-        # Without a handler for the list as a whole the delivery fails, as for any input that no handler takes.
+        # If no handler takes the whole list, the delivery fails, like any input that no handler takes.
         return [Delivery(target, target.find_handler(data), data, self.sources, messages)]
 
     def _mode_for(self, data: Any) -> ResolvedFanInMode | None:
@@ -249,7 +249,7 @@ class FanInEdgeRunner(EdgeRunner):
 
 
 def buffer_key(group: FanInEdgeGroup) -> str:
-    """Name of a barrier's buffer in checkpoints: kind, sorted sources, target; never the random group id."""
+    """Return the name of a barrier's buffer in checkpoints: kind, sorted sources, target; not the random group id."""
     return f"fan_in:{','.join(sorted(group.source_executor_ids))}->{group.target_executor_ids[0]}"
 
 
@@ -259,7 +259,7 @@ def copy_buffers(buffers: Buffers) -> Buffers:
 
 
 def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> EdgeRunner:
-    """Return the runner for an edge group; `ValueError` if no runner knows its kind."""
+    """Return the runner for an edge group; `ValueError` if no runner supports its kind."""
     if isinstance(edge_group, FanOutEdgeGroup):
         return FanOutEdgeRunner(edge_group, executors, index)
     if isinstance(edge_group, FanInEdgeGroup):
@@ -267,7 +267,7 @@ def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor],
     if len(edge_group.edges) == 1:
         return SingleEdgeRunner(edge_group, executors, index)
     msg = (
-        f"No routing is known for {type(edge_group).__name__} with {len(edge_group.edges)} edges. Derive it from "
+        f"There is no routing for {type(edge_group).__name__} with {len(edge_group.edges)} edges. Derive it from "
         "SingleEdgeGroup, FanOutEdgeGroup, FanInEdgeGroup or SwitchCaseEdgeGroup."
     )
     raise ValueError(msg)
@@ -286,12 +286,12 @@ class Drop(NamedTuple):
 
 @dataclass(slots=True)
 class PlanNotes:
-    """What there is to report about a plan."""
+    """The facts to report about a plan."""
 
     drops: list[Drop] = field(default_factory=list)
-    #: What conditions and selection functions returned, with the source that sent.
+    #: Results of conditions and selection functions, with the sender.
     verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
-    #: What became of each message at each edge group, for tracing.
+    #: The outcome of each message at each edge group, for tracing.
     outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = field(default_factory=list)
 
 
@@ -300,20 +300,20 @@ class Plan:
     """The deliveries of one superstep, in plan order."""
 
     deliveries: list[Delivery]
-    #: What runs side by side, where some of it has to wait: a lane is a sequence of batches, a batch runs side by side
-    #: too. None when all deliveries do.
+    #: The order of concurrent work if some of it has to wait: a lane is a sequence of batches; lanes run concurrently,
+    #: and so do the deliveries in a batch. None if all deliveries run concurrently.
     lanes: Lanes | None = None
-    #: Fan-in buffers after this superstep, None when they do not change.
+    #: Fan-in buffers after this superstep, None if they do not change.
     buffers: Buffers | None = None
-    #: What there is to report, None when that is nothing.
+    #: The facts to report, None if there are none.
     notes: PlanNotes | None = None
 
     def executor_ids(self) -> list[str]:
-        """Return the ids of the executors that it calls, each once."""
+        """Return the ids of the executors that the plan calls, each once."""
         return list(dict.fromkeys([delivery.executor_id for delivery in self.deliveries]))
 
     def notes_or_new(self) -> PlanNotes:
-        """Return the notes, which are made at first use."""
+        """Return the notes, created on first use."""
         if self.notes is None:
             self.notes = PlanNotes()
         return self.notes
@@ -340,7 +340,7 @@ class Router:
         self._starts = [executors[i] for i in starts]
         self._routes: dict[str, list[EdgeRunner]] = {}
         self._conditional: set[str] = set()
-        if starts:  # input that comes while a run goes on
+        if starts:  # input that arrives during a run
             self._routes[WORKFLOW_SOURCE] = [SingleEdgeRunner(InternalEdgeGroup(i), executors, -1) for i in starts]
         for index, group in enumerate(edge_groups):
             runner = create_edge_runner(group, executors, index)
@@ -374,7 +374,7 @@ class Router:
     def plan(
         self, messages: Messages, buffers: Buffers, verdicts: Verdicts = _NO_VERDICTS, *, traced: bool = False
     ) -> Plan:
-        """Plan a superstep: edge groups as built, then messages as sent. Changes none of its arguments."""
+        """Plan a superstep: edge groups in build order, then messages in sending order. Arguments stay unchanged."""
         plan, lanes = Plan([]), []
         for _, _, runner, sent in self._entries(messages):
             lane: list[list[Delivery]] = []
@@ -414,7 +414,7 @@ class Router:
 
 
 def _fill(plan: Plan, lanes: Lanes, *, copies: bool) -> None:
-    """List the deliveries in order and give each its place."""
+    """List the deliveries in order and number them."""
     if len(lanes) == 1 and len(lanes[0]) == 1:
         plan.deliveries = lanes[0][0]
     else:

@@ -1,4 +1,4 @@
-"""Edge groups that choose targets per message: fan-out, and the switch as a special case of it."""
+"""Edge groups that choose targets per message: fan-out, and its special case, the switch."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ class FanOutEdgeGroup(EdgeGroup):
     """One source, several targets: all of them, or those that a selection function picks per message.
 
     Args:
-        source_id: Executor that sends.
+        source_id: The sending executor.
         target_ids: Two or more executors, each named once.
-        selection_func: Called with the message data and the list of target ids; returns the ids to deliver to.
-            May be async. An empty result drops the message.
-        selection_func_name: Recorded name of the function; by default its own.
-        copy: Each target gets its own deep copy of the data. By default all get the same object, so that what one
-            changes in it, the others see.
-        id: Name of the group.
+        selection_func: Called with the message data and the list of target ids; returns the ids to deliver to. May be
+            async. An empty result drops the message.
+        selection_func_name: The recorded name of the function; by default its own name.
+        copy: Each target gets its own deep copy of the data. By default, all targets get the same object, so each sees
+            the changes that others make to it.
+        id: The name of the group.
 
     Raises:
-        ValueError: Fewer than two targets, or one of them twice.
+        ValueError: There are fewer than two targets, or one of them appears twice.
         TypeError: The selection function is not callable.
 
     Example:
@@ -64,7 +64,7 @@ class FanOutEdgeGroup(EdgeGroup):
         require_several("FanOutEdgeGroup", "target", target_ids)
         if selection_func is not None:
             what = f"The selection function of the fan-out from {source_id!r}"
-            expected = "takes the message data and the target ids and returns some of them"
+            expected = "takes the message data and the target ids and returns some of the ids"
             selection_func_name = recorded_name(selection_func, selection_func_name, what, expected)
         super().__init__([Edge(source_id, target_id) for target_id in target_ids], id=id)
         self._target_ids = tuple(target_ids)
@@ -74,12 +74,12 @@ class FanOutEdgeGroup(EdgeGroup):
 
     @property
     def target_ids(self) -> list[str]:
-        """The targets in the order of the argument, as a list of your own."""
+        """The targets in the order of the argument, as a new list."""
         return list(self._target_ids)
 
     @property
     def selection_func(self) -> SelectionFunction | None:
-        """The function that picks targets, or a placeholder that raises if only its name is left; `None` broadcasts."""
+        """The function that selects targets, or a raising placeholder if only its name is known; `None` broadcasts."""
         return self._selection_func
 
     async def select(self, data: Any) -> list[str]:
@@ -105,7 +105,7 @@ class FanOutEdgeGroup(EdgeGroup):
         if unknown:
             msg = (
                 f"The selection function {name!r} of group {self.id} chose {unknown}, which the group does not reach. "
-                f"Its targets are {list(self._target_ids)}: return some of those, or add the missing target."
+                f"Its targets are {list(self._target_ids)}: return some of these, or add the missing target."
             )
             raise RuntimeError(msg)
         return selected
@@ -137,15 +137,15 @@ class SwitchSelection(NamedTuple):
 
 @EdgeGroup.register
 class SwitchCaseEdgeGroup(FanOutEdgeGroup):
-    """One source; the first case whose condition holds gets the message, the default if none does.
+    """One source; the first case whose condition holds gets the message, or the default if none does.
 
     Args:
-        source_id: Executor that sends.
-        cases: Two or more branches, exactly one of them the default, which counts last at any place.
-        id: Name of the group.
+        source_id: The sending executor.
+        cases: Two or more branches, exactly one of them the default, which is tried last wherever it is.
+        id: The name of the group.
 
     Raises:
-        ValueError: Fewer than two cases, no default, or several defaults.
+        ValueError: There are fewer than two cases, no default, or several defaults.
         TypeError: An entry of `cases` is neither a case nor a default.
 
     Example:
@@ -168,8 +168,8 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
         self._set_cases(source_id, cases)
         if cases[-1] is not self._default:
             logger.warning(
-                "The default of the switch after %r, to %r, is not its last case. It counts last all the same; put it "
-                "last in the list.",
+                "The default of the switch after %r, to %r, is not the last case. It is tried last anyway; move it to "
+                "the end of the list.",
                 source_id,
                 self._default.target_id,
             )
@@ -189,7 +189,7 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
         if len(cases) < 2 or len(defaults) != 1:
             msg = (
                 f"The switch after {source_id!r} has {len(cases)} case(s), {len(defaults)} of them defaults. It needs "
-                "at least one case, and exactly one default, which takes what no case takes."
+                "at least one case and exactly one default, which gets the messages that no case accepts."
             )
             raise ValueError(msg)
         self._cases: tuple[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault, ...] = tuple(cases)
@@ -198,17 +198,17 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
 
     @property
     def cases(self) -> list[SwitchCaseEdgeGroupCase | SwitchCaseEdgeGroupDefault]:
-        """All branches in the order of the argument, the default among them."""
+        """All branches in the order of the argument, including the default."""
         return list(self._cases)
 
     @property
     def default(self) -> SwitchCaseEdgeGroupDefault:
-        """The branch that is taken when no condition holds."""
+        """The branch that is used if no condition holds."""
         return self._default
 
     @property
     def selection_func(self) -> SelectionFunction:
-        """The switch as a selection function, which returns the one chosen id; async if one of its conditions is."""
+        """The switch as a selection function that returns the chosen id; async if one of its conditions is."""
 
         async def select_one(data: Any, _target_ids: list[str]) -> list[str]:
             return [(await self.select(data)).target_id]
@@ -221,7 +221,7 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
                 chosen: list[str] = end.value
                 return chosen
             selection.close()
-            msg = f"A condition of the switch after {self._edges[0].source_id!r} waits; make it an async function."
+            msg = f"A condition of the switch after {self._edges[0].source_id!r} is async; define it with async def."
             raise RuntimeError(msg)
 
         conditions = [case.condition for case in self._cases if isinstance(case, SwitchCaseEdgeGroupCase)]
@@ -230,7 +230,7 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
     async def select(self, data: Any) -> SwitchSelection:  # type: ignore[override]
         """Call the conditions in order and return the branch of the first that holds, or the default.
 
-        A condition that raises counts as false and leaves a warning; one that is known by name only raises
+        A condition that raises counts as false and leaves a warning. A condition that is known by its name only raises
         `RuntimeError`.
         """
         warnings: list[str] = []
@@ -265,7 +265,7 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
         self._set_cases(self._edges[0].source_id if self._edges else "?", cases)
 
     def clone(self, deep: bool = True) -> Self:
-        """Return a copy with the same id and the same callables; `deep` copies edges and cases, too."""
+        """Return a copy with the same id and the same callables; `deep` also copies edges and cases."""
         fresh = EdgeGroup.clone(self, deep)
         if deep:
             fresh._set_cases(self._edges[0].source_id, [copy.copy(case) for case in self._cases])  # noqa: SLF001 - its own class

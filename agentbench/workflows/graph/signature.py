@@ -1,6 +1,6 @@
-"""The signature of a graph: what has to be the same for a checkpoint to fit, as a dict and as a hash.
+"""The signature of a graph: the parts that must be equal for a checkpoint to fit, as a dict and as a hash.
 
-Names of workflows, limits, designations, ids of groups, the order of edges and the code of handlers stay out of it.
+It excludes workflow names, limits, designations, group ids, the order of edges and the code of handlers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def graph_signature(
     *,
     within: tuple[object, ...] = (),
 ) -> dict[str, Any]:
-    """Return what of a graph a checkpoint depends on, in JSON values, whatever the order of building."""
+    """Return the parts of a graph on which checkpoints depend, as JSON values, independent of the building order."""
     starts = sorted(start_executor_ids)
     groups = [_describe(group, executors) for group in edge_groups if not isinstance(group, InternalEdgeGroup)]
     signature: dict[str, Any] = {
@@ -59,7 +59,7 @@ def find_sub_workflow(executor: Executor) -> Any | None:
 
 def _identity(executor: Executor, within: tuple[object, ...]) -> str | dict[str, Any]:
     executor_class = executor.__class__
-    # Of the class itself: a subclass is another class, even if its base pinned one.
+    # The class's own key: a subclass is a different class, even if its base has a signature_key.
     identity = vars(executor_class).get("signature_key") or f"{executor_class.__module__}.{executor_class.__name__}"
     inner = find_sub_workflow(executor)
     if inner is None:
@@ -91,7 +91,7 @@ def _describe(group: EdgeGroup, executors: Mapping[str, Executor]) -> dict[str, 
         ]
         description["default"] = group.default.target_id
     if isinstance(group, FanInEdgeGroup):
-        # A fan-in meant waiting for all sources before modes existed, so that mode is not named.
+        # Before modes existed, a fan-in always waited for all sources, so that mode is not recorded.
         mode = resolve_fan_in_mode(group, executors) or group.mode
         if mode != "barrier":
             description["mode"] = mode

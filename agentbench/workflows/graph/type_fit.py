@@ -1,4 +1,4 @@
-"""Which declared types fit along an edge, and what that means for a fan-in."""
+"""Which declared types fit along an edge, and which fan-in mode follows from them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def types_fit(outputs: _Types, inputs: _Types) -> bool:
 
 
 def as_list_types(outputs: _Types) -> _Types:
-    """Return the form in which a barrier delivers the sent types: `list[T]` for each of them."""
+    """Return the types in which a barrier delivers the sent types: `list[T]` for each of them."""
     return tuple([GenericAlias(list, (output,)) for output in outputs])
 
 
 def resolve_fan_in_mode(group: FanInEdgeGroup, executors: Mapping[str, Executor]) -> ResolvedFanInMode | None:
-    """Return the mode that fits the declared types, or `None` if nothing is known before the first message.
+    """Return the mode that fits the declared types, or `None` if the first message has to decide.
 
-    Where the target takes both messages and lists, or neither, the preference of the group decides.
+    If the target takes both messages and lists, or neither, the preference of the group decides.
     """
     if group.resolved_mode is not None:
         return group.resolved_mode
@@ -49,7 +49,7 @@ def resolve_fan_in_mode(group: FanInEdgeGroup, executors: Mapping[str, Executor]
 
 
 def with_fan_in_mode(group: EdgeGroup, executors: Mapping[str, Executor]) -> EdgeGroup:
-    """Return a group with its fan-in mode, where the declared types decide it; the argument is not changed."""
+    """Return a group with its fan-in mode set, if the declared types decide it; the argument is not changed."""
     if not isinstance(group, FanInEdgeGroup) or group.resolved_mode is not None:
         return group
     mode = resolve_fan_in_mode(group, executors)

@@ -1,15 +1,15 @@
-"""What a graph must fulfil before it can run.
+"""The rules that a graph must satisfy before it can run.
 
-The rules, in the order in which they are checked:
+The rules, in the order of the checks:
 
-1. every start, and every end of every edge, is an executor of the graph; workflows are nested 40 deep at most;
-2. two executors are connected by one edge at most, over all groups;
+1. every start, and every end of every edge, is an executor of the graph; workflows are nested at most 40 deep;
+2. two executors are connected by at most one edge, over all groups;
 3. along each edge at least one sent type fits an accepted one (for a barrier: a list of it);
 4. every executor can be reached from a start;
 5. designated outputs can be produced.
 
-The first breach is raised; its `all_errors` holds every other one too. Executors that lead to themselves, lead
-nowhere or declare no types are legal and only logged.
+The first violation is raised; its `all_errors` also contains all the others. Executors with an edge to themselves,
+without outgoing edges or without declared types are legal and only logged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class OutputDesignation(NamedTuple):
 
     outputs: tuple[str, ...] | None
     intermediate: tuple[str, ...] | None
-    #: There is an empty list and nothing else, so that no yield would ever leave the workflow.
+    #: Whether there is only an empty list, so that no yield would ever leave the workflow.
     is_empty: bool = False
 
 
@@ -75,17 +75,17 @@ class WorkflowGraphValidator:
         output_executors: Sequence[Executor | str] | None = None,
         intermediate_executors: Sequence[Executor | str] | None = None,
     ) -> None:
-        """Check the parts of a graph that was put together without a builder; builders check theirs.
+        """Check the parts of a graph that was built without a builder; builders check theirs.
 
         Args:
             edge_groups: All groups; internal ones are skipped.
-            executors: By id.
+            executors: Executors by id.
             start_executor: The entry node, or several of them; executors or ids.
-            output_executors: Designated for outputs; `None` or empty means no designation.
-            intermediate_executors: Designated for intermediate outputs.
+            output_executors: Executors designated for outputs; `None` or empty means no designation.
+            intermediate_executors: Executors designated for intermediate outputs.
 
         Raises:
-            WorkflowValidationError: The first breach of a rule, as one of its subclasses; all of them in `all_errors`.
+            WorkflowValidationError: The first violation of a rule, as a subclass; `all_errors` has all of them.
 
         Example:
             >>> validate_workflow_graph([SingleEdgeGroup("a", "b")], {"a": a, "b": b}, "a")
@@ -107,7 +107,7 @@ class WorkflowGraphValidator:
         start_executor_ids: Sequence[str],
         designation: OutputDesignation,
     ) -> list[WorkflowValidationError]:
-        """Return every breach of a rule, in the order of the rules, and log what is legal but odd."""
+        """Return every violation of a rule, in the order of the rules, and log what is legal but unusual."""
         groups = [group for group in edge_groups if group.__class__ is not InternalEdgeGroup]
         edges = [edge for group in groups for edge in group.edges]
         errors = _missing_executors(edges, executors, start_executor_ids) + _too_deeply_nested(executors)
@@ -148,28 +148,28 @@ def _missing_executors(
 ) -> list[WorkflowValidationError]:
     """Rule 1: find starts and ends of edges that are not in the graph."""
     messages = [
-        f"The start executor {start!r} is not part of the workflow, which has {sorted(executors)}. Add it, or name "
-        "one of those as the start."
+        f"The start executor {start!r} is not part of the workflow, which has {sorted(executors)}. Add it, or use one "
+        "of those as the start."
         for start in start_executor_ids
         if start not in executors
     ]
     for edge in [e for e in edges if e.source_id not in executors or e.target_id not in executors]:
         absent = [end for end in dict.fromkeys((edge.source_id, edge.target_id)) if end not in executors]
         messages.append(
-            f"Edge {edge.id!r} names {absent}, which the workflow does not have; it has {sorted(executors)}. Add the "
+            f"Edge {edge.id!r} names {absent}, which is not in the workflow; it has {sorted(executors)}. Add the "
             "executor with add_executor(), or correct the id."
         )
     return [GraphConnectivityError(message) for message in messages]
 
 
 def _too_deeply_nested(executors: Mapping[str, Executor]) -> list[WorkflowValidationError]:
-    """Refuse what would exceed Python's recursion limit when it runs."""
+    """Reject nesting that would exceed Python's recursion limit when it runs."""
     level, depth = [*executors.values()], 0
     while inner := {id(found): found for found in map(find_sub_workflow, level) if found is not None}:
         level, depth = [each for workflow in inner.values() for each in workflow.executors.values()], depth + 1
         if depth > MAX_NESTED_WORKFLOWS:
             message = (
-                f"More than {MAX_NESTED_WORKFLOWS} workflows are nested in each other, and Python's stack is too small "
+                f"More than {MAX_NESTED_WORKFLOWS} workflows are nested in each other, but Python's stack is too small "
                 "to run them. Connect some of them one after another instead."
             )
             return [WorkflowValidationError(message, ValidationTypeEnum.GRAPH_CONNECTIVITY)]
@@ -179,7 +179,7 @@ def _too_deeply_nested(executors: Mapping[str, Executor]) -> list[WorkflowValida
 def _incompatible_types(
     groups: Iterable[EdgeGroup], edges: Sequence[Edge], executors: Mapping[str, Executor]
 ) -> list[WorkflowValidationError]:
-    """Rule 3: find edges whose target takes nothing of what the source sends."""
+    """Rule 3: find edges whose target takes none of the types that the source sends."""
     outputs = {i: tuple(executors[i].output_types) for i in dict.fromkeys(e.source_id for e in edges) if i in executors}
     inputs = {i: tuple(executors[i].input_types) for i in dict.fromkeys(e.target_id for e in edges) if i in executors}
     for types_of, problem in (
@@ -197,7 +197,7 @@ def _incompatible_types(
         if isinstance(group, FanInEdgeGroup):
             decided = resolve_fan_in_mode(group, executors)
             if decided is None:
-                continue  # the first message decides, and is checked then
+                continue  # the first message decides and is checked then
             mode = decided
         for edge in group.edges:
             sent, taken = outputs.get(edge.source_id), inputs.get(edge.target_id)
@@ -214,7 +214,7 @@ def _incompatible_types(
 
 
 def _reachable(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool = False) -> set[str]:
-    """Return the starts and all ids that edges lead to from them, or connect with them in either direction."""
+    """Return the starts and all ids reachable from them by edges, or connected with them in either direction."""
     neighbours: dict[str, list[str]] = {}
     for edge in edges:
         neighbours.setdefault(edge.source_id, []).append(edge.target_id)
@@ -231,7 +231,7 @@ def _reachable(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool 
 
 
 def _warn_of_joined_alternatives(groups: Sequence[EdgeGroup], edges: Sequence[Edge], starts: Sequence[str]) -> None:
-    """Warn of barriers that wait for several branches of one switch, of which a message takes only one."""
+    """Warn about barriers that wait for several branches of one switch, of which a message takes only one."""
     for switch in groups:
         if not isinstance(switch, SwitchCaseEdgeGroup):
             continue
@@ -240,7 +240,7 @@ def _warn_of_joined_alternatives(groups: Sequence[EdgeGroup], edges: Sequence[Ed
         anyway = _reachable(starts, others)
         branches = {edge.target_id: _reachable([edge.target_id], others) for edge in switch.edges}
         if any(switch.source_executor_ids[0] in reached for reached in branches.values()):
-            continue  # in a loop the switch may choose another branch the next time
+            continue  # in a loop the switch may choose another branch next time
         for group in groups:
             if not isinstance(group, FanInEdgeGroup) or group.resolved_mode != "barrier":
                 continue
@@ -262,13 +262,13 @@ def _only_branch(source: str, branches: Mapping[str, set[str]]) -> str | None:
 
 
 def _log_oddities(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> None:
-    """Log what is legal, but often a mistake: an edge back to its own source, and executors that lead nowhere."""
+    """Log legal constructs that are often mistakes: an edge to its own source, executors without outgoing edges."""
     sources = set()
     for edge in edges:
         sources.add(edge.source_id)
         if edge.source_id == edge.target_id and edge.condition is None:
             logger.warning(
-                "Executor %r has an edge to itself. Give the edge a condition that ends the loop at some point.",
+                "Executor %r has an edge to itself. Add a condition to the edge that ends the loop at some point.",
                 edge.source_id,
             )
     if logger.isEnabledFor(logging.INFO):
@@ -285,8 +285,8 @@ def designation_errors(
     outputs, intermediate = designation.outputs or (), designation.intermediate or ()
     if designation.is_empty:
         messages.append(
-            "output_from and intermediate_output_from name no executor, so that no output would ever leave the "
-            "workflow. Name the executors whose yields are outputs, or leave both out to get all."
+            "output_from and intermediate_output_from name no executors, so no output would ever leave the workflow. "
+            "Name the executors whose yields are outputs, or leave both out to output all yields."
         )
     for keyword, ids in (("output_from", outputs), ("intermediate_output_from", intermediate)):
         twice = sorted({executor_id for executor_id in ids if ids.count(executor_id) > 1})
@@ -296,14 +296,14 @@ def designation_errors(
     if both:
         messages.append(
             f"Executors {both} are designated both as outputs and as intermediate outputs. An executor's yields are "
-            "one or the other: take each out of one of the lists."
+            "one or the other: remove each from one of the lists."
         )
     for executor_id in dict.fromkeys([*outputs, *intermediate]):
         executor = executors.get(executor_id)
         if executor is None:
             messages.append(
                 f"Executor {executor_id!r} is designated for outputs, but is not part of the workflow, which has "
-                f"{sorted(executors)}. Connect it, or take it out of the list."
+                f"{sorted(executors)}. Connect it, or remove it from the list."
             )
         elif not executor.workflow_output_types:
             messages.append(
@@ -316,11 +316,11 @@ def designation_errors(
 def infer_starts(
     executors: Mapping[str, Executor], edge_groups: Sequence[EdgeGroup], *, check_roots: bool = True
 ) -> tuple[str, ...]:
-    """Find the entry nodes: the executors that no other one leads to.
+    """Find the entry nodes: the executors to which no other one leads.
 
-    One root is the start. Without any (everything lies on cycles) it is the executor that was added first. Of several
-    roots the first is *the* start; the others get the input too if each feeds a fan-in and hangs together with the
-    start; `check_roots=False` ignores those that do not. Edges of an executor to itself do not count.
+    A single root is the start. Without any root (everything lies on cycles), the executor that was added first is the
+    start. With several roots, the first is *the* start; the others get the input too if each feeds a fan-in and is
+    connected with the start. `check_roots=False` ignores the others. Edges from an executor to itself do not count.
     """
     if not executors:
         msg = "The workflow has no executors. Add one with add_executor(), connect() or start_executor=."
@@ -338,7 +338,7 @@ def infer_starts(
     if check_roots and len(legal) + 1 < len(roots):
         offenders = sorted(set(roots[1:]) - set(legal))
         msg = (
-            f"No start executor was named. {roots[0]!r} is taken, because nothing leads to it, but nothing leads to "
+            f"No start executor was named. {roots[0]!r} was chosen, because no edge leads to it, but no edge leads to "
             f"{offenders} either. Name the start with start_executor= or set_start(), and connect every other executor "
             "to it. Several executors get the input together only if each of them feeds a fan-in."
         )

@@ -1,4 +1,4 @@
-"""The log of a run inside a node: it passes events on to the run around it as they come."""
+"""The log of a run inside a node: it forwards events to the outer run as they are emitted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Forward = Callable[[WorkflowEvent[Any]], None]
 
 
 class _InnerLog(EventLog):
-    """Calls `forward` with each event that is no mere progress."""
+    """Calls `forward` with each event except plain progress."""
 
     def __init__(self, forward: Forward) -> None:
         super().__init__()
@@ -29,7 +29,7 @@ class _InnerLog(EventLog):
 
 
 class _ObservedInnerLog(ObservedEventLog):
-    """Calls `forward` with each event, and reports it to the outermost run, with the path to the node around it."""
+    """Calls `forward` with each event, and reports it to the outermost run, with the path to the outer node."""
 
     def __init__(self, forward: Forward, run: ActiveRun, node_id: str) -> None:
         super().__init__(run.run_id, run.options.clock or runtime_defaults().clock)
@@ -49,7 +49,7 @@ class _ObservedInnerLog(ObservedEventLog):
 
 
 def inner_log(run: ActiveRun, node_id: str, forward: Forward) -> EventLog:
-    """Return the log of a run inside the node of `run`, observed if that is."""
+    """Return the log of a run inside the node of `run`, observed if `run` is."""
     return _ObservedInnerLog(forward, run, node_id) if run.log.observed else _InnerLog(forward)
 
 

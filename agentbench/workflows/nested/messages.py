@@ -1,4 +1,4 @@
-"""Requests of a sub-workflow as messages between the executors of the workflow around it."""
+"""Requests of a sub-workflow, as messages between the executors of the outer workflow."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from agentbench.workflows.events.events import WorkflowEvent
 
 @dataclass(frozen=True, slots=True)
 class SubWorkflowResponseMessage:
-    """The response to a request of a sub-workflow; made by `SubWorkflowRequestMessage.create_response()`, see there.
+    """The response to a request of a sub-workflow; created by `SubWorkflowRequestMessage.create_response()`.
 
     Attributes:
         data: The response.
-        source_event: The request that it responds to.
+        source_event: The request that this responds to.
     """
 
     data: Any
@@ -28,11 +28,11 @@ class SubWorkflowResponseMessage:
 
 @dataclass(frozen=True, slots=True)
 class SubWorkflowRequestMessage:
-    """A request of a sub-workflow, which an executor of the workflow around it handles.
+    """A request of a sub-workflow, which an executor of the outer workflow handles.
 
     Attributes:
-        source_event: The request as the sub-workflow raised it; `source_event.data` is what is requested.
-        executor_id: Id of the `WorkflowExecutor`, where the response goes.
+        source_event: The request as the sub-workflow raised it; `source_event.data` is the requested data.
+        executor_id: Id of the `WorkflowExecutor`, to which the response goes.
 
     Example:
         >>> class Answers(Executor):
@@ -47,7 +47,7 @@ class SubWorkflowRequestMessage:
     executor_id: str
 
     def create_response(self, data: Any) -> SubWorkflowResponseMessage:
-        """Return the response with this data, to be sent to `executor_id`; `TypeError` if it is of another type."""
+        """Return the response with this data, to be sent to `executor_id`; `TypeError` if its type is wrong."""
         expected = self.source_event.response_type
         if not is_instance_of(data, expected):
             msg = (

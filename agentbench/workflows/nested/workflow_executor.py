@@ -30,7 +30,7 @@ from agentbench.workflows.run.workflow import Workflow
 
 Concurrency = Literal["queue", "isolate", "error"]
 
-# Events of the run inside that are events of the node, too.
+# Events of the inner run that are also events of the node.
 _PASSED_ON = ("intermediate", "warning")
 
 _KWARGS_KINDS: tuple[RunKwargsKind, ...] = get_args(RunKwargsKind)
@@ -38,7 +38,7 @@ _KWARGS_KINDS: tuple[RunKwargsKind, ...] = get_args(RunKwargsKind)
 
 @dataclass(slots=True, eq=False)
 class _InnerRun:
-    """One run of the workflow inside; `responses` are gathered until all its requests have one."""
+    """One run of the inner workflow; `responses` are collected until all its requests have one."""
 
     graph: Graph
     run_state: RunState
@@ -48,28 +48,28 @@ class _InnerRun:
 class WorkflowExecutor(Executor):
     """A workflow as a node of another workflow, to any depth.
 
-    Each message starts a run of the workflow inside. What that run yields is sent to the next nodes, or yielded out of
-    the workflow around it. What it yields as intermediate output is an intermediate output of this node.
+    Each message starts a run of the inner workflow. Its outputs are sent to the next nodes, or yielded out of the outer
+    workflow. Its intermediate outputs are intermediate outputs of this node.
 
-    Its requests are sent as `SubWorkflowRequestMessage`s to an executor that responds to them, which needs an edge to
-    there and one back; with `propagate_request` they are requests of the workflow around it, for people, with the same
-    ids. The run goes on when all its requests are answered.
+    Its requests are sent as `SubWorkflowRequestMessage`s to an executor that responds to them, which needs an edge in
+    each direction. With `propagate_request` they become requests of the outer workflow, for people, with the same ids.
+    The inner run continues when all its requests are answered.
 
-    A checkpoint of the workflow around holds the complete state of the one inside. Observed runs report every event of
-    the inner run as it comes: the data of a `sub_workflow` event, whose `path` has the ids of the nodes around it.
+    A checkpoint of the outer workflow contains the complete state of the inner one. Observed runs report every event of
+    the inner run as it is emitted: as data of a `sub_workflow` event, whose `path` has the ids of the nodes around it.
 
     Args:
-        workflow: The workflow inside. Its runs here have a state of their own, which `workflow.run()` does not see.
-        id: Unique in the workflow around it.
-        allow_direct_output: Yield its outputs instead of sending them on. None: where no edge leads from this node.
-        propagate_request: Pass its requests to the caller of the workflow around it.
-        concurrency: What to do with messages that arrive together: run them one after the other in one shared state
+        workflow: The inner workflow. Its runs here have their own state, which `workflow.run()` does not see.
+        id: A unique id in the outer workflow.
+        allow_direct_output: Yield its outputs instead of sending them on. None: if no edge leads from this node.
+        propagate_request: Pass its requests to the caller of the outer workflow.
+        concurrency: How to treat messages that arrive together: run them one after the other in one shared state
             (`"queue"`), each on a deep copy of the workflow (`"isolate"`), or raise `WorkflowBusyError` (`"error"`).
-        settings: As of `Executor`, such as `timeout`.
+        settings: Arguments of `Executor`, such as `timeout`.
 
     Raises:
-        TypeError: What should be a workflow is none.
-        ValueError: An unknown `concurrency`, or an empty id.
+        TypeError: The first argument is not a workflow.
+        ValueError: The `concurrency` is unknown, or the id is empty.
 
     Example:
         >>> inner = WorkflowBuilder(start_executor=draft).add_edge(draft, check).build()
@@ -93,8 +93,8 @@ class WorkflowExecutor(Executor):
         given: object = workflow
         if not isinstance(given, Workflow):
             msg = (
-                f"{given!r} is of type {type(given).__name__}, not a Workflow. Expected what the build() of a "
-                "WorkflowBuilder returns; an agent is a node without this class, and so is what as_agent() returns."
+                f"{given!r} is of type {type(given).__name__}, not a Workflow. Expected the result of build() of a "
+                "WorkflowBuilder; an agent is a node without this class, and so is the result of as_agent()."
             )
             raise TypeError(msg)
         if concurrency not in get_args(Concurrency):
@@ -119,23 +119,23 @@ class WorkflowExecutor(Executor):
         self._ab_state = State()
         #: Inner runs with open requests.
         self._ab_waiting: list[_InnerRun] = []
-        #: What runs that were answered in the superstep of this number were before, should that be rolled back.
+        #: The earlier form of runs that were answered in the superstep of this number, in case it is rolled back.
         self._ab_before: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
         self._ab_before_in: int | None = None
-        #: Those of a superstep that was rolled back, until they are put back.
+        #: The runs of a superstep that was rolled back, until they are restored.
         self._ab_rolled_back: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
         self._ab_driven: Execution | None = None
 
-    # ---- what the graph asks -----------------------------------------------------------------------
+    # ---- queries of the graph -----------------------------------------------------------------------
 
     @property
     def output_types(self) -> list[Any]:
-        """What the workflow inside yields, and its requests if it can have any."""
+        """The output types of the inner workflow, and its requests if it can have any."""
         return [*self.workflow.output_types, *([SubWorkflowRequestMessage] if self._can_request else [])]
 
     @property
     def workflow_output_types(self) -> list[Any]:
-        """Anything."""
+        """The type of any value."""
         return [Any]
 
     @property
@@ -145,18 +145,18 @@ class WorkflowExecutor(Executor):
 
     @property
     def is_request_response_capable(self) -> bool:
-        """Whether requests of the workflow inside become requests of this node."""
+        """Whether requests of the inner workflow become requests of this node."""
         return self.propagate_request and self._can_request
 
     @property
     def asks_person(self) -> bool:
-        """Whether an executor inside asks, and its requests become requests of this node."""
+        """Whether an inner executor asks a person, and its requests become requests of this node."""
         executors = self.workflow.executors.values()
         inside = self.workflow.graph.driver is not None or any(each.asks_person for each in executors)
         return self.propagate_request and inside
 
     def can_handle(self, message: WorkflowMessage) -> bool:
-        """Return whether the workflow inside takes this message, or waits for this response."""
+        """Return whether the inner workflow takes this message, or waits for this response."""
         request = message.original_request_info_event
         if message.type is not MessageType.RESPONSE or request is None:
             return super().can_handle(message)
@@ -165,14 +165,14 @@ class WorkflowExecutor(Executor):
         return self.propagate_request and any(request.request_id in requests for requests in known)
 
     def fresh(self) -> WorkflowExecutor:
-        """Return the same node without what was run, over a clone of the workflow inside."""
+        """Return the same node without earlier runs, over a clone of the inner workflow."""
         twin = copy.copy(self)
         twin.workflow = self.workflow.clone()
         twin._drop_runs()  # noqa: SLF001 - its own class
         return twin
 
     def to_dict(self) -> dict[str, Any]:
-        """Return id, type, and the definition of the workflow inside."""
+        """Return id, type, and the definition of the inner workflow."""
         return {**super().to_dict(), "workflow": self.workflow.to_dict()}
 
     # ---- handlers ----------------------------------------------------------------------------------
@@ -206,7 +206,8 @@ class WorkflowExecutor(Executor):
         try:
             await self._drive(inner, ctx, responses=inner.responses)
         except BaseException:
-            # The request around is open again, so it is here. Where it is already, the nodes inside keep what they did.
+            # The outer request is open again, so it arrives here. If it was handled already, the inner nodes keep their
+            # work.
             if not before.requests.keys() <= inner.run_state.requests.keys():
                 await restore(inner.graph, inner.run_state, before)
             raise
@@ -219,7 +220,7 @@ class WorkflowExecutor(Executor):
         return next((inner for inner in self._ab_waiting if request_id in inner.run_state.requests), None)
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
-        """Let the runs wait again whose requests are open again."""
+        """Let the runs whose requests are open again wait again."""
         if not self.propagate_request:
             return
         for inner, (before, responses) in self._ab_before.items():
@@ -243,7 +244,7 @@ class WorkflowExecutor(Executor):
             )
 
     def count_unanswered(self) -> int:
-        """Return how many requests of the workflow inside wait for a response, also of workflows inside that one."""
+        """Return how many requests of the inner workflow wait for a response, including those nested deeper."""
         waiting = sum(len(inner.run_state.requests.keys() - inner.responses.keys()) for inner in self._ab_waiting)
         graphs = {id(graph): graph for graph in (self.workflow.graph, *(inner.graph for inner in self._ab_waiting))}
         nodes = (node for graph in graphs.values() for node in graph.executors.values())
@@ -257,12 +258,12 @@ class WorkflowExecutor(Executor):
             self._ab_waiting = [*(one for one in self._ab_waiting if one is not inner), inner]
 
     async def _drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
-        """Run the workflow inside to its end, then raise the requests that it left open."""
+        """Run the inner workflow to its end, then raise the requests that it left open."""
         is_running = self._ab_driven is not None and not self._ab_driven.break_off_if_lost()
         if self.concurrency == "error" and is_running:
             msg = (
-                f"The workflow inside {self.id!r} is already running. Give the node concurrency='queue' to run "
-                "messages that arrive together one after the other, or 'isolate' to run them side by side."
+                f"The workflow inside {self.id!r} is already running. Use concurrency='queue' to run "
+                "messages that arrive together one after the other, or 'isolate' to run them concurrently."
             )
             raise WorkflowBusyError(msg)
         execution, inner_steps = self._ab_execution(inner, ctx, arguments), ctx._run.inner_steps  # noqa: SLF001
@@ -289,7 +290,7 @@ class WorkflowExecutor(Executor):
                 self._send(SubWorkflowRequestMessage(event, self.id), ctx)
 
     def _ab_execution(self, inner: _InnerRun, ctx: Any, arguments: Mapping[str, Any]) -> Execution:
-        """Return the run inside, whose outputs are those of this node as they come."""
+        """Return the inner run, whose outputs become those of this node as they are emitted."""
         run: ActiveRun = ctx._run  # noqa: SLF001 - the engine's side of the context
         is_direct = not self._leads_on(run) if self.allow_direct_output is None else self.allow_direct_output
 
@@ -320,11 +321,11 @@ class WorkflowExecutor(Executor):
         )
 
     def _ab_options(self, run: ActiveRun) -> RunOptions:
-        """Return the options of the run inside."""
+        """Return the options of the inner run."""
         return RunOptions(clock=run.options.clock, ids=run.options.ids)
 
     def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
-        """Return what this node yields for an output of the run inside that `message` began."""
+        """Return the value that this node yields for an output of the inner run that `message` began."""
         return data
 
     def _send(self, message: Any, ctx: Any) -> None:
@@ -335,7 +336,7 @@ class WorkflowExecutor(Executor):
         keyword = "propagate_request" if is_request else "allow_direct_output"
         text = (
             f"The workflow inside {self.id!r} {'raised a request' if is_request else 'yielded a value'} that no "
-            f"executor takes: no edge leads from {self.id!r}. Add one, or give the node {keyword}=True."
+            f"executor takes: no edge leads from {self.id!r}. Add one, or set {keyword}=True on the node."
         )
         ctx._run.log.warn_once(("untaken", self.id, is_request), self.id, text)  # noqa: SLF001 - as above
 
@@ -346,7 +347,7 @@ class WorkflowExecutor(Executor):
     # ---- checkpoints -------------------------------------------------------------------------------
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return the complete state of the workflow inside, for each run that waits for responses."""
+        """Return the complete state of the inner workflow, for each run that waits for responses."""
         await self._put_back()
         contexts = {
             str(number): {**await _saved(inner.graph, inner.run_state), "responses": dict(inner.responses)}
@@ -357,7 +358,7 @@ class WorkflowExecutor(Executor):
         return {"execution_contexts": {}, "workflow": await _saved(self.workflow.graph, RunState(self._ab_state))}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
-        """Take over what `on_checkpoint_save` returned."""
+        """Restore the result of `on_checkpoint_save`."""
         shared, waiting = State(), []
         if "workflow" in state:
             await restore(self.workflow.graph, RunState(shared), Snapshot(**state["workflow"]))
@@ -382,7 +383,7 @@ def _signature(message_type: Any) -> HandlerSignature:
 
 
 def _as_node(workflow: Workflow, *, agent_mode: object = None) -> WorkflowExecutor:
-    """Return the node for a bare workflow: it does whatever its place in the graph allows."""
+    """Return the node for a bare workflow, which uses whatever its position in the graph allows."""
     return WorkflowExecutor(workflow, workflow.name, allow_direct_output=None, propagate_request=True)
 
 

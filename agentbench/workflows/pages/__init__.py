@@ -1,1 +1,1 @@
-"""Spellings of the engine that it does not use itself: for code that drives a runner by hand."""
+"""Entry points that the engine itself does not use, for code that drives a runner by hand."""

@@ -1,4 +1,4 @@
-"""Handlers, edges and supersteps over a `RunnerContext`, of which only the published methods are used."""
+"""Handlers, edges and supersteps over a `RunnerContext`, using only its published methods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class HandRun(ActiveRun):
-    """A run whose messages, events and requests go to a context; `run_state`: of a `Runner`, from call to call."""
+    """A run whose messages, events and requests go to a context; `run_state` is kept by a `Runner` between calls."""
 
     def __init__(
         self, context: RunnerContext, state: State, graph: Graph | None = None, run_state: RunState | None = None
@@ -49,7 +49,7 @@ class HandRun(ActiveRun):
             self.trace(None)
 
     async def forward(self, sent: Iterable[WorkflowMessage] = ()) -> None:
-        """Pass on the events that were emitted since the last call, then these messages."""
+        """Forward the events emitted since the last call, then these messages."""
         async with self._in_order:
             for event in self.log.take():
                 if event.type == "request_info":
@@ -60,7 +60,7 @@ class HandRun(ActiveRun):
                 await self.context.send_message(message)
 
     async def follow(self, work: Coroutine[Any, Any, Any]) -> AsyncGenerator[None, None]:
-        """Carry out work of the engine and pass its events on as they come: once per turn, the last time at its end."""
+        """Carry out work of the engine and forward its events: once per turn, and a last time at its end."""
         task = asyncio.ensure_future(work)
         task.add_done_callback(self.log.wake)
         try:
@@ -78,14 +78,14 @@ class HandRun(ActiveRun):
         task.result()
 
     async def receive(self) -> None:
-        """Take the queued messages, the open requests and the barriers of the context."""
+        """Take over the queued messages, open requests and barriers of the context."""
         self.run_state.messages = await self.context.drain_messages()
         self.run_state.requests = dict(await self.context.get_pending_request_info_events())
         if isinstance(self.context, RunState):
             self.run_state.buffers = self.context.buffers
 
     async def hand_over(self) -> None:
-        """Queue in the context what the superstep has sent, and give it the barriers."""
+        """Queue the messages of the superstep in the context, and store the barriers there."""
         if isinstance(self.context, RunState):
             self.context.buffers = self.run_state.buffers
         await self.forward(self.run_state.queued_messages())
@@ -107,10 +107,10 @@ class ContextWriter:
         self._run = run
 
     async def load_head(self, *, is_new: bool, is_answer: bool) -> None:
-        """Nothing: a context knows no chain."""
+        """Do nothing: a context has no chain."""
 
     async def save_amid(self, values: Mapping[str, Any]) -> None:
-        """Nothing: a context saves whole supersteps."""
+        """Do nothing: a context saves only whole supersteps."""
 
     async def save(
         self,
@@ -120,7 +120,7 @@ class ContextWriter:
         began_ns: int | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CheckpointInfo | None:
-        """Hand the messages over, which the context saves, and save them; None and a warning when that failed."""
+        """Hand the messages to the context, which saves them; return None and warn if that fails."""
         from agentbench.checkpoints import metadata as keys  # noqa: PLC0415 - most contexts save nothing
         from agentbench.checkpoints.info import CheckpointInfo  # noqa: PLC0415 - as above
         from agentbench.workflows.persist.snapshot import snapshot  # noqa: PLC0415 - as above
@@ -151,7 +151,7 @@ class ContextWriter:
 
 
 async def deliver(deliveries: Sequence[Delivery], state: State, context: RunnerContext) -> None:
-    """Call the handlers of deliveries; what they send, emit and request goes to the context."""
+    """Call the handlers of deliveries; their messages, events and requests go to the context."""
     run = HandRun(context, state)
     sent: list[WorkflowMessage] = []
 
@@ -166,7 +166,7 @@ async def deliver(deliveries: Sequence[Delivery], state: State, context: RunnerC
 
 
 async def route(edge_runner: EdgeRunner, message: WorkflowMessage, state: State, context: RunnerContext) -> bool:
-    """Route one message over an edge group and call the handlers that it reaches; False if no target takes it."""
+    """Route one message over an edge group and call the handlers it reaches; False if no target takes it."""
     holder: Any = context if isinstance(context, RunState) else edge_runner
     buffers = copy_buffers(getattr(holder, "buffers", {}))
     routed = edge_runner.route(message, await edge_runner.decide(message), buffers)

@@ -1,4 +1,4 @@
-"""Runs started by function instead of by method, with a checkpoint manager beside the workflow."""
+"""Starts runs by function instead of by method, with a checkpoint manager beside the workflow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class InProcessExecution:
-    """Starts and resumes runs inside this process; each of them has a state of its own.
+    """Starts and resumes runs inside this process; each run has its own state.
 
     Example:
         >>> manager = CheckpointManager.create_in_memory()
@@ -38,7 +38,7 @@ class InProcessExecution:
         input: Any,  # noqa: A002 - as above
         checkpoint_manager: CheckpointManager | CheckpointStorage | None = None,
     ) -> WorkflowRun:
-        """Run until the run is idle and return its handle."""
+        """Drive a new run until it is idle, and return its handle."""
         handle = workflow.start(input, checkpoint_storage=checkpoint_manager)
         await handle.result()
         return handle
@@ -49,9 +49,9 @@ class InProcessExecution:
         checkpoint_info: CheckpointInfo | str,
         checkpoint_manager: CheckpointManager | CheckpointStorage,
     ) -> WorkflowRun:
-        """Return a handle on a run that goes on from a checkpoint, also of another instance of the same graph.
+        """Return a handle on a run that continues from a checkpoint, possibly of another instance of the same graph.
 
-        WorkflowCheckpointException: it cannot be loaded, or is of another graph (`GraphMismatchError`).
+        WorkflowCheckpointException: it cannot be loaded, or belongs to another graph (`GraphMismatchError`).
         """
         handle = workflow.start(resume_from=checkpoint_info, checkpoint_storage=checkpoint_manager)
         try:

@@ -1,4 +1,4 @@
-"""`Runner`: supersteps driven by hand, over edge groups and executors that no workflow holds."""
+"""`Runner`: supersteps driven by hand, over edge groups and executors without a workflow."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class Runner:
-    """Runs supersteps over the messages of a context, without a workflow. `workflow.run()` needs none of it.
+    """Runs supersteps over the messages of a context, without a workflow. `workflow.run()` does not use this class.
 
     Args:
         edge_groups: all edge groups in builder order.
-        executors: by id.
+        executors: executors by id.
         state: shared state.
-        ctx: messages, events, requests and checkpoints; any `RunnerContext`.
+        ctx: holds messages, events, requests and checkpoints; any `RunnerContext`.
         workflow_name: key of the checkpoints.
-        graph_signature_hash: hash of the graph; a checkpoint fits only where it is the same.
-        max_iterations: supersteps that `run_until_convergence` may take.
-        boundary_hook: drives another dialect of graphs; None for plain workflows.
+        graph_signature_hash: hash of the graph; a checkpoint fits only if it has the same hash.
+        max_iterations: maximum number of supersteps of `run_until_convergence`.
+        boundary_hook: drives another kind of graph; None for plain workflows.
 
     Example:
         >>> context = InProcRunnerContext()
@@ -84,22 +84,22 @@ class Runner:
         self._run_state.last_checkpoint_id = None
 
     async def run_until_convergence(self) -> AsyncIterator[WorkflowEvent[Any]]:
-        """Run supersteps until no message is queued, yielding events as they come.
+        """Run supersteps until no message is queued, yielding events as they are emitted.
 
-        Where the context has a checkpoint storage, the messages that it begins with and each superstep are saved.
+        If the context has a checkpoint storage, the initial messages and each superstep are saved.
 
         Raises:
-            WorkflowRunnerException: it runs already.
+            WorkflowRunnerException: the runner is already running.
             WorkflowConvergenceException: messages are left after `max_iterations` supersteps.
-            Exception: what a handler raised, as is, after all events up to then.
+            Exception: any error that a handler raised, unchanged, after all events up to then.
         """
         if self._is_running:
-            msg = "This runner runs already; wait for it to end, or use another one."
+            msg = "This runner is already running; wait for it to end, or use another one."
             raise WorkflowRunnerException(msg)
         self._is_running = True
         context = self.context
         try:
-            await asyncio.sleep(0)  # runs that were started together collide even if no handler waits
+            await asyncio.sleep(0)  # so that runs started together collide even if no handler waits
             run = HandRun(context, self._run_state.state, self.graph, self._run_state)
             await run.receive()
             runner = SuperstepRunner(run)
@@ -123,7 +123,7 @@ class Runner:
             self._is_running = False
 
     async def _save_input(self, run: HandRun, writer: ContextWriter) -> None:
-        """Save what the first superstep begins with, unless that is what was restored."""
+        """Save the initial messages of the first superstep, unless they were restored."""
         n_restored, self._n_restored = self._n_restored, 0
         messages = self._run_state.queued_messages()
         if len(messages) > n_restored:
@@ -134,9 +134,10 @@ class Runner:
             await run.receive()
 
     async def restore_from_checkpoint(self, checkpoint_id: str, storage: CheckpointStorage | None = None) -> None:
-        """Put context, shared state and executors back to a checkpoint; `storage` is for a context without one.
+        """Restore context, shared state and executors from a checkpoint; `storage` is for a context without one.
 
-        WorkflowCheckpointException: it is of another graph (`GraphMismatchError`), unknown, or cannot be restored.
+        WorkflowCheckpointException: it belongs to another graph (`GraphMismatchError`), is unknown, or cannot be
+            restored.
         """
         from agentbench.checkpoints.access import checkpoint_error, load_checkpoint  # noqa: PLC0415 - most runs load none
         from agentbench.workflows.persist.snapshot import restore_checkpoint  # noqa: PLC0415 - as above

@@ -1,4 +1,4 @@
-"""The `RunnerContext` of this process: the state of a run, with the methods for code that drives it by hand."""
+"""The `RunnerContext` of this process: the state of a run, with methods for code that drives it by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InProcRunnerContext(RunState):
     """Messages, events, requests and checkpoints of a run that is driven by hand: a `RunnerContext`.
 
     Args:
-        checkpoint_storage: where checkpoints are saved to and loaded from by default.
+        checkpoint_storage: the default storage to save checkpoints to and load them from.
 
     Example:
         >>> context = InProcRunnerContext()
@@ -46,7 +46,7 @@ class InProcRunnerContext(RunState):
         self.queue((message,))
 
     async def drain_messages(self) -> dict[str, list[WorkflowMessage]]:
-        """Take all queued messages, by source id."""
+        """Remove and return all queued messages, by source id."""
         taken, self.messages = self.messages, {}
         return taken
 
@@ -67,16 +67,16 @@ class InProcRunnerContext(RunState):
         self.log.append(event)
 
     async def drain_events(self) -> list[WorkflowEvent[Any]]:
-        """Take the events that were not read yet."""
+        """Remove and return the unread events."""
         taken, self._unread = self._unread, []
         return taken + self.log.take()
 
     async def has_events(self) -> bool:
-        """Whether there are events that were not read yet."""
+        """Whether there are unread events."""
         return bool(self._unread) or self.log.has_unread
 
     async def next_event(self) -> WorkflowEvent[Any]:
-        """Wait for the next event and take it."""
+        """Wait for the next event, remove it, and return it."""
         while not self._unread:
             if not self.log.has_unread:
                 await self.log.changed()
@@ -84,7 +84,7 @@ class InProcRunnerContext(RunState):
         return self._unread.pop(0)
 
     def set_yield_output_classifier(self, classifier: Callable[[str], OutputKind | None] | None) -> None:
-        """Set what decides, by executor id, how a yielded value is emitted; None: always as `output`."""
+        """Set the function that maps an executor id to how its yields are emitted; None: always as `output`."""
         self._classifier = classifier
 
     def classify_yielded_output(self, executor_id: str) -> OutputKind | None:
@@ -100,14 +100,14 @@ class InProcRunnerContext(RunState):
         await self.add_event(event)
 
     async def send_request_info_response(self, request_id: str, response: Any) -> None:
-        """Answer a request. ValueError: it is not open. TypeError: the value is not of its response type."""
+        """Respond to a request. ValueError: it is not open. TypeError: the value is not of its response type."""
         event = self.requests.get(request_id)
         if event is None:
-            msg = f"No open request has the id {request_id!r}; open are: {', '.join(self.requests) or 'none'}."
+            msg = f"No open request has the id {request_id!r}. Open requests: {', '.join(self.requests) or 'none'}."
             raise ValueError(msg)
         if not is_instance_of(response, event.response_type):
             expected = type_name(event.response_type)
-            msg = f"The answer to {request_id!r} is of type {type(response).__name__}; expected {expected}."
+            msg = f"The response to {request_id!r} is of type {type(response).__name__}; expected {expected}."
             raise TypeError(msg)
         self.respond(request_id, response)
 
@@ -117,7 +117,7 @@ class InProcRunnerContext(RunState):
 
     @property
     def storage(self) -> CheckpointStorage | None:
-        """The storage set for one run, else that of the constructor."""
+        """The storage set for one run, or that of the constructor."""
         return self.default_storage if self._runtime_storage is None else self._runtime_storage
 
     def has_checkpointing(self) -> bool:
@@ -129,7 +129,7 @@ class InProcRunnerContext(RunState):
         self._runtime_storage = storage
 
     def clear_runtime_checkpoint_storage(self) -> None:
-        """Go back to the storage of the constructor."""
+        """Use the storage of the constructor again."""
         self._runtime_storage = None
 
     async def create_checkpoint(
@@ -141,9 +141,9 @@ class InProcRunnerContext(RunState):
         iteration_count: int,
         metadata: Mapping[str, Any] | None = None,
     ) -> str:
-        """Save queued messages, open requests, barriers and committed state; returns the checkpoint's id.
+        """Save queued messages, open requests, barriers and committed state; return the checkpoint's id.
 
-        A context knows no executors: a `Runner` saves what they keep. WorkflowCheckpointException: there is no storage.
+        A `Runner` also saves the state of executors. WorkflowCheckpointException: there is no storage.
         """
         from agentbench.checkpoints.access import head_of, save_checkpoint  # noqa: PLC0415 - most runs save none
         from agentbench.checkpoints.checkpoint import WorkflowCheckpoint  # noqa: PLC0415 - as above
@@ -168,7 +168,7 @@ class InProcRunnerContext(RunState):
         return await save_checkpoint(storage, checkpoint)
 
     async def load_checkpoint(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """Load a checkpoint. WorkflowCheckpointException: there is no storage, or the id is unknown."""
+        """Load a checkpoint. WorkflowCheckpointException: the storage is missing, or the id is unknown."""
         from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs load none
 
         return await load_checkpoint(self._require_storage(), checkpoint_id)

@@ -1,1 +1,1 @@
-"""Between a run's state and a checkpoint."""
+"""Converts between a run's state and checkpoints."""

@@ -1,4 +1,4 @@
-"""Messages and events that agent-framework pickled: its attributes in, ours out."""
+"""Converts messages and events that agent-framework has pickled to ours."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ForeignMessage(WorkflowMessage):
     __slots__ = ()
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Set the attributes of their message, whose names are ours."""
+        """Set the attributes of their message; the names are the same as ours."""
         WorkflowMessage.__init__(self, **state)
         self.__class__ = WorkflowMessage  # type: ignore[assignment]
 
@@ -28,7 +28,7 @@ class ForeignEvent(WorkflowEvent[Any]):
     __slots__ = ()
 
     def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Set the attributes of their event, whose names are ours except for those of requests."""
+        """Set the attributes of their event; except for requests, the names are the same as ours."""
         fields = {(name[1:] if name[1:] in _REQUEST else name): value for name, value in state.items()}
         WorkflowEvent.__init__(self, **fields)
         self.__class__ = WorkflowEvent  # type: ignore[assignment]

@@ -1,4 +1,4 @@
-"""How a graph changed since a checkpoint was made, by path and in words."""
+"""How a graph has changed since a checkpoint was made, by path and in words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Signature = Mapping[str, Any]
 
 
 class Change(NamedTuple):
-    """One difference of two signatures; None is what is not there, and the text of what is clear without."""
+    """One difference between two signatures; None for a missing value, and for the text if it is obvious."""
 
     path: str
     before: Any
@@ -36,7 +36,7 @@ class Change(NamedTuple):
 
 
 def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatchError | None:
-    """Return the error for a checkpoint that belongs to another graph; None where the graph fits."""
+    """Return the error for a checkpoint of a different graph; None if the graph fits."""
     if checkpoint.graph_signature_hash == graph.signature_hash:
         return None
     stored: Any = checkpoint.metadata.get("graph_signature")
@@ -45,11 +45,11 @@ def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatc
     try:
         found = graph_changes(stored, graph.signature)
     except (AttributeError, KeyError, TypeError):  # other software wrote the metadata, or none
-        msg = f"{what}. What differs is not known: the checkpoint holds no readable signature of its graph. {mend}"
+        msg = f"{what}. The differences are unknown: the checkpoint has no readable signature of its graph. {mend}"
         return GraphMismatchError(msg)
     changes = [change.text for change in found if change.text is not None]
     named = changes[:_MOST_NAMED] or [
-        f"its hash is {checkpoint.graph_signature_hash!r}, not {graph.signature_hash!r}; nothing readable differs"
+        f"its hash is {checkpoint.graph_signature_hash!r}, not {graph.signature_hash!r}; the readable parts are equal"
     ]
     if len(changes) > len(named):
         named.append(f"and {len(changes) - len(named)} more")
@@ -61,7 +61,7 @@ def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatc
 
 
 def require_fitting(graph: Graph, checkpoint: WorkflowCheckpoint) -> None:
-    """Raise WorkflowCheckpointException or GraphMismatchError for a checkpoint that this graph cannot go on from."""
+    """Raise WorkflowCheckpointException or GraphMismatchError if this graph cannot continue from a checkpoint."""
     checkpoint.require_known_version()
     mismatch = graph_mismatch(graph, checkpoint)
     if mismatch is not None:
@@ -69,7 +69,7 @@ def require_fitting(graph: Graph, checkpoint: WorkflowCheckpoint) -> None:
 
 
 def graph_changes(old: Signature, new: Signature) -> list[Change]:
-    """Return how one graph became another: starts, executors, edges, and the rest."""
+    """Return the changes from one graph to another: starts, executors, edges, and the rest."""
     listed = {"start_executor", "start_executors", "executors", "edge_groups"}
     before, after = ({key: value for key, value in s.items() if key not in listed} for s in (old, new))
     return [
@@ -82,7 +82,7 @@ def graph_changes(old: Signature, new: Signature) -> list[Change]:
 
 def _starts(old: Signature, new: Signature) -> Iterator[Change]:
     before, after = (s.get("start_executors") or [s.get("start_executor")] for s in (old, new))
-    if [None] in (before, after):  # a runner by hand knows no start
+    if [None] in (before, after):  # a runner driven by hand has no start
         return
     text: str | None = "the start is {}, was {}".format(*(" and ".join(map(repr, ids)) for ids in (after, before)))
     for key in ("start_executor", "start_executors"):

@@ -1,4 +1,4 @@
-"""Migration of a checkpoint to another graph: a copy with the parts that the graph has executors and edges for."""
+"""Migrates a checkpoint to another graph: a copy with the parts for which the graph has executors and edges."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ async def migrate_checkpoint(
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> tuple[CheckpointInfo, list[str]]:
-    """Save a copy without what this graph lacks, unless it fits; return it, and a line for each part left out.
+    """Save a copy without the parts that this graph lacks, unless it fits; return it, with a line per dropped part.
 
-    `workflow_name` is the chain that gets the copy; by default the workflow's own. `head_seq` is that of
+    `workflow_name` is the chain that gets the copy; by default the workflow's own. For `head_seq` see
     `fork_checkpoint`.
 
     Raises:
-        WorkflowBusyError: Another writer has saved to the chain since; nothing was saved then.
+        WorkflowBusyError: Another writer has saved to the chain in the meantime; nothing was saved.
     """
     storage = require_storage(storage)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
@@ -74,7 +74,7 @@ async def migrate_checkpoint(
 
 
 def split_by_graph(original: WorkflowCheckpoint, graph: Graph) -> tuple[dict[str, Any], list[str]]:
-    """Return the parts of a checkpoint that a graph has executors and edges for, and a line for each other part."""
+    """Return the parts of a checkpoint for which a graph has executors and edges, and a line for each other part."""
     known = graph.executors
     senders = {source for group in graph.edge_groups for source in group.source_executor_ids}
     senders |= {WORKFLOW_SOURCE, *map(internal_source, known)}

@@ -1,4 +1,4 @@
-"""The state of a run as a value, and back into a run; no storage takes part."""
+"""Converts the state of a run to a value and back; needs no storage."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FAN_IN_BUFFERS = "_fan_in_buffers"
 
 @dataclass(slots=True)
 class Snapshot:
-    """What a checkpoint holds of a run; reserved keys of `state` hold the executors' own state and fan-in buffers."""
+    """A run's part of a checkpoint; reserved keys of `state` hold the executors' own state and fan-in buffers."""
 
     superstep: int
     messages: dict[str, list[WorkflowMessage]]
@@ -33,7 +33,7 @@ class Snapshot:
 
 
 async def snapshot(graph: Graph, run_state: RunState) -> Snapshot:
-    """Return what is needed to go on from here later, in another run or process; pending writes are not in it."""
+    """Return the data needed to continue later in another run or process; pending writes are excluded."""
     state = run_state.state.committed.copy()
     if not graph.settings.checkpoint_run_kwargs:
         state.pop(RUN_KWARGS, None)
@@ -60,7 +60,7 @@ async def _own_state(executor: Executor) -> dict[str, Any]:
 
 
 async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str = "The snapshot") -> None:
-    """Put a run back to a snapshot: all of it is checked before anything changes; `where` is its name in errors."""
+    """Restore a run from a snapshot. All of it is checked before anything changes; `where` names it in errors."""
     try:
         state, own, buffers = _check(graph, saved, where)
     except WorkflowCheckpointException:
@@ -86,7 +86,7 @@ async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str
 
 
 async def restore_checkpoint(graph: Graph, run_state: RunState, checkpoint: WorkflowCheckpoint) -> None:
-    """Put a run back to where a checkpoint was saved, or leave it as it was and raise. No request is emitted."""
+    """Restore a run from a checkpoint, or leave it unchanged and raise. No request is emitted."""
     require_fitting(graph, checkpoint)
     content = Snapshot(
         checkpoint.iteration_count, checkpoint.messages, checkpoint.state, checkpoint.pending_request_info_events
@@ -107,7 +107,7 @@ async def _restore_executor(executor: Executor, value: dict[str, Any], where: st
 
 
 def _check(graph: Graph, saved: Snapshot, where: str) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return shared state, the executors' own states and the fan-in buffers of a snapshot that can be restored."""
+    """Return shared state, the executors' own states and the fan-in buffers of a valid snapshot."""
     _check_messages(saved.messages, where)
     requests: Mapping[str, object] = saved.requests
     for request_id, event in requests.items():
@@ -138,7 +138,7 @@ def _check_messages(messages: Mapping[str, Iterable[object]], where: str) -> Non
 def _not_restorable(where: str, what: str, found: object) -> WorkflowCheckpointException:
     msg = (
         f"{where} cannot be restored: {what} came back from the storage as a {type(found).__name__}. "
-        "A storage that writes text has to write what checkpoint.to_json() returns, and to load it with "
+        "A storage that writes text must write the result of checkpoint.to_json(), and load it with "
         "WorkflowCheckpoint.from_json()."
     )
     return WorkflowCheckpointException(msg)

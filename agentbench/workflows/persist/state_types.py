@@ -1,4 +1,4 @@
-"""How messages and events are stored: the fields that are set, by name."""
+"""How messages and events are stored: by name, only the fields that are set."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _message_to_dict(message: WorkflowMessage) -> dict[str, Any]:
 
 
 def _message_from_dict(found: dict[str, Any]) -> WorkflowMessage:
-    of_kind(str, found.get("type", ""))  # an enum would compare anything with each member
+    of_kind(str, found.get("type", ""))  # looking up an enum would compare anything with each member
     return WorkflowMessage.from_dict(found)
 
 

@@ -1,4 +1,4 @@
-"""From the state of a run to its checkpoint storage: what a checkpoint says of itself, and how the chain goes on."""
+"""Saves the state of a run to its checkpoint storage, with the metadata of a checkpoint and the links of the chain."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 class CheckpointWriter:
     """Saves the checkpoints of one run, linked to each other.
 
-    Several runs may write one chain at once, unless one of them checks the head: they are branches, each linked to its
-    own last checkpoint. Where a run continues from a checkpoint, its first save is checked. A failed save is raised, or
-    becomes a `warning` event, the first one of the run a `RuntimeWarning` too, and the run goes on.
+    Several runs may write to one chain at the same time, unless one of them checks the head: they become branches, each
+    linked to its own last checkpoint. If a run continues from a checkpoint, its first save is checked. A failed save is
+    raised, or becomes a `warning` event (and the first one of a run also a `RuntimeWarning`), and the run continues.
     """
 
     def __init__(self, run: ActiveRun, storage: CheckpointStorage) -> None:
@@ -52,11 +52,11 @@ class CheckpointWriter:
         self._checks_head = options.check_head is not None and options.check_head is not False
         self._may_check_first = options.check_head is None and checks_head(storage)
         self._checks_first = False
-        #: Whether the run answers a request that is answered once.
+        #: Whether the run responds to a request that may be answered only once.
         self.answers_once = False
-        # Sequence number of the chain's newest checkpoint, as far as is known here.
+        # Sequence number of the chain's newest checkpoint, as far as this run knows.
         self._head_seq: int | None = options.check_head if type(options.check_head) is int else None
-        # Of a checkpoint amid a superstep, which the next one replaces.
+        # For a checkpoint in the middle of a superstep, which the next one replaces.
         self._amid: str | None = None
         self._saving = asyncio.Lock()
 
@@ -68,7 +68,7 @@ class CheckpointWriter:
         began_ns: int | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> CheckpointInfo | None:
-        """Save the state at this boundary, made by `writers` since `began_ns`; None when that failed."""
+        """Save the state at this boundary, written by `writers` since `began_ns`; None if that failed."""
         log = self._run.log
         try:
             facts = self._metadata.copy()
@@ -79,7 +79,7 @@ class CheckpointWriter:
             checkpoint = await self._compose(source, writers, facts)
             await self._store(checkpoint)
         except Exception as error:  # noqa: BLE001 - a storage raises anything
-            self._head_seq = None  # it may have arrived all the same
+            self._head_seq = None  # it may have been saved nevertheless
             self._report_failure(error, f"The checkpoint of superstep {self._run.run_state.superstep} was not saved")
             return None
         self._head_seq = checkpoint.metadata[keys.SEQ]
@@ -91,8 +91,8 @@ class CheckpointWriter:
         return info
 
     async def save_amid(self, values: Mapping[str, Any]) -> None:
-        """Save a superstep that is not over: its messages, with further `values`; the next checkpoint replaces it."""
-        async with self._saving:  # several deliveries may end at once
+        """Save an unfinished superstep: its messages, with further `values`; the next checkpoint replaces it."""
+        async with self._saving:  # several deliveries may end at the same time
             run_state = self._run.run_state
             try:
                 checkpoint = await self._compose("pending", (), self._metadata.copy())
@@ -101,7 +101,7 @@ class CheckpointWriter:
                 checkpoint.iteration_count -= 1
                 await self._store(checkpoint)
             except Exception as error:  # noqa: BLE001 - a storage raises anything
-                self._report_failure(error, f"A checkpoint amid superstep {run_state.superstep} was not saved")
+                self._report_failure(error, f"A checkpoint within superstep {run_state.superstep} was not saved")
                 return
             self._head_seq = checkpoint.metadata[keys.SEQ]
             await self._delete_amid(checkpoint.checkpoint_id)
@@ -116,18 +116,18 @@ class CheckpointWriter:
             raise error
         if self._strict:
             raise error if isinstance(error, WorkflowCheckpointException) else checkpoint_error(error, what) from error
-        text = f"{_reason(error, what)} The run goes on without it; strict_checkpoints=True makes this an error."
+        text = f"{_reason(error, what)} The run continues without it; strict_checkpoints=True makes this an error."
         log = self._run.log
         log.append(WorkflowEvent.warning(text))
-        if "unsaved" not in log.warned:  # few people read the events of a run that seems to have gone well
+        if "unsaved" not in log.warned:  # few people read the events of a run that seems to have succeeded
             log.warned |= {"unsaved"}
             warn_user(text, RuntimeWarning)
 
     async def load_head(self, *, is_new: bool, is_answer: bool) -> None:
-        """Remember the head of the chain, unless the run `is_new`: it is a branch of its own, whoever saves meanwhile.
+        """Remember the head of the chain, unless the run `is_new`: then it is a separate branch, whoever else saves.
 
-        A request is answered once: where the storage outlasts the process, `is_answer` requires that no other run
-        answered after the checkpoint of this one.
+        A request can be answered once: if the storage outlasts the process, `is_answer` requires that no other run has
+        answered after the checkpoint of this run.
         """
         checks_first = self._may_check_first and not is_new
         if self._head_seq is not None or not (self._checks_head or checks_first):
@@ -140,7 +140,7 @@ class CheckpointWriter:
 
     async def _require_unanswered(self) -> None:
         own = self._run.run_state.last_checkpoint_id
-        latest = await self._storage.get_latest(workflow_name=self._chain)  # an error if damaged: it may be an answer
+        latest = await self._storage.get_latest(workflow_name=self._chain)  # raises if damaged: it may answer
         if latest is None or latest.checkpoint_id == own:
             return
         later = {own} - {None}
@@ -189,10 +189,10 @@ class CheckpointWriter:
         except Exception as error:
             if self._checks_head or isinstance(self._storage, SupportsCheckpointInfos):
                 raise
-            # Another checkpoint that cannot be read any more is no reason to lose this run's checkpoints too.
+            # An unreadable checkpoint is no reason to lose this run's checkpoints too.
             count = len(await self._storage.list_checkpoint_ids(workflow_name=self._chain))
             what = f"The latest checkpoint of chain {self._chain!r} cannot be read"
-            text = f"{_reason(error, what)} The numbers of this run's checkpoints go on from how many there are."
+            text = f"{_reason(error, what)} This run's checkpoints are numbered from the number of existing ones."
             self._run.log.append(WorkflowEvent.warning(text))
             return count
         return 0 if head is None else head.seq
@@ -204,14 +204,14 @@ def _is_durable(storage: CheckpointStorage) -> bool:
 
 def _answered_error(own: str | None, answer: CheckpointInfo) -> WorkflowBusyError:
     message = (
-        f"The requests of checkpoint {own!r} were not answered: another run answered them, see "
-        f"{answer.checkpoint_id!r} of chain {answer.workflow_name!r}. Load the latest checkpoint to see what is still "
-        "open; to answer again, fork the older one, or pass options=RunOptions(check_head=False)."
+        f"The requests of checkpoint {own!r} were not answered, because another run has already answered them, see "
+        f"{answer.checkpoint_id!r} of chain {answer.workflow_name!r}. Load the latest checkpoint to see what is open. "
+        "To answer again, fork the older one, or pass options=RunOptions(check_head=False)."
     )
     return WorkflowBusyError(message)
 
 
 def _reason(error: Exception, what: str) -> str:
-    """What could not be done and why, as sentences."""
+    """Return as sentences what failed and why."""
     text = str(checkpoint_error(error, what))
     return text if text.startswith(what) else f"{what}: {text}"

@@ -1,1 +1,1 @@
-"""What a person holds: the workflow, its runs, streams, results and reports."""
+"""The workflow and its runs, streams, results and reports."""

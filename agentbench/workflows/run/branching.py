@@ -31,7 +31,7 @@ async def branch_off(
     state_updates: Mapping[str, Any] | None,
     messages: Mapping[str, Sequence[Any]] | None,
 ) -> tuple[CheckpointInfo, WorkflowEvent[Any] | None]:
-    """Save an edited copy of a checkpoint; returns it, and the event that reports the edits; see `WorkflowRun.fork`."""
+    """Save an edited copy of a checkpoint; return it and the event that reports the edits; see `WorkflowRun.fork`."""
     original = await load_checkpoint(storage, origin_id)
     require_fitting(graph, original)
     queued = None if messages is None else _queue_messages(messages, graph)
@@ -49,7 +49,7 @@ async def branch_off(
 
 
 def _queue_messages(messages: Mapping[str, Sequence[Any]], graph: Graph) -> dict[str, list[WorkflowMessage]]:
-    """Return values as messages of their source, by source id; each of them can be delivered."""
+    """Return values as messages of their source, by source id, after checking that each can be delivered."""
     sources = {s for group in graph.edge_groups for s in group.source_executor_ids} | {WORKFLOW_SOURCE}
     queued = {}
     for source, values in messages.items():
@@ -82,7 +82,7 @@ def _edit_event(
 
 
 def _require_handlers(source: str, messages: Sequence[WorkflowMessage], graph: Graph) -> None:
-    """Refuse a value that no executor behind the source has a handler for: it would be dropped."""
+    """Reject a value for which no executor after the source has a handler, since it would be dropped."""
     groups = [group for group in graph.edge_groups if source in group.source_executor_ids]
     targets = {
         executor_id: graph.executors[executor_id]
@@ -90,7 +90,7 @@ def _require_handlers(source: str, messages: Sequence[WorkflowMessage], graph: G
     }
     gathered = any(isinstance(group, FanInEdgeGroup) for group in groups)
     for message in messages:
-        if message.type is not MessageType.STANDARD:  # an answer, which goes by its request
+        if message.type is not MessageType.STANDARD:  # a response, which is delivered by its request
             continue
         forms = [message.data, [message.data]] if gathered else [message.data]
         meant = [each for each in targets.values() if message.target_id in (None, each.id)]
@@ -105,7 +105,7 @@ def _require_handlers(source: str, messages: Sequence[WorkflowMessage], graph: G
 
 
 def cut_back(infos: list[CheckpointInfo], checkpoint: WorkflowCheckpoint) -> list[CheckpointInfo]:
-    """Return the infos that lead to a checkpoint, its own one last."""
+    """Return the infos of the checkpoints that lead to a checkpoint, including its own as the last."""
     places = {info.checkpoint_id: place for place, info in enumerate(infos)}
     if checkpoint.checkpoint_id in places:
         return infos[: places[checkpoint.checkpoint_id] + 1]

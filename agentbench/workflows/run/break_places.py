@@ -1,4 +1,4 @@
-"""Pure: where a stepper's run is to pause, and whether it does at a boundary between two supersteps."""
+"""Pure functions: where a stepper's run should pause, and whether it does at a boundary between two supersteps."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Breakpoint:
     Attributes:
         id: An id within the stepper, such as `bp-1`.
         kind: `before`, `after`, `superstep`, `message`, `state`, `failure` or `request`.
-        where: The executor id, the number of the superstep, the name of the type or of the function; `None` for
-            failures and requests.
+        where: The executor id, the superstep number, or the name of the type or function; `None` for failures and
+            requests.
         text: The place in words, such as `after review`.
-        once: Whether it is removed when it is reached.
-        when: A further condition, called with the shared state; the run pauses only if it returns something true.
-        target: The type of message, or the function of the state.
+        once: Whether it is removed once it has been reached.
+        when: A further condition, called with the shared state; the run pauses only if it returns a true value.
+        target: The message type, or the function of the state.
 
     Example:
         panel = stepper(workflow, "Bergen")
@@ -62,7 +62,7 @@ class Breakpoint:
         return f"Breakpoint({self.id!r}, {self.text!r}{', once' if self.once else ''})"
 
     def is_same_place(self, other: Breakpoint) -> bool:
-        """Whether both pause at the same place; further conditions do not count."""
+        """Whether both pause at the same place, ignoring further conditions."""
         return (self.kind, self.where, self.target) == (other.kind, other.where, other.target)
 
 
@@ -74,18 +74,18 @@ def breakpoint_at(
     once: bool = False,
     executors: Collection[str],
 ) -> Breakpoint:
-    """Return a breakpoint at a place.
+    """Create a breakpoint at a place.
 
     Args:
         breakpoint_id: The id of the breakpoint.
-        where: An executor id or `before:ID`, `after:ID`; a number; a type of message; a function of the state;
-            `failure`; `request`. An executor that is called `failure` is `before:failure`.
+        where: An executor id or `before:ID`, `after:ID`; a superstep number; a message type; a function of the state;
+            `failure`; `request`. For an executor named `failure`, write `before:failure`.
         when: A further condition.
-        once: Whether it is removed when it is reached.
-        executors: Ids of all executors.
+        once: Whether it is removed once it has been reached.
+        executors: The ids of all executors.
 
     Raises:
-        ValueError: There is no such executor, or the number is negative.
+        ValueError: The executor does not exist, or the number is negative.
         TypeError: `where` is not a place, or `when` cannot be called.
     """
     condition: object = when
@@ -106,7 +106,7 @@ def _read(where: object, executors: Collection[str]) -> _Place:
         return _read_text(where, executors)
     if isinstance(where, int) and not isinstance(where, bool):
         if where < 0:
-            msg = f"There is no superstep {where}. Expected the number of the superstep to pause before, from 0 on."
+            msg = f"Superstep {where} does not exist. Expected the number of the superstep to pause before, from 0."
             raise ValueError(msg)
         return "superstep", where, f"superstep {where}", None
     if isinstance(where, type):
@@ -120,8 +120,8 @@ def _read(where: object, executors: Collection[str]) -> _Place:
         name = _name_of(where)
         return "state", name, f"{name} holds", where
     msg = (
-        f"A run cannot pause at {where!r}. Expected an executor id, 'before:ID', 'after:ID', the number of a "
-        "superstep, a type of message, a function of the state, 'failure' or 'request'."
+        f"A run cannot pause at {where!r}. Expected an executor id, 'before:ID', 'after:ID', a superstep number, "
+        "a message type, a function of the state, 'failure' or 'request'."
     )
     raise TypeError(msg)
 
@@ -158,11 +158,11 @@ def _name_of(function: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """A run between two supersteps.
+    """The state of a run between two supersteps.
 
     Attributes:
-        report: Report of the last superstep, `None` before the first.
-        upcoming: Number of the next superstep, `None` if none follows without an answer.
+        report: The report of the last superstep, `None` before the first.
+        upcoming: The number of the next superstep, `None` if the run needs an answer first.
         plan: Deliveries of the next superstep.
         state: The shared state.
     """
@@ -175,14 +175,14 @@ class Boundary:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A breakpoint that was reached; or whose condition raised `error`, which pauses too."""
+    """A breakpoint that was reached, or one whose condition raised `error`, which pauses too."""
 
     breakpoint: Breakpoint
     error: Exception | None = None
 
 
 def find_hits(breakpoints: Iterable[Breakpoint], at: Boundary) -> tuple[Hit, ...]:
-    """Return the breakpoints that are reached at a boundary, in the order in which they were set."""
+    """Return the breakpoints reached at a boundary, in the order in which they were set."""
     found = (_hit(each, at) for each in breakpoints)
     return tuple(hit for hit in found if hit is not None)
 
@@ -196,7 +196,7 @@ def _hit(each: Breakpoint, at: Boundary) -> Hit | None:
 
 
 def pause_reason(hits: Sequence[Hit]) -> PauseReason | None:
-    """Return why a run pauses, `None` if it does not."""
+    """Return the reason why a run pauses, `None` if it does not."""
     if not hits:
         return None
     error = next((hit.error for hit in hits if hit.error is not None), None)
@@ -220,7 +220,7 @@ def _is_reached(each: Breakpoint, at: Boundary) -> object:
         return any(_carries(delivery, each.target) for delivery in at.plan)
     if at.report is None:
         return False
-    if each.kind == "state":  # before the first superstep the state has no values that a function could read
+    if each.kind == "state":  # before the first superstep the state is empty
         return each.target(at.state)
     if each.kind == "after":
         return each.where in at.report.invoked
@@ -228,24 +228,24 @@ def _is_reached(each: Breakpoint, at: Boundary) -> object:
 
 
 def _carries(delivery: PlannedDelivery, wanted: type) -> bool:
-    """Whether a delivery brings a message of a type; a fan-in brings a list of them."""
+    """Whether a delivery brings a message of a type; a fan-in brings a list of messages."""
     if isinstance(delivery.message, wanted):
         return True
     gathered = len(delivery.sources) > 1 and isinstance(delivery.message, list)
     return gathered and any(isinstance(message, wanted) for message in delivery.message)
 
 
-# --- those of one stepper ---------------------------------------------------------------------------------------------
+# --- the breakpoints of one stepper -----------------------------------------------------------------------------------
 
 
 class BreakpointBoard:
-    """The breakpoints of one stepper, and which of them paused it.
+    """The breakpoints of one stepper, and which of them has paused it.
 
     Each breakpoint is checked once per boundary, so that a run that resumes from one does not pause there again.
 
     Attributes:
         all: All breakpoints, in the order in which they were set.
-        hit: The one that paused the run, `None` while the run moves and after other pauses.
+        hit: The one that paused the run; `None` while the run moves and after other pauses.
     """
 
     def __init__(self) -> None:
@@ -256,16 +256,16 @@ class BreakpointBoard:
 
     @property
     def next_id(self) -> str:
-        """An id that no breakpoint of this stepper had."""
+        """Return an id that no breakpoint of this stepper has had."""
         return f"bp-{self._made + 1}"
 
     def add(self, added: Breakpoint) -> None:
-        """Add a breakpoint; it is checked at the current boundary too."""
+        """Add a breakpoint, which is also checked at the current boundary."""
         self._made += 1
         self.all = (*self.all, added)
 
     def remove(self, ids: Collection[str]) -> None:
-        """Remove the breakpoints of these ids."""
+        """Remove the breakpoints with these ids."""
         self.all = tuple(each for each in self.all if each.id not in ids)
 
     def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
@@ -276,7 +276,7 @@ class BreakpointBoard:
 
     @property
     def unchecked(self) -> tuple[Breakpoint, ...]:
-        """Breakpoints that were not checked at the current boundary."""
+        """Return the breakpoints that have not been checked at the current boundary."""
         return tuple(each for each in self.all if each.id not in self._checked)
 
     def move_on(self, *, checked: bool) -> None:
@@ -285,7 +285,7 @@ class BreakpointBoard:
         self._checked = {each.id for each in self.all} if checked else set()
 
     def take(self, hits: Sequence[Hit]) -> None:
-        """Record that all were checked and which of them were reached."""
+        """Record that all breakpoints were checked and which of them were reached."""
         self._checked.update(each.id for each in self.all)
         self.hit = hits[0].breakpoint if hits else None
         self.remove({hit.breakpoint.id for hit in hits if hit.breakpoint.once and hit.error is None})

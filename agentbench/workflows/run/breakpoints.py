@@ -9,7 +9,7 @@ from agentbench.workflows.events.listeners import Callbacks
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
-#: Called after each boundary: a reason, text or True pauses, None and False go on.
+#: Called after each boundary: a reason, text or True pauses, None and False continue.
 Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
 
 
@@ -20,7 +20,7 @@ class Breakpoints(Callbacks[Predicate]):
         super().__init__("breakpoint", "(report, plan)")
 
     def find_reason(self, report: StepReport, plan: list[PlannedDelivery]) -> PauseReason | None:
-        """Return the first reason to pause; what a predicate raises, or returns by mistake, is one too."""
+        """Return the first reason to pause; an error in a predicate, or an invalid result, is a reason too."""
         for predicate in self._all:
             try:
                 reason = _as_reason(predicate(report, plan))
@@ -32,7 +32,7 @@ class Breakpoints(Callbacks[Predicate]):
 
 
 def _as_reason(returned: object) -> PauseReason | None:
-    """Return what a predicate meant by what it returned."""
+    """Interpret a predicate's result as a reason to pause, or None."""
     if returned is None or returned is False:
         return None
     if isinstance(returned, PauseReason):
@@ -40,6 +40,6 @@ def _as_reason(returned: object) -> PauseReason | None:
     if returned is True or isinstance(returned, str):
         return PauseReason("a breakpoint was reached" if returned is True else returned)
     if inspect.iscoroutine(returned):
-        returned.close()  # or it is reported as never awaited, beside the error
+        returned.close()  # otherwise Python also reports that it was never awaited
     msg = f"it returned {returned!r}; expected a PauseReason, text, a bool or None, from a plain function"
     raise TypeError(msg)

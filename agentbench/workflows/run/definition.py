@@ -1,4 +1,4 @@
-"""What a workflow says of itself, apart from any run: names, types, executors, outputs, and its definition as text."""
+"""The definition of a workflow, independent of any run: names, types, executors, outputs, and its text form."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class WorkflowDefinition(Displayable):
     max_iterations: int = _of_graph("max_iterations", "Supersteps allowed since the last outside input.")
     edge_groups: Sequence[EdgeGroup] = _of_graph("edge_groups", "All edge groups, in builder order.")
     executors: Mapping[str, Executor] = _of_graph("executors", "All executors by id, in builder order.")
-    boundary_hook: BoundaryHook | None = _of_graph("boundary_hook", "What drives another dialect of graphs.")
+    boundary_hook: BoundaryHook | None = _of_graph("boundary_hook", "Drives another kind of graph.")
     start_executor_ids: tuple[str, ...] = _of_graph("start_executor_ids", "Ids of all start executors.")
     start_executors: list[Executor] = _of_graph("start_executors", "Executors that get the input of a run.")
-    graph_signature: dict[str, Any] = _of_graph("signature", "What a checkpoint has to fit; JSON-able, read only.")
+    graph_signature: dict[str, Any] = _of_graph("signature", "What a checkpoint must match, as JSON; read only.")
     graph_signature_hash: str = _of_graph("signature_hash", "SHA-256 of the signature.")
 
     @property
@@ -54,12 +54,12 @@ class WorkflowDefinition(Displayable):
 
     @property
     def input_types(self) -> list[Any]:
-        """What the start executor takes."""
+        """The types that the start executor takes."""
         return self.get_start_executor().input_types
 
     @property
     def output_types(self) -> list[Any]:
-        """What the executors may yield, unions flattened, in builder order."""
+        """The types that the executors may yield, unions flattened, in builder order."""
         return distinct_types([executor.workflow_output_types for executor in self.executors.values()])
 
     def get_start_executor(self) -> Executor:
@@ -71,13 +71,13 @@ class WorkflowDefinition(Displayable):
         return list(self.executors.values())
 
     def get_output_executors(self) -> list[Executor]:
-        """Executors whose yields are outputs, by default all that yield. WorkflowValidationError: an id is unknown."""
+        """Return the executors whose yields are outputs, by default all. WorkflowValidationError: an id is unknown."""
         if self.graph.output_kinds is None:
             return [e for e in self.executors.values() if e.workflow_output_types]
         return self._executors(self.graph.output_from)
 
     def get_intermediate_executors(self) -> list[Executor]:
-        """Return the executors whose yields are intermediate, in builder order; raises as `get_output_executors`."""
+        """Return the executors whose yields are intermediate, in builder order; raises like `get_output_executors`."""
         return self._executors(self.graph.intermediate_output_from)
 
     def _executors(self, ids: Sequence[str] | None) -> list[Executor]:
@@ -121,7 +121,7 @@ class WorkflowDefinition(Displayable):
         return json.dumps(self.to_dict())
 
     def to_python(self, names: Mapping[str, object] | None = None) -> str:
-        """Return the builder code of this graph, with the `names` of variables such as `globals()` where it can."""
+        """Return the builder code of this graph, using the `names` of variables such as `globals()` where possible."""
         text: str = call_view("agentbench.workflows.draw.python_code:to_python", self, names)
         return text
 

@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from agentbench.workflows.graph.graph import Graph
 
 
-#: Marks a missing message; None, "" and 0 are messages of their own kind.
+#: Marks a missing message; None, "" and 0 are messages.
 ABSENT: Any = StateMark.ABSENT
 
 
 class RunInput(NamedTuple):
-    """What starts or continues a run."""
+    """The input that starts or continues a run."""
 
     message: Any = ABSENT
     responses: Mapping[Any, Any] | None = None
     checkpoint_id: str | None = None
-    #: Where checkpoints are loaded from and saved to; None for a run that saves none.
+    #: The storage to load checkpoints from and save them to; None if the run saves none.
     storage: CheckpointStorage | None = None
-    #: Keyword arguments for nodes, by kind; a kind that is None leaves those of an earlier call in place.
+    #: Keyword arguments for nodes, by kind; a kind that is None keeps the arguments of an earlier call.
     kwargs: Mapping[str, Mapping[str, Any] | None] = MappingProxyType({})
-    #: The message begins a new run; False adds it to the messages that are queued.
+    #: Whether the message begins a new run; False adds it to the queued messages.
     fresh: bool = True
 
     @property
@@ -58,10 +58,10 @@ class RunInput(NamedTuple):
 
 
 class Execution:
-    """Drives the supersteps of a run, which begins from `run_state`; `traced_as` is the workflow's id in spans.
+    """Drives the supersteps of a run that begins from `run_state`; `traced_as` is the workflow's id in spans.
 
-    With `pausing`, the run waits where the boundary hook pauses, instead of ending. `inbox` is a list to which further
-    input may be added while it runs. `begun`: the first event is out. `loop`: the event loop on which it runs.
+    With `pausing`, the run waits where the boundary hook pauses, instead of ending. Further input can be added to the
+    list `inbox` while it runs. `begun`: whether the first event was emitted. `loop`: the event loop on which it runs.
     """
 
     def __init__(  # noqa: PLR0913 - what makes a run, by name
@@ -97,7 +97,7 @@ class Execution:
         self._limit = graph.max_iterations if options.max_iterations is None else options.max_iterations
 
     async def run_to_end(self) -> None:
-        """Take superstep after superstep until the run is over."""
+        """Run superstep after superstep until the run ends."""
         self.loop = asyncio.get_running_loop()
         goes_on = True
         while goes_on:
@@ -106,7 +106,7 @@ class Execution:
                 self.log.drop_brief()
 
     def advance(self) -> Coroutine[Any, Any, bool]:
-        """Run one superstep (of a fresh run first the start executors'); returns False when the run is over."""
+        """Run one superstep (in a fresh run, the start executors first); return False when the run is over."""
         return self._advance_captured() if self.log.observed else self._advance()
 
     async def _advance_captured(self) -> bool:
@@ -136,7 +136,7 @@ class Execution:
         return not self.ended
 
     def _has_room(self) -> bool:
-        """Whether messages wait that the limit still allows; further input is one of them."""
+        """Whether there are messages, or further input, that the limit still allows."""
         run_state = self.run.run_state
         if self._inbox:
             self.queue_inbox()
@@ -148,14 +148,14 @@ class Execution:
         return True
 
     def queue_inbox(self) -> None:
-        """Queue the input that came in since the last superstep."""
+        """Queue the input that has arrived since the last superstep."""
         if self._inbox:
             self.run.run_state.queue(self._inbox)
             self._inbox.clear()
             self.runner.drop_plan()
 
     def _stops_here(self) -> bool:
-        """Whether a caller, or the hook, wants no further superstep now."""
+        """Whether the caller or the hook wants to stop before the next superstep."""
         if self.run.stop_requested:
             self._end(WorkflowRunState.CANCELLED)
             return True
@@ -205,7 +205,7 @@ class Execution:
             await self._continue(responses)
 
     async def _start(self, committed: Mapping[str, Any]) -> None:
-        """Run the start executors in what earlier runs left of shared state and requests."""
+        """Run the start executors with the shared state and requests of earlier runs."""
         run_state = self.run.run_state
         keys = tuple(key for key in committed if not key.startswith("_"))
         if keys or run_state.requests:
@@ -213,7 +213,7 @@ class Execution:
             self.log.carried_over = CarriedOver(keys, tuple(run_state.requests), keeping)
             text = f"The run began with {self.log.carried_over}."
             self.log.append(WorkflowEvent.warning(text))
-            if not self._pausing:  # a started run goes on in earlier state only where keep_state=True wants it
+            if not self._pausing:  # a started run uses earlier state only with keep_state=True
                 warn_user(text, WorkflowWarning)
         if run_state.messages or run_state.buffers:
             run_state.drop_messages()
@@ -225,7 +225,7 @@ class Execution:
         run_state, run_input, writer = self.run.run_state, self._input, self.runner.writer
         if run_input.message is not ABSENT:
             if self.run.graph.driver is not None:
-                run_state.drop_messages()  # what an earlier run left undone; its hook begins anew
+                run_state.drop_messages()  # left from an earlier run; the hook starts over
             run_state.queue((WorkflowMessage(run_input.message, WORKFLOW_SOURCE),))
             self.runner.drop_plan()
         await self.respond(responses)
@@ -237,7 +237,7 @@ class Execution:
                 run_state.last_checkpoint_id = info.checkpoint_id
 
     async def prepare(self, checkpoint: WorkflowCheckpoint | None = None) -> None:
-        """Restore the checkpoint that this run starts from, if any; once, at the latest here."""
+        """Restore the checkpoint that this run starts from, if any, once and at the latest here."""
         checkpoint_id, storage = self._input.checkpoint_id, self._input.storage
         if checkpoint_id is None or self._restored:
             return
@@ -254,7 +254,7 @@ class Execution:
         self._restored = True
 
     def _emit_open_requests(self) -> Mapping[str, Any]:
-        """Emit the restored requests again, except those that the same call responds to; returns those responses."""
+        """Emit the restored requests again, except those answered in the same call; return those responses."""
         requests = self.run.run_state.requests
         responses = {} if self._input.responses is None else check_responses(requests, self._input.responses)
         for request_id, event in requests.items():
@@ -285,7 +285,7 @@ class Execution:
         return executor is None or not executor.is_request_supported(event.request_type, event.response_type)
 
     def _store_kwargs(self, committed: Mapping[str, Any]) -> None:
-        """Put the run's keyword arguments into shared state, where nodes look them up."""
+        """Store the run's keyword arguments in shared state, where nodes look them up."""
         state, run_input = self.run.state, self._input
         stored = {} if run_input.starts_fresh else dict(committed.get(RUN_KWARGS) or {})
         for kind, kwargs in run_input.kwargs.items():
@@ -307,8 +307,8 @@ class Execution:
             if run_state.buffers:
                 waiting = "; ".join(f"{key} (has {', '.join(found)})" for key, found in run_state.buffers.items())
                 text = (
-                    f"The run ended while a fan-in still waits for other sources: {waiting}. "
-                    "Its target did not run; look for the source that sent nothing."
+                    f"The run ended while a fan-in was still waiting for other sources: {waiting}. "
+                    "Its target did not run; find out why the missing sources sent nothing."
                 )
                 self.log.append(WorkflowEvent.warning(text))
             if not run_state.requests:
@@ -320,7 +320,7 @@ class Execution:
         self._close()
 
     def _warn_of_unanswered(self) -> None:
-        """Warn of requests inside nodes that were passed on to no person, and that no executor answered."""
+        """Warn about requests inside nodes that were not passed on to a person and that no executor answered."""
         found = {each.id: count for each in self.run.graph.stateful_executors if (count := each.count_unanswered())}
         if not found:
             return
@@ -335,7 +335,7 @@ class Execution:
         self.error = error
         if self.begun:
             if self._used == 1 and self._checkpoint_before_responses is not None:
-                # The requests are open again, so what follows does not follow from the checkpoint of the responses.
+                # The requests are open again, so the next checkpoint must not descend from that of the responses.
                 self.run.run_state.last_checkpoint_id = self._checkpoint_before_responses
             executor_id = self.runner.find_failed_executor(error)
             self.log.append(WorkflowEvent.failed(WorkflowErrorDetails.from_exception(error, executor_id=executor_id)))
@@ -345,7 +345,7 @@ class Execution:
         self._close()
 
     def break_off(self) -> None:
-        """End a run that was cancelled or abandoned: what was not committed is dropped."""
+        """End a cancelled or abandoned run, and drop what was not committed."""
         if self.ended:
             return
         if self.begun:
@@ -356,7 +356,7 @@ class Execution:
         self._close()
 
     def break_off_if_lost(self) -> bool:
-        """Break off a run whose event loop was closed, and return whether this is one."""
+        """Break off a run whose event loop was closed, and return whether it was."""
         is_lost = self.loop is not None and self.loop.is_closed()
         if is_lost:
             self.break_off()
@@ -377,7 +377,7 @@ class Execution:
 
 
 def id_of_request(request: Any) -> str:
-    """Return the id of a request, from the id itself, the `request_info` event or what else has its id."""
+    """Return the id of a request, from an id, a `request_info` event or any object that has its id."""
     found = request if isinstance(request, str) else getattr(request, "request_id", None)
     if not isinstance(found, str):
         msg = f"request is {request!r}; expected the id of a request, or a request_info event."
@@ -388,22 +388,22 @@ def id_of_request(request: Any) -> str:
 def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the responses, each coerced to the response type of its request; `RuntimeError` if none is open."""
     if not open_requests:
-        msg = "No request is open, so there is nothing to answer. Start a run with a message first."
+        msg = "There is no open request to answer. Start a run with a message first."
         raise RuntimeError(msg)
     checked = {}
     for key, response in responses.items():
         request_id = id_of_request(key)
         request = open_requests.get(request_id)
         if request is None:
-            msg = f"No open request has the id {request_id!r}; open are: {', '.join(open_requests)}."
+            msg = f"No open request has the id {request_id!r}. Open requests: {', '.join(open_requests)}."
             raise ValueError(msg)
         value = coerce_answer(response, request.response_type)
-        # Of an agent's request, an answer of the right type may still be one to another request.
+        # A response of the right type may still belong to another request of an agent.
         fits = getattr(request.data, "is_answered_by", None) if type(value) is type(request.data) else None
         if not is_instance_of(value, request.response_type) or (fits is not None and not fits(value)):
             why = "; ".join(find_misfits(value, request.response_type))
             msg = (
-                f"The answer to request {request.request_id!r} of {request.source_executor_id!r} is "
+                f"The response to request {request.request_id!r} of {request.source_executor_id!r} is "
                 f"{masked_repr(value)} ({type(value).__name__}); expected {type_name(request.response_type)}"
                 f"{f': {why}' if why else ''}. The request stays open. {getattr(request.data, 'answer_hint', '')}"
             )

@@ -1,4 +1,4 @@
-"""What a single superstep did, and what the next one will do."""
+"""Reports on single supersteps: a finished one, and the plan of the next one."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class PlannedDelivery:
     """A delivery of the next superstep.
 
     Attributes:
-        source: sender, or all senders of a barrier fan-in joined by ", ".
-        target: executor that will be called.
-        message: what it gets.
-        order: place in the plan.
+        source: the sender, or all senders of a barrier fan-in joined by ", ".
+        target: the executor that will be called.
+        message: the data that it gets.
+        order: position in the plan.
         sources: all senders.
     """
 
@@ -54,10 +54,10 @@ class StepReport(Displayable):
     """One superstep, read from its events.
 
     Attributes:
-        superstep: its number; 0 for the start executors.
-        events: in order of emission; the run's closing events too, when the run ended here.
-        status: state of the run afterwards.
-        info: checkpoint and what is pending at the end, when checkpoints are on.
+        superstep: the number; 0 for the start executors.
+        events: in order of emission; including the closing events of a run that ended here.
+        status: the state of the run afterwards.
+        info: the checkpoint and what is pending at the end, if checkpoints are on.
         pause_reason: why the run pauses here, if it does.
         sent: messages that wait for the next superstep.
     """
@@ -75,7 +75,7 @@ class StepReport(Displayable):
 
     @property
     def invoked(self) -> list[str]:
-        """Executors that ran, in plan order; one entry per delivery."""
+        """The executors that ran, in plan order; one entry per delivery."""
         return [executor_id for executor_id, _ in self.delivered]
 
     @property
@@ -85,7 +85,7 @@ class StepReport(Displayable):
 
     @property
     def emitted(self) -> list[WorkflowMessage]:
-        """Messages that this superstep sent, waiting for the next one."""
+        """Messages that this superstep sent and that wait for the next one."""
         return list(self.sent)
 
     @property
@@ -95,7 +95,7 @@ class StepReport(Displayable):
 
     @property
     def requests(self) -> list[WorkflowEvent[Any]]:
-        """Requests that were raised."""
+        """The requests raised in this superstep."""
         return self._events_of("request_info")
 
     @property
@@ -112,7 +112,7 @@ class StepReport(Displayable):
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds the superstep took, in observed runs."""
+        """The duration of the superstep in seconds, in observed runs."""
         ended = (e for e in self.events if e.type == "superstep_completed" and e.iteration == self.superstep)
         return next((e.duration_s for e in ended), None)
 

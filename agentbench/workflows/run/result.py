@@ -1,4 +1,4 @@
-"""What a run leaves behind: its events as a list, with outputs, requests and status as methods."""
+"""The result of a run: its events as a list, with outputs, requests and status as methods."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
     """Events of a finished run, as a list without `started` and (unless requested) without `status`.
 
     Args:
-        events: the events in the list.
-        status_events: the status events, which the list may leave out.
+        events: the events of the list.
+        status_events: the status events, which the list may omit.
 
     Attributes:
         checkpoints: infos of the checkpoints that the run saved, in order.
-        carried_over: shared state and open requests of earlier runs that this run began with; None when it began
-            empty.
+        carried_over: shared state and open requests of earlier runs with which this run began; None if it began empty.
 
     Example:
         >>> result = await workflow.run("to be")
@@ -46,7 +45,7 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
     def from_log(
         cls, log: EventLog, *, include_status_events: bool = False, is_closed: bool = True
     ) -> WorkflowRunResult:
-        """Return the result of a run; the events of a closed log, which grows no more, are built when first read."""
+        """Return the result of a run; the events of a closed log, which no longer grows, are built on first access."""
         result = _UnreadRunResult()
         result._log, result._with_status = log, include_status_events  # noqa: SLF001 - its own
         if not is_closed:
@@ -56,27 +55,27 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         return result
 
     def get_outputs(self) -> list[Any]:
-        """Data of the `output` events, in order; the updates of a streamed answer of an agent are one response."""
+        """Return the data of the `output` events, in order; a streamed answer of an agent becomes one response."""
         return [e.data for e in self._answers() if e.type == "output"]
 
     def get_intermediate_outputs(self) -> list[Any]:
-        """Data of the `intermediate` (and legacy `data`) events, in order, with streamed answers as responses."""
+        """Return the data of the `intermediate` (and legacy `data`) events, in order, like `get_outputs`."""
         return [e.data for e in self._answers() if e.type in ("intermediate", "data")]
 
     def _answers(self) -> list[WorkflowEvent[Any]]:
-        if "agentbench.messages.update" not in sys.modules:  # no data is an update: a plain run loads no messages
+        if "agentbench.messages.update" not in sys.modules:  # no updates: do not import messages
             return self
         from agentbench.messages.joined_updates import join_updates  # noqa: PLC0415
 
         return join_updates(self)
 
     def get_request_info_events(self) -> list[WorkflowEvent[Any]]:
-        """Requests that this run raised, in order."""
+        """Return the requests that this run raised, in order."""
         return [e for e in self if e.type == "request_info"]
 
     @property
     def warnings(self) -> list[str]:
-        """Texts of the `warning` events, in order: what a person should know of a run that ended well."""
+        """The texts of the `warning` events, in order: possible problems of a run that succeeded."""
         return [str(e.data) for e in self if e.type == "warning"]
 
     def status_timeline(self) -> list[WorkflowEvent[Any]]:
@@ -84,26 +83,26 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
         return list(self._status)
 
     def get_final_state(self) -> WorkflowRunState:
-        """State of the last status event. RuntimeError: the result holds no status event, as one built by hand may."""
+        """Return the state of the last status event. RuntimeError: the result has none, as if built by hand."""
         status = self.status_timeline()
         if not status or status[-1].state is None:
-            msg = "This result holds no status event. Pass status_events= when you build a result by hand."
+            msg = "This result has no status event. Pass status_events= when you build a result by hand."
             raise RuntimeError(msg)
         return status[-1].state
 
     @property
     def outputs(self) -> list[Any]:
-        """Same as `get_outputs()`."""
+        """The same as `get_outputs()`."""
         return self.get_outputs()
 
     @property
     def intermediate_outputs(self) -> list[Any]:
-        """Same as `get_intermediate_outputs()`."""
+        """The same as `get_intermediate_outputs()`."""
         return self.get_intermediate_outputs()
 
     @property
     def final_state(self) -> WorkflowRunState:
-        """Same as `get_final_state()`."""
+        """The same as `get_final_state()`."""
         return self.get_final_state()
 
     def __repr__(self) -> str:
@@ -114,7 +113,7 @@ class WorkflowRunResult(list[WorkflowEvent[Any]], Displayable):
 
 
 class _UnreadRunResult(WorkflowRunResult):
-    """A result whose list is still in the log; it becomes a plain `WorkflowRunResult` when first read."""
+    """A result whose list is still in the log; it becomes a plain `WorkflowRunResult` on first access."""
 
     _log: EventLog
     _with_status: bool
@@ -129,7 +128,7 @@ class _UnreadRunResult(WorkflowRunResult):
         del self._log, self._with_status
 
     def get_outputs(self) -> list[Any]:
-        """Data of the `output` events, from the log unless some are updates of a streamed answer."""
+        """Return the data of the `output` events, from the log unless some are updates of a streamed answer."""
         outputs = [e.data for e in self._log.outputs]
         if "agentbench.messages.update" not in sys.modules:
             return outputs
@@ -141,7 +140,7 @@ class _UnreadRunResult(WorkflowRunResult):
         return WorkflowRunResult.get_outputs(self)
 
     def get_final_state(self) -> WorkflowRunState:
-        """State of the last status event, from the log."""
+        """Return the state of the last status event, from the log."""
         if self._log.state is None:
             self.read()
             return WorkflowRunResult.get_final_state(self)
@@ -153,7 +152,7 @@ class _UnreadRunResult(WorkflowRunResult):
         return WorkflowRunResult.status_timeline(self)
 
     def __radd__(self, other: list[Any]) -> list[Any]:
-        """`other + self`; without this method a list reads the other operand directly, and finds it empty."""
+        """Return `other + self`; without this method a list would read the other operand directly and find it empty."""
         self.read()
         return other + list(self)
 
@@ -162,7 +161,7 @@ def _reading_first(name: str) -> Callable[..., Any]:
     method = getattr(WorkflowRunResult, name)
 
     def read_then(self: WorkflowRunResult, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(self, _UnreadRunResult):  # else read meanwhile: result.count(result[0])
+        if isinstance(self, _UnreadRunResult):  # otherwise it was read in the meantime: result.count(result[0])
             self.read()
         return method(self, *args, **kwargs)
 
@@ -170,7 +169,7 @@ def _reading_first(name: str) -> Callable[..., Any]:
     return read_then
 
 
-# Every way to look at or into a list reads the log first, once.
+# Every access to the list or its contents reads the log first, once.
 _UNREAD = {"__new__", "__init__", "__getattribute__", "__hash__", "__sizeof__", "__class_getitem__", "__doc__"}
 for _name in (vars(list).keys() | {"__reduce_ex__"}) - _UNREAD:
     setattr(_UnreadRunResult, _name, _reading_first(_name))

@@ -1,4 +1,4 @@
-"""The run handle: a run that its reader drives, one superstep at a time or to the end, back and sideways too."""
+"""The run handle: a run that its reader drives step by step or to the end, and can rewind and fork."""
 
 from __future__ import annotations
 
@@ -42,16 +42,16 @@ _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
 @drawn_by("agentbench.notebook.cards.run:run_bundle")
 class WorkflowRun(RunStatus):
-    """A handle on one run, made by `workflow.start()`: step it, pause it, rewind it, fork it.
+    """A handle on one run, created by `workflow.start()`: step it, pause it, rewind it, fork it.
 
     Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than that call needs. The run
-    has a state of its own; with `keep_state=True` it goes on in the state of the workflow instance and holds it until
-    the run is over and no request is open, or until `cancel()`.
+    has its own state. With `keep_state=True` it uses the state of the workflow instance and holds it until the run is
+    over and no request is open, or until `cancel()`.
 
     Attributes:
-        run_id: written into the metadata of its checkpoints.
-        workflow: whose definition runs.
-        started_from: id of the checkpoint that it began at, of a fork that of the (edited) copy; None for fresh input.
+        run_id: the id that is written into the metadata of its checkpoints.
+        workflow: the workflow that runs.
+        started_from: id of the checkpoint it began at; for a fork, id of the (edited) copy; None for fresh input.
 
     Example:
         >>> run = workflow.start("to be", checkpoint_storage=InMemoryCheckpointStorage())
@@ -91,7 +91,7 @@ class WorkflowRun(RunStatus):
         self._last_report: StepReport | None = None
         self._acquire()
         self._execute(run_input)
-        if type(options.check_head) is int:  # it was the head when this run began; later rounds begin at their own
+        if type(options.check_head) is int:  # the head when this run began; later rounds begin at their own
             self._options = replace(options, check_head=True)
 
     def _execute(self, run_input: RunInput) -> None:
@@ -113,10 +113,10 @@ class WorkflowRun(RunStatus):
         self._steps = LiveSteps(self._execution)
 
     def _acquire(self) -> None:
-        """Take the state of the workflow if this run goes on in it; `WorkflowBusyError`: another run has it."""
+        """Acquire the workflow's state if this run uses it; `WorkflowBusyError` if another run holds it."""
         if self._read_only:
             msg = (
-                f"Run {self.run_id} is read-only: another run goes on in the state of its workflow instance. To have "
+                f"Run {self.run_id} is read-only: another run uses the state of its workflow instance. To have "
                 "both, start them without keep_state=True."
             )
             raise WorkflowBusyError(msg)
@@ -126,20 +126,20 @@ class WorkflowRun(RunStatus):
     # ---- driving ---------------------------------------------------------------------------------
 
     def break_off_if_lost(self) -> bool:
-        """Break off a superstep whose event loop was closed, which ends the run; return whether that was so."""
+        """Break off a superstep whose event loop was closed, which ends the run; return whether it was."""
         is_lost = self._steps.is_lost
         if is_lost:
             self._steps.abandon()
         return is_lost
 
     def become_read_only(self) -> None:
-        """Let another run go on in the state that this one was in; this handle can only be read."""
+        """Let another run use the state of this one; this handle then becomes read-only."""
         self._read_only = True
 
     async def watch_stream(self) -> AsyncIterator[WorkflowEvent[Any]]:
-        """Yield events as they come until the run is idle, pauses, ends or fails; then a handler's exception is raised.
+        """Yield events as they are emitted until the run is idle, pauses, ends or fails; then raise a handler's error.
 
-        May be called again after more input, answers, a pause or a restore.
+        May be called again after more input, responses, a pause or a restore.
         """
         await self._prepare()
         self._inner_steps.go_on(one=False)
@@ -153,23 +153,23 @@ class WorkflowRun(RunStatus):
                     return
 
     async def step(self, *, inside: bool = False) -> StepReport:
-        """Run exactly one superstep, its checkpoint included.
+        """Run exactly one superstep, including its checkpoint.
 
-        The first call of a fresh run is superstep 0; where that leaves nothing to do, the end belongs to it too.
+        The first call of a fresh run is superstep 0. If nothing is left to do after it, it includes the end of the run.
 
         Args:
-            inside: Also stop after each superstep of a workflow inside a node, at any depth. The superstep around it
-                is not over then: the report holds what has happened since the last stop, and its `pause_reason`, of
-                the kind `inside`, names the nodes around and the superstep. The next call goes on from there, without
-                `inside` to the end of the superstep around. Limits of time of the nodes around do not stop meanwhile.
+            inside: Also stop after each superstep of a workflow inside a node, at any depth. The outer superstep is not
+                finished then: the report covers the events since the last stop, and its `pause_reason`, of the kind
+                `inside`, names the outer nodes and the superstep. The next call continues from there; without
+                `inside`, to the end of the outer superstep. Time limits of the outer nodes keep running meanwhile.
 
         Raises:
-            WorkflowRunnerException: the run is over, or waits for answers with nothing queued.
-            Exception: what a handler raised, as is.
+            WorkflowRunnerException: the run is over, or waits for responses with nothing queued.
+            Exception: any error that a handler raised, unchanged.
         """
         await self._prepare()
         if self._execution.ended:
-            msg = f"Nothing to step: the run is {self.status}. Send a message or an answer, or start another run."
+            msg = f"Nothing to step: the run is {self.status}. Send a message or a response, or start another run."
             raise WorkflowRunnerException(msg)
         self._inner_steps.go_on(one=inside)
         while not self._inner_steps.waiting and await self._next_events() is not None:
@@ -195,12 +195,12 @@ class WorkflowRun(RunStatus):
         return events
 
     def _notify_listeners(self) -> None:
-        """Let the listeners have the events that nobody is going to read, such as those of a failure."""
+        """Pass the listeners the events that no reader will read, such as those of a failure."""
         if self._listeners and (events := self._log.take()):
             self._listeners.notify(events)
 
     async def result(self) -> WorkflowRunResult:
-        """Go on until the run is idle, pauses or ends; return the result of all its events, or raise its error."""
+        """Continue until the run is idle, pauses or ends; return the result of all its events, or raise its error."""
         if not self._execution.ended or self._has_work:
             async for _ in self.watch_stream():
                 pass
@@ -209,11 +209,11 @@ class WorkflowRun(RunStatus):
         return self.result_so_far()
 
     def result_so_far(self) -> WorkflowRunResult:
-        """Return the result of the events that there are; drives nothing."""
+        """Return the result of the existing events without driving the run."""
         return WorkflowRunResult.from_log(self._log, is_closed=False)
 
     async def plan(self) -> list[PlannedDelivery]:
-        """Return what the next superstep will deliver, in plan order. Conditions are called once, here or there.
+        """Return the deliveries of the next superstep, in plan order. Conditions are called only once, here or there.
 
         WorkflowCheckpointException: the run starts from a checkpoint that cannot be restored.
         """
@@ -230,27 +230,27 @@ class WorkflowRun(RunStatus):
         return bool(self._inbox or self._responses or self._state.messages)
 
     async def _flush(self) -> None:
-        """Queue the input and the responses that came in since the last superstep."""
+        """Queue the input and the responses that arrived since the last superstep."""
         if self._responses:
             responses, self._responses = self._responses, {}
             await self._execution.respond(responses)
         self._execution.queue_inbox()
 
     async def _prepare(self) -> None:
-        """Get ready to drive: open the next round when there is new work after an end."""
+        """Prepare for driving: begin the next round if there is new work after an end."""
         self.break_off_if_lost()
         self._loop = asyncio.get_running_loop()
         self._acquire()
         self._pause_requested, self._pause_reason = False, None
         self._execution.run.pause = None
         self._mark = self._log.position
-        if self._execution.begun and not self._steps.running:  # else a run inside a node has paused
+        if self._execution.begun and not self._steps.running:  # otherwise a run inside a node has paused
             await self._flush()
         if self._execution.ended and self._has_work and self.status not in _OVER:
             self._execute(RunInput(fresh=False, storage=self._storage))
 
     async def _settle(self) -> StepReport:
-        """Report what the superstep did, and evaluate the breakpoints."""
+        """Report the superstep, and evaluate the breakpoints."""
         self._superstep = self._state.superstep
         reason: PauseReason | None = None
         if not self._execution.ended:
@@ -268,7 +268,7 @@ class WorkflowRun(RunStatus):
         return report
 
     def plan_without_conditions(self) -> list[PlannedDelivery]:
-        """Return what is known of the next superstep without calling a condition; changes nothing."""
+        """Return what is known about the next superstep without calling a condition; changes nothing."""
         if not self._execution.begun and self._input.starts_fresh:
             return planned_deliveries(self._graph.router.plan_start(self._input.message))
         return planned_deliveries(self._execution.runner.plan_without_conditions())
@@ -282,7 +282,7 @@ class WorkflowRun(RunStatus):
     # ---- input and responses ---------------------------------------------------------------------
 
     async def try_send_message(self, message: Any) -> bool:
-        """Queue a message for the start executors; False when none can handle it, or the run ended with an error."""
+        """Queue a message for the start executors; False if none can handle it, or the run ended with an error."""
         starts = self._graph.start_executors
         if self._read_only or self.status in _OVER or any(e.find_handler(message) is None for e in starts):
             return False
@@ -290,7 +290,7 @@ class WorkflowRun(RunStatus):
         return True
 
     async def respond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
-        """Respond to one request, named by its event or its id; the response is delivered in the next superstep.
+        """Respond to one request, identified by its event or id; the response is delivered in the next superstep.
 
         Raises:
             RuntimeError: no request is open.
@@ -300,7 +300,7 @@ class WorkflowRun(RunStatus):
         self._responses.update(check_responses(open_requests, {request: value}))
 
     async def send_response(self, request_id: WorkflowEvent[Any] | str, value: Any) -> None:
-        """Same as `respond()`."""
+        """Do the same as `respond()`."""
         await self.respond(request_id, value)
 
     # ---- breakpoints, pause and stop -------------------------------------------------------------
@@ -308,12 +308,13 @@ class WorkflowRun(RunStatus):
     def pause_when(self, predicate: Predicate) -> Callable[[], None]:
         """Call `predicate(report, plan)` after each boundary; a `PauseReason`, text or True pauses the drivers.
 
-        None and False go on, what else it returns or raises pauses too. Returns a function that removes the breakpoint.
+        None and False continue; any other result, and any error, pauses too. Returns a function that removes the
+        breakpoint.
         """
         return self._breakpoints.add(predicate)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener(events)` as events come, on the loop of the driver; returns a function that ends it."""
+        """Call `listener(events)` with new events, on the driver's loop; return a function that removes it."""
         return self._listeners.add(listener)
 
     def note_pause(self, reason: PauseReason | None) -> None:
@@ -325,7 +326,7 @@ class WorkflowRun(RunStatus):
         self._pause_requested = True
 
     def stop_after_superstep(self) -> None:
-        """End the run at the next boundary, status CANCELLED; its last checkpoint continues it. From any thread."""
+        """End the run at the next boundary as CANCELLED; its last checkpoint can continue it. From any thread."""
         self._execution.run.stop_requested = True
         if not self._steps.running:
             call_on(self._loop, self._execution.stop_now)
@@ -349,7 +350,7 @@ class WorkflowRun(RunStatus):
         self._inbox.clear()
         self._responses = {}
         if self.status in _IDLE and not self._read_only:
-            self._execution.runner.abandon()  # responses that were queued after the end are not delivered
+            self._execution.runner.abandon()  # responses queued after the end are not delivered
         self.workflow.release(self)
 
     async def __aenter__(self) -> WorkflowRun:
@@ -365,17 +366,17 @@ class WorkflowRun(RunStatus):
 
     @property
     def origin(self) -> WorkflowRun | None:
-        """The run that this one was forked from; None where it is no fork, or nothing else uses that run any more."""
+        """The run from which this one was forked; None if it is not a fork, or that run is no longer used elsewhere."""
         return None if self._origin is None else self._origin()
 
     # ---- back and sideways -----------------------------------------------------------------------
 
     async def restore_checkpoint(self, info: CheckpointInfo | str) -> None:
-        """Put the run back to a checkpoint, ready to be driven on, on a new branch; stored ones are not touched.
+        """Restore the run from a checkpoint, ready to continue on a new branch; stored checkpoints stay unchanged.
 
         Raises:
             RuntimeError: a superstep is being executed.
-            WorkflowCheckpointException: no storage, an unknown id, or another graph.
+            WorkflowCheckpointException: there is no storage, the id is unknown, or the graph differs.
 
         """
         self._steps.require_none("restore")
@@ -384,7 +385,7 @@ class WorkflowRun(RunStatus):
             raise WorkflowCheckpointException(msg)
         self._acquire()
         checkpoint = await load_checkpoint(self._storage, info)
-        require_fitting(self._graph, checkpoint)  # before anything of this run is given up
+        require_fitting(self._graph, checkpoint)  # before anything of this run is discarded
         if self._inner_steps.waiting:
             await self._steps.cancel()
         self._execution.runner.abandon()
@@ -397,9 +398,10 @@ class WorkflowRun(RunStatus):
         self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
 
     async def retry(self) -> None:
-        """Put a run that failed or was cancelled, else `WorkflowRunnerException`, back to its last checkpoint.
+        """Restore a failed or cancelled run (otherwise `WorkflowRunnerException`) from its last checkpoint.
 
-        Without one back to its input, with empty state but for `keep_state=True`. Then it is ready to be driven on.
+        If there is none, it goes back to its input, with empty state unless `keep_state=True`. Then it can be driven
+        again.
         """
         if self.status not in _OVER:
             msg = f"Nothing to retry: the run is {self.status}. retry() is for runs that failed or were cancelled."
@@ -424,30 +426,30 @@ class WorkflowRun(RunStatus):
         chain: str | None = None,
         workflow: Workflow | None = None,
     ) -> WorkflowRun:
-        """Branch off: a new run from an (edited) copy of a checkpoint. Stored checkpoints are not touched.
+        """Branch off: start a new run from an (edited) copy of a checkpoint. Stored checkpoints stay unchanged.
 
         Args:
             info: where to branch off; default: the last checkpoint.
             state_updates: replaces these keys of shared state.
             messages: replaces the queued messages: a list by the id of the executor that sent them; values, or
-                `WorkflowMessage`s where more than the value matters.
+                `WorkflowMessage`s if more than the value matters.
             message: further input for the start executors.
-            chain: key of the new branch's checkpoints; default: the same.
-            workflow: what the new run runs; default: the same workflow. Both runs can go on.
+            chain: the chain of the new branch's checkpoints; default: the same chain.
+            workflow: the workflow of the new run; default: the same workflow. Both runs can continue.
 
         Returns:
-            The new run. Its checkpoints and the edited copy are all of one chain.
+            The new run. Its checkpoints and the edited copy belong to one chain.
 
         Raises:
-            WorkflowCheckpointException: there is no checkpoint to fork from, or it belongs to another graph.
+            WorkflowCheckpointException: no checkpoint to fork from, or it belongs to another graph.
             RuntimeError: a superstep is being executed.
-            ValueError: messages name a source that the graph has not, or hold what none of its targets takes.
-            TypeError: messages are not lists, or `state_updates` is no mapping.
+            ValueError: messages name a source that the graph lacks, or contain values that none of its targets takes.
+            TypeError: messages are not lists, or `state_updates` is not a mapping.
         """
         self._steps.require_none("fork")
         origin = info if info is not None else self.last_checkpoint
         if origin is None or self._storage is None:
-            msg = "There is no checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
+            msg = "No checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
         target = workflow or self.workflow
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)

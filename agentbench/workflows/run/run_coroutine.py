@@ -1,4 +1,4 @@
-"""The coroutine of a run that says to await it, where its result is read without."""
+"""The coroutine of a run, with an error that explains to await it if its result is read too early."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from agentbench.workflows.run.result import WorkflowRunResult
 
 
 class RunCoroutine(Coroutine[Any, Any, WorkflowRunResult]):
-    """What `workflow.run(...)` returns: a coroutine like others, to be awaited once."""
+    """The result of calling `workflow.run(...)`: a coroutine that must be awaited once."""
 
-    # An interrupt comes in here where asyncio.run drives the coroutine; `cut_to_user` has cut the rest.
+    # An interrupt arrives here when asyncio.run drives the coroutine; `cut_to_user` removes the frames below.
 
     __slots__ = ("_coroutine",)
 
@@ -37,7 +37,7 @@ class RunCoroutine(Coroutine[Any, Any, WorkflowRunResult]):
         if hasattr(WorkflowRunResult, name) and not name.startswith("_"):
             msg = (
                 f"The run has not been awaited, so it has no {name!r} yet. Write (await workflow.run(...)).{name}, or "
-                f"in code without await: run_sync(workflow.run(...)).{name}."
+                f"in synchronous code: run_sync(workflow.run(...)).{name}."
             )
             raise AttributeError(msg)
         return getattr(self._coroutine, name)

@@ -1,4 +1,4 @@
-"""What a run says of itself while it is driven: its status, its events, and what waits."""
+"""The readable state of a run while it is driven: its status, events, and pending work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class RunStatus(Displayable):
-    """The part of a run handle that only reads."""
+    """The read-only part of a run handle."""
 
     run_id: str
     workflow: Workflow
@@ -39,34 +39,34 @@ class RunStatus(Displayable):
 
     @property
     def status(self) -> WorkflowRunState:
-        """State of the run; `IN_PROGRESS` while it is paused, and after a restore."""
+        """The state of the run; `IN_PROGRESS` while it is paused, and after a restore."""
         if self._log.state is None:
             return WorkflowRunState.STARTED
         return self._log.state if self._execution.begun or self._execution.ended else WorkflowRunState.IN_PROGRESS
 
     @property
     def error(self) -> BaseException | None:
-        """What made the run fail."""
+        """The error that made the run fail."""
         return self._execution.error
 
     @property
     def superstep(self) -> int:
-        """The last finished superstep."""
+        """The number of the last finished superstep."""
         return self._superstep
 
     @property
     def last_report(self) -> StepReport | None:
-        """The report of the last superstep, of one that failed too; None before the first."""
+        """The report of the last superstep, even if it failed; None before the first."""
         return self._last_report
 
     @property
     def events(self) -> list[WorkflowEvent[Any]]:
-        """Every event of this run."""
+        """All events of this run."""
         return self._log.events()
 
     @property
     def event_count(self) -> int:
-        """How many events there are."""
+        """The number of events."""
         return len(self._log)
 
     def events_since(self, count: int) -> list[WorkflowEvent[Any]]:
@@ -75,68 +75,69 @@ class RunStatus(Displayable):
 
     @property
     def checkpoints(self) -> list[CheckpointInfo]:
-        """Infos of the checkpoints in the order of creation, without those after one that was restored."""
+        """Infos of the checkpoints in the order of creation, without those after a restored one."""
         return list(self._log.checkpoints)
 
     @property
     def last_checkpoint(self) -> CheckpointInfo | None:
-        """Info of the latest checkpoint."""
+        """The info of the latest checkpoint."""
         return self._log.checkpoints[-1] if self._log.checkpoints else None
 
     @property
     def storage(self) -> CheckpointStorage | None:
-        """Where this run's checkpoints go; None when it saves none."""
+        """The storage for this run's checkpoints; None if it saves none."""
         return self._storage
 
     @property
     def pending_messages(self) -> list[WorkflowMessage]:
-        """Messages that are queued for the next superstep."""
+        """The messages queued for the next superstep."""
         return self._state.queued_messages() + self._inbox
 
     @property
     def pending_requests(self) -> list[WorkflowEvent[Any]]:
-        """Open requests."""
+        """The open requests."""
         return [event for request_id, event in self._state.requests.items() if request_id not in self._responses]
 
     @property
     def state(self) -> dict[str, Any]:
-        """Committed shared state, without the engine's own keys."""
+        """The committed shared state, without the engine's own keys."""
         return {k: v for k, v in self._state.state.export_state().items() if not k.startswith("_")}
 
     @property
     def outputs(self) -> list[Any]:
-        """Values yielded as output."""
+        """The values yielded as output."""
         return [e.data for e in self._log.outputs]
 
     @property
     def paused(self) -> bool:
-        """Paused at a boundary, or about to pause at the next one."""
+        """Whether the run is paused at a boundary, or about to pause at the next one."""
         return self._pause_requested or self._pause_reason is not None
 
     @property
     def pause_reason(self) -> PauseReason | None:
-        """Why the run paused."""
+        """The reason why the run paused."""
         return self._pause_reason
 
     @property
     def is_over(self) -> bool:
-        """Ended, with no request open and nothing queued that could continue it."""
+        """Whether the run has ended, with no open request and nothing queued that could continue it."""
         if self._read_only:
             return True
         waits = self._inbox or self._responses or self.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
         return self._execution.ended and not waits
 
     def save(self, path: str | Path) -> Path:
-        """Write this run into one HTML file, in which anybody steps back and forth through what happened.
+        """Write this run to one HTML file, in which anyone can step back and forth through it.
 
-        The file needs no kernel, no network and no trust. It has the graph with its states, the messages, events,
-        outputs and the log after each superstep, and the shared state as the run's checkpoints have it, else its
-        events. Secrets are masked: values under names that say so. The run may be over, paused or waiting. A run that
-        began at a checkpoint has the supersteps before it too: of a fork as the run that it was forked from had them,
-        else as far as the stored checkpoints tell, which hold no outputs and no logs.
+        The file needs no kernel and no network, and need not be trusted. It contains the graph with its states, the
+        messages, events, outputs and log after each superstep, and the shared state from the run's checkpoints or else
+        from its events. Values under secret names are masked. The run may be over, paused or waiting. A run that began
+        at
+        a checkpoint includes the earlier supersteps too: a fork takes them from its original run, other runs from the
+        stored checkpoints, which contain no outputs and no logs.
 
         Args:
-            path: Of the file; one that is there is replaced.
+            path: The path of the file; an existing file is replaced.
 
         Returns:
             The path.

@@ -1,4 +1,4 @@
-"""Events of a run while it runs: superstep by superstep, driven by its reader."""
+"""The events of a run while it runs, superstep by superstep, driven by the reader."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from agentbench.workflows.run.result import WorkflowRunResult
 
 
 class LiveSteps:
-    """Runs one superstep of an execution at a time as a task and hands out events as they come."""
+    """Runs an execution one superstep at a time as a task, and returns events as they are emitted."""
 
     __slots__ = ("_execution", "_interrupted", "_loop", "_reading", "_task")
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
         self._task: asyncio.Task[bool] | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None  # that of the task
+        self._loop: asyncio.AbstractEventLoop | None = None  # the loop of the task
         self._interrupted = False
         self._reading = False
 
     @property
     def running(self) -> bool:
-        """A superstep is being executed."""
+        """Whether a superstep is being executed."""
         return self._task is not None and not self._task.done() and not self._task.get_loop().is_closed()
 
     @property
     def is_lost(self) -> bool:
-        """The event loop was closed while a superstep was being executed."""
+        """Whether the event loop was closed while a superstep was being executed."""
         return self._task is not None and not self._task.done() and self._task.get_loop().is_closed()
 
     @property
@@ -42,18 +42,18 @@ class LiveSteps:
         return inner_steps is not None and bool(inner_steps.waiting)
 
     def require_none(self, what: str) -> None:
-        """Raise RuntimeError while a superstep is being executed; `what` is to be done after it.
+        """Raise RuntimeError while a superstep is being executed; `what` can be done after it.
 
-        One that waits inside a node is not: it can be broken off.
+        A superstep that waits inside a node does not count, because it can be broken off.
         """
         if self.running and not self._waits_inside:
             msg = f"A superstep is being executed; pause() or cancel() first, then {what}."
             raise RuntimeError(msg)
 
     async def next_events(self) -> list[WorkflowEvent[Any]] | None:
-        """Return the next events, waiting for them; None when none will come without another superstep."""
+        """Wait for the next events and return them; None if there are none without another superstep."""
         if self._reading:
-            msg = "This run is being driven already: one reader at a time. Await the other one first."
+            msg = "This run already has a reader, and only one is allowed at a time. Await the other one first."
             raise WorkflowRunnerException(msg)
         loop = self._loop
         if loop is not None and loop is not asyncio.get_running_loop() and self.running:
@@ -85,13 +85,13 @@ class LiveSteps:
                 self._reading = False
 
     def interrupt(self) -> None:
-        """Break off the superstep; the reader sees the run end as cancelled, without an exception."""
+        """Break off the superstep; for the reader the run ends as cancelled, without an exception."""
         if self._task is not None:
             self._interrupted = True
             self._task.cancel()
 
     async def cancel(self) -> None:
-        """Break off the superstep, wait until its handlers have ended, and let the instance go."""
+        """Break off the superstep, wait until its handlers have ended, and release the instance."""
         task, self._task = self._task, None
         while task is not None and not task.done():
             task.cancel()
@@ -103,7 +103,7 @@ class LiveSteps:
         self._execution.break_off()
 
     def abandon(self) -> None:
-        """Break off like `cancel`, from where nothing can be awaited: the handlers end by themselves soon after."""
+        """Break off like `cancel` if nothing can be awaited: the handlers end by themselves soon after."""
         task, self._task = self._task, None
         if task is not None and not task.done() and not task.get_loop().is_closed():
             task.add_done_callback(_retrieve_outcome)
@@ -112,16 +112,16 @@ class LiveSteps:
 
 
 def _retrieve_outcome(task: asyncio.Task[bool] | None) -> None:
-    """Retrieve the outcome of a task that is no longer awaited, or the loop reports it as never retrieved."""
+    """Retrieve the outcome of a task that is no longer awaited; otherwise the loop reports it as never retrieved."""
     if task is not None and task.done() and not task.cancelled():
         task.exception()
 
 
 class WorkflowStream:
-    """The run behind `workflow.run(..., stream=True)`: an async iterator of events.
+    """The run of `workflow.run(..., stream=True)`: an async iterator of events.
 
-    Nothing runs until the first event is awaited. Leaving the loop early, `aclose()`, or dropping the object abandons
-    the run and frees the workflow. An error of a handler is raised from the loop, after the last event.
+    Nothing runs until the first event is awaited. Leaving the loop early, calling `aclose()`, or dropping the object
+    abandons the run and frees the workflow. A handler's error is raised from the loop, after the last event.
 
     Example:
         >>> stream = workflow.run("to be", stream=True)
@@ -163,7 +163,7 @@ class WorkflowStream:
             while events is None and not self._execution.ended:
                 events = await self._steps.next_events()
         except NestedLoopError:
-            raise  # nothing was read: the run is still there for a reader that awaits it
+            raise  # nothing was read, so another reader can still await the run
         except BaseException as error:
             self._error, self._closed = error, True
             raise

@@ -55,33 +55,34 @@ class RunArguments(TypedDict, total=False):
 
 @drawn_by("agentbench.notebook.cards.run:workflow_bundle")
 class Workflow(WorkflowDefinition):
-    """A graph of executors that can be run; usually made by `WorkflowBuilder`.
+    """A graph of executors that can be run; usually created by `WorkflowBuilder`.
 
-    Three ways to run it: `await workflow.run(message)` for the result, `workflow.run(message, stream=True)` for the
-    events as they come, and `workflow.start(message)` for a handle that steps, pauses, rewinds and forks.
+    There are three ways to run it: `await workflow.run(message)` for the result, `workflow.run(message, stream=True)`
+    for the events as they are emitted, and `workflow.start(message)` for a handle that steps, pauses, rewinds and
+    forks.
 
-    `run()` goes on in the state of the instance, one run at a time; `clone()` is the cheap way to several. `start()`
-    begins with a state of its own. The fields of executors are not part of that state: see `Executor.fresh`.
+    `run()` continues with the state of the instance, one run at a time; `clone()` is a cheap way to run several.
+    `start()` begins with its own state. The fields of executors are not part of that state: see `Executor.fresh`.
 
-    A pickled workflow is its definition; it unpickles without the state of its runs.
+    A pickled workflow contains its definition only, without the state of its runs.
 
     Args:
-        edge_groups: in builder order, one internal group per executor included.
-        executors: by id.
-        start_executor: gets the input of a run.
-        runner_context: holds what `run()` leaves behind: a `RunState`, such as an `InProcRunnerContext`; a new one by
-            default.
-        name: groups the checkpoints.
-        description: for people.
-        max_iterations: supersteps allowed since the last outside input; 0 runs the start executors only.
-        output_from: ids whose yields are outputs; None with `intermediate_output_from` None: everyone's.
+        edge_groups: the edge groups in builder order, including one internal group per executor.
+        executors: the executors by id.
+        start_executor: the executor that gets the input of a run.
+        runner_context: the state that `run()` keeps: a `RunState`, such as an `InProcRunnerContext`; by default a new
+            one.
+        name: a name that groups the checkpoints.
+        description: a description for people.
+        max_iterations: maximum number of supersteps since the last outside input; 0 runs only the start executors.
+        output_from: ids whose yields are outputs; if this and `intermediate_output_from` are None: all ids.
         intermediate_output_from: ids whose yields are intermediate.
         output_executors: older name of `output_from`.
         intermediate_executors: older name of `intermediate_output_from`.
-        settings: how it behaves.
-        start_executors: ids of all start executors, where there are several.
-        boundary_hook: drives another dialect of graphs.
-        checkpoint_storage: where checkpoints go by default.
+        settings: how the workflow behaves.
+        start_executors: ids of all start executors, if there are several.
+        boundary_hook: drives another kind of graph.
+        checkpoint_storage: the default storage for checkpoints.
 
     Example:
         >>> workflow = WorkflowBuilder(start_executor=split).add_edge(split, count).build()
@@ -129,7 +130,7 @@ class Workflow(WorkflowDefinition):
         if not isinstance(run_state, RunState):
             msg = (
                 f"runner_context is of type {type(run_state).__name__}; expected an InProcRunnerContext. "
-                "A backend of your own is driven by Runner(edge_groups, executors, State(), context, ...)."
+                "To use your own backend, call Runner(edge_groups, executors, State(), context, ...)."
             )
             raise TypeError(msg)
         if storage is None:
@@ -137,7 +138,7 @@ class Workflow(WorkflowDefinition):
         self._set_up(graph, storage, run_state)
 
     def _set_up(self, graph: Graph, storage: CheckpointStorage | None, run_state: RunState) -> None:
-        #: Where checkpoints go by default; None when none are saved.
+        #: The default storage for checkpoints; None if none are saved.
         self.storage = storage
         #: The state between the runs of `run()`.
         self.run_state = run_state
@@ -147,7 +148,7 @@ class Workflow(WorkflowDefinition):
 
     @classmethod
     def from_graph(cls, graph: Graph, storage: CheckpointStorage | None = None) -> Workflow:
-        """Return a workflow over a graph that was built already, with an empty state."""
+        """Return a workflow over an existing graph, with an empty state."""
         workflow = cls.__new__(cls)
         workflow._set_up(graph, storage, RunState())  # noqa: SLF001 - its own
         return workflow
@@ -175,20 +176,21 @@ class Workflow(WorkflowDefinition):
         client_kwargs: Mapping[str, Any] | None = None,
         options: RunOptions | None = None,
     ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
-        """Start or continue a run in the state of this instance.
+        """Start or continue a run with the state of this instance.
 
-        Shared state and open requests of earlier runs of the instance are there; `result.carried_over` names them.
-        `workflow.start()` and `workflow.reset()` begin without.
+        The run inherits shared state and open requests of earlier runs of the instance; `result.carried_over` lists
+        them.
+        To begin without them, use `workflow.start()` or `workflow.reset()`.
 
         Args:
-            message: input for the start executor; any value but None, of a `WorkflowMessage` its data.
-            stream: return an async iterator of events instead of an awaitable of the result.
-            responses: by request or its id; continues where the requests were left open.
+            message: input for the start executor; any value but None; for a `WorkflowMessage`, its data.
+            stream: return an async iterator of events instead of an awaitable result.
+            responses: responses by request or request id; continues where the requests were left open.
             checkpoint_id: restore this checkpoint first, then continue; its id or its info.
-            checkpoint_storage: load from and save to here, in this run only.
+            checkpoint_storage: load from and save to this storage, in this run only.
             include_status_events: include `status` events in the result.
-            function_invocation_kwargs: for tools; flat, or keyed by executor id.
-            client_kwargs: for model clients; flat, or keyed by executor id.
+            function_invocation_kwargs: arguments for tools; flat, or keyed by executor id.
+            client_kwargs: arguments for model clients; flat, or keyed by executor id.
             options: further options of this run, such as `RunOptions(max_iterations=500)`.
 
         Returns:
@@ -196,10 +198,11 @@ class Workflow(WorkflowDefinition):
 
         Raises:
             ValueError: by the call: no input at all, or a message together with responses or a checkpoint; when
-                awaited: a response of the wrong type or for an unknown id, or no storage to restore from.
-            RuntimeError: by the call: the instance runs already; when awaited: no request is open to be answered, or
-                messages of an unconverged run are left.
-            Exception: what a handler raised, as is.
+                awaited: a response has the wrong type or an unknown id, or there is no storage to restore from.
+            RuntimeError: by the call: the instance is already running; when awaited: there is no open request to
+                respond
+                to, or messages of an unconverged run are left.
+            Exception: any error that a handler raised, unchanged.
         """
         message = _data_of(message)
         check_combination(message, responses, checkpoint_id)
@@ -247,10 +250,10 @@ class Workflow(WorkflowDefinition):
             raise error
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
-    _run_to_end.__qualname__ = "Workflow.run"  # what a person wrote: errors name the coroutine that cannot be awaited
+    _run_to_end.__qualname__ = "Workflow.run"  # errors about the coroutine use the name that the user wrote
 
     def run_stream(self, message: Any = None, **settings: Any) -> WorkflowStream:
-        """Same as `run(..., stream=True)`."""
+        """Do the same as `run(..., stream=True)`."""
         return self.run(message, stream=True, **settings)
 
     @overload
@@ -262,7 +265,7 @@ class Workflow(WorkflowDefinition):
         self, checkpoint_id: CheckpointInfo | str, *, stream: Literal[True], **settings: Any
     ) -> WorkflowStream: ...
     def run_from_checkpoint(self, checkpoint_id: CheckpointInfo | str, *, stream: bool = False, **settings: Any) -> Any:
-        """Same as `run(checkpoint_id=...)`."""
+        """Do the same as `run(checkpoint_id=...)`."""
         run: Any = self.run  # the overloads want the literal
         return run(checkpoint_id=checkpoint_id, stream=stream, **settings)
 
@@ -278,20 +281,20 @@ class Workflow(WorkflowDefinition):
     ) -> WorkflowRun:
         """Return a handle on a new run, which its reader drives; nothing runs yet.
 
-        The run begins with empty shared state, no open requests and executors `fresh()`, and holds nothing of the
-        workflow: any number of started runs can be open.
+        The run begins with empty shared state, no open requests and `fresh()` executors, and uses nothing of the
+        workflow's state, so any number of started runs can be open.
 
         Args:
-            input: for the start executors; with `resume_from` it is added to what is restored.
-            checkpoint_storage: where this run's checkpoints go; default: the workflow's storage.
-            resume_from: begin at this checkpoint.
-            responses: by request or its id, delivered right after the restore.
+            input: input for the start executors; with `resume_from` it is added to the restored state.
+            checkpoint_storage: the storage for this run's checkpoints; default: the workflow's storage.
+            resume_from: the checkpoint to begin at.
+            responses: responses by request or request id, delivered right after the restore.
             options: further options; a handle observes its run unless `observe=False`.
-            keep_state: go on in the state of this instance, as `run()` does; one such run at a time.
+            keep_state: use the state of this instance, as `run()` does; one such run at a time.
 
         Raises:
-            ValueError: neither input, resume_from nor responses is there, or responses have no open requests.
-            RuntimeError: with `keep_state`, the instance runs already.
+            ValueError: input, resume_from and responses are all missing, or responses have no open requests.
+            RuntimeError: with `keep_state`, the instance is already running.
         """
         from agentbench.workflows.run.run import WorkflowRun  # noqa: PLC0415 - plain runs need no handle
 
@@ -302,7 +305,7 @@ class Workflow(WorkflowDefinition):
         if responses is not None and resume_from is None and not keep_state:
             msg = (
                 "start(responses=...) needs resume_from=, or keep_state=True for the open requests of this instance: "
-                "a started run begins without open requests."
+                "a started run has no open requests."
             )
             raise ValueError(msg)
         run_input = RunInput(
@@ -321,7 +324,7 @@ class Workflow(WorkflowDefinition):
         self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any
     ) -> WorkflowAgent:
         """Return this workflow as an agent, see `WorkflowAgent`; its start executor has to take `list[Message]`."""
-        agents = import_module("agentbench.orchestrations.workflow_agent")  # a room above, which no workflow needs
+        agents = import_module("agentbench.orchestrations.workflow_agent")  # a higher layer, imported on use
         agent: WorkflowAgent = agents.WorkflowAgent(
             self, name=name, description=description, context_providers=context_providers, **settings
         )
@@ -347,12 +350,12 @@ class Workflow(WorkflowDefinition):
             how = f"{holder!r} holds it; await its cancel() first"
         msg = (
             f"Workflow {self.name!r} is already running: {how}. "
-            "For runs side by side use workflow.start() or workflow.clone()."
+            "For concurrent runs use workflow.start() or workflow.clone()."
         )
         raise WorkflowBusyError(msg)
 
     def acquire(self, run: Execution | WorkflowRun) -> None:
-        """Take the state of the instance for one run. WorkflowBusyError while another holds it."""
+        """Acquire the state of the instance for one run. WorkflowBusyError while another run holds it."""
         self.require_free(run)
         former = self._holder()
         if former is not None and former is not run and not isinstance(former, Execution):
@@ -360,17 +363,17 @@ class Workflow(WorkflowDefinition):
         self._active = weakref.ref(run)
 
     def release(self, run: Execution | WorkflowRun) -> None:
-        """Give the state of the instance back, if `run` holds it."""
+        """Release the state of the instance, if `run` holds it."""
         if self._active is not None and self._active() is run:
             self._active = None
 
     @property
     def state(self) -> State:
-        """Shared state as `run()` left it."""
+        """The shared state that `run()` left."""
         return self.run_state.state
 
     def reset(self) -> None:
-        """Drop messages, requests, buffers, shared state and counters, not executor fields. RuntimeError: it runs."""
+        """Drop messages, requests, buffers, shared state, counters; not executor fields. RuntimeError: it is busy."""
         self.require_free()
         self.run_state.reset()
 
@@ -378,8 +381,9 @@ class Workflow(WorkflowDefinition):
         """Return another instance of the same definition with its own state, messages and running flag.
 
         Args:
-            copy_executors: deep-copy the executors; else the clone gets `executor.fresh()` of each, which is the
-                executor itself unless it says otherwise.
+            copy_executors: deep-copy the executors; otherwise the clone gets `executor.fresh()` of each, which by
+                default
+                is the executor itself.
         """
         graph = self.graph.with_executors(copy.deepcopy(dict(self.executors))) if copy_executors else self.graph.fresh()
         return Workflow.from_graph(graph, self.storage)
@@ -405,18 +409,18 @@ def _id_of(checkpoint: CheckpointInfo | str) -> str:
 
 
 def check_combination(message: Any, responses: object, checkpoint_id: object) -> None:
-    """Raise ValueError unless exactly one kind of input is there; responses may come with a checkpoint."""
+    """Raise ValueError unless exactly one kind of input is passed; responses may be combined with a checkpoint."""
     if responses is not None and not isinstance(responses, Mapping):
-        msg = f"responses is {responses!r}; expected the answers by request: responses={{request: {responses!r}}}."
+        msg = f"responses is {responses!r}; expected the responses by request: responses={{request: {responses!r}}}."
         raise TypeError(msg)
     if message is not None and responses is not None:
-        msg = "message and responses cannot be combined: answer first, or start a new run with the message."
+        msg = "message and responses cannot be combined: respond first, or start a new run with the message."
         raise ValueError(msg)
     if message is not None and checkpoint_id is not None:
-        msg = "message and checkpoint_id cannot be combined. workflow.start(input, resume_from=...) can do it."
+        msg = "message and checkpoint_id cannot be combined. Use workflow.start(input, resume_from=...)."
         raise ValueError(msg)
     if message is None and responses is None and checkpoint_id is None:
-        msg = "run() needs a message, responses= or checkpoint_id=. None is no message; any other value is."
+        msg = "run() needs a message other than None, responses= or checkpoint_id=."
         raise ValueError(msg)
 
 

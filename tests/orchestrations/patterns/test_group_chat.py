@@ -200,7 +200,7 @@ async def test_factories_make_new_ones_for_each_build():
             "one of",
         ),
         ({"participants": [Agent(ScriptedChatClient(["x"]))]}, ValueError, "has no name"),
-        ({"participants": [agent("a")]}, ValueError, "somebody who gives the turn"),
+        ({"participants": [agent("a")]}, ValueError, "selection_func="),
         ({"participants": [agent("a")], "orchestrator": lambda registry: "me"}, TypeError, "BaseGroupChatOrchestrator"),
         ({"participants": [agent("a")], "orchestrator_agent": lambda: "me"}, TypeError, "expected an agent"),
     ],

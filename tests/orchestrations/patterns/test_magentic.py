@@ -193,7 +193,7 @@ async def test_one_task_it_is(given):
 async def test_a_team_that_is_done_says_so():
     workflow = team(Boss(DONE, DONE)).build()
     await workflow.run("task")
-    with raises(RuntimeError, "done"):
+    with raises(RuntimeError, "finished"):
         await workflow.run("another")
     assert (await workflow.clone().run("another")).outputs[0].text == "The answer."
 

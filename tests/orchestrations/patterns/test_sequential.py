@@ -88,7 +88,7 @@ def test_who_cannot_take_part():
     for participants, error, text in (
         ([], ValueError, "no participant"),
         ([a, a], ValueError, "twice"),
-        ([a, agent("a")], ValueError, "Two participants are called 'a'"),
+        ([a, agent("a")], ValueError, "Two participants have the name 'a'"),
         ([a, "b"], TypeError, "not a node"),
     ):
         with pytest.raises(error, match=text):

@@ -68,7 +68,7 @@ def test_unknown_keywords_are_ignored_with_a_warning(caplog):
     assert Upper("u", time_limit=3).id == "u"
     (record,) = caplog.records
     assert record.levelname == "WARNING"
-    assert "ignores the keyword time_limit: Executor takes id, type, defer_discovery, timeout" in record.getMessage()
+    assert "time_limit" in record.getMessage()
 
 
 def test_the_mixin_of_older_code_changes_nothing():

@@ -175,10 +175,9 @@ def test_a_handler_that_is_never_reached_is_logged_once(caplog):
         Shadowed("one")
         Shadowed("two")
         Fine("fine")
-    assert [r.getMessage() for r in caplog.records if "never reached" in r.getMessage()] == [
-        f"{Shadowed.__qualname__}: handler 'narrow' (Sub) is never reached, 'wide' (Base) before it takes the same "
-        "messages. Define the handler of the narrower type first."
-    ]
+    (warned,) = [r.getMessage() for r in caplog.records if Shadowed.__qualname__ in r.getMessage()]
+    assert "'narrow' (Sub)" in warned
+    assert "'wide' (Base)" in warned
 
 
 # ---- postponed annotations (this module has them), plain methods, wrappers -------------------------

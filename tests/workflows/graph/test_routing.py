@@ -175,7 +175,7 @@ async def test_a_barrier_that_never_filled_warns_at_the_end_and_is_empty_in_the_
     workflow = builder.add_fan_in_edges([left, right], join).build()
     first = await workflow.run("a")
     assert first.outputs == []
-    assert any("fan-in still waits" in e.data for e in first if e.type == "warning")
+    assert any("fan-in" in e.data for e in first if e.type == "warning")
     wanted[:] = ["r"]
     assert (await workflow.run("b")).outputs == []  # the left-over of the first run must not complete it
     wanted[:] = ["l", "r"]

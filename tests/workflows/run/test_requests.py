@@ -248,7 +248,7 @@ async def test_a_response_handler_may_ask_again():
 @pytest.mark.parametrize(
     ("responses", "reason"),
     [
-        ({"R0": "fine", "nobody": "x"}, "No open request has the id 'nobody'; open are: R0, R1"),
+        ({"R0": "fine", "nobody": "x"}, "'nobody'.*: R0, R1"),
         ({"R0": "fine", "R1": 5}, r"request 'R1' of 'review' is 5 \(int\); expected str. The request stays open"),
     ],
     ids=["unknown id", "wrong type"],

@@ -112,8 +112,8 @@ async def test_returned_values_are_warned_of_once_for_each_type(observe):
     result = await workflow.run(3, options=RunOptions(observe=observe))
     use = "use ctx.send_message() or ctx.yield_output(), or @executor(send_result=True) on a function without ctx."
     assert result.warnings == [
-        f"Executor 'a' returned a value (float), which goes nowhere: {use}",
-        f"Executor 'a' returned a value (str), which goes nowhere: {use}",
+        f"Executor 'a' returned a value (float), which is ignored: {use}",
+        f"Executor 'a' returned a value (str), which is ignored: {use}",
     ]
 
 
