@@ -270,7 +270,14 @@ def on_engine_thread() -> bool:
 
 
 def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
-    """Start an awaitable on the engine thread or on another `loop`. Safe to call from any thread."""
+    """Start an awaitable on the engine thread or on another `loop`. Safe to call from any thread.
+
+    Example:
+        from agentbench.notebook import submit, wait
+
+        future = submit(workflow.run("owls"))
+        result = wait(future)
+    """
     if loop is None:
         if not threads_available():
             _discard(coro)

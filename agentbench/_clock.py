@@ -61,7 +61,14 @@ class IdSource(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The machine's clock.
+
+    Example:
+        from agentbench.testing import SystemClock
+
+        clock = SystemClock()
+        assert clock.perf_ns() <= clock.perf_ns()
+    """
 
     __slots__ = ()
 
@@ -83,6 +90,12 @@ class TickingClock:
 
     Raises:
         ValueError: `tick_s` is negative, or `start` is not a date.
+
+    Example:
+        from agentbench.testing import TickingClock
+
+        clock = TickingClock("2026-01-01T00:00:00Z", tick_s=1.0)
+        assert clock.time_ns() + 1_000_000_000 == clock.time_ns()
     """
 
     def __init__(self, start: datetime | str = "2024-01-01T00:00:00Z", tick_s: float = 0.001) -> None:
@@ -119,7 +132,13 @@ class TickingClock:
 
 
 class RandomIds:
-    """Globally unique ids of every kind: the text of a random UUID (version 4)."""
+    """Globally unique ids of every kind: the text of a random UUID (version 4).
+
+    Example:
+        from agentbench.testing import RandomIds
+
+        assert len(RandomIds().new_id("run")) == 36
+    """
 
     __slots__ = ()
 
@@ -137,6 +156,12 @@ class CountingIds:
     """Ids that count from one, separately for each kind: `run-1`, `run-2`, `cp-0001`, `request-1`.
 
     Checkpoint ids have four digits, so that files named after them sort by age.
+
+    Example:
+        from agentbench.testing import CountingIds
+
+        ids = CountingIds()
+        assert [ids.new_id("run"), ids.new_id("run"), ids.new_id("cp")] == ["run-1", "run-2", "cp-0001"]
     """
 
     def __init__(self) -> None:

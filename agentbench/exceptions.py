@@ -516,7 +516,16 @@ class FunctionCheckpointError(WorkflowCheckpointException, ValueError):
 
 
 class ValidationTypeEnum(StrEnum):
-    """The rule that a graph violates."""
+    """The rule that a graph violates.
+
+    Example:
+        from agentbench import EdgeDuplicationError
+
+        try:
+            builder.build()
+        except EdgeDuplicationError as error:
+            print(error.validation_type)  # ValidationTypeEnum.EDGE_DUPLICATION
+    """
 
     EDGE_DUPLICATION = "EDGE_DUPLICATION"
     EXECUTOR_DUPLICATION = "EXECUTOR_DUPLICATION"

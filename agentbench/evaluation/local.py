@@ -24,6 +24,12 @@ class Evaluator(Protocol):
 
     Attributes:
         name: Its name in results.
+
+    Example:
+        from agentbench import LocalEvaluator, evaluate_agent, tool_called_check
+
+        evaluator = LocalEvaluator(tool_called_check("search"))
+        results = await evaluate_agent(agent=agent, queries=["Hello"], evaluators=evaluator)
     """
 
     name: str

@@ -90,7 +90,13 @@ class Breakpoint:
 
 @dataclass(frozen=True)
 class Continue:
-    """The answer to a `Breakpoint`: continue, after an update of the state if there is one."""
+    """The answer to a `Breakpoint`: continue, after an update of the state if there is one.
+
+    Example:
+        from agentbench.stategraph import Continue
+
+        answer = Continue({"topic": "owls"})
+    """
 
     update: Any = None
 

@@ -71,7 +71,14 @@ def add_messages(left: list[Message] | None, right: list[Message] | Message | No
 
 
 def replace_messages(left: list[Message] | None, right: list[Message] | Message | None) -> list[Message]:
-    """Replace all messages; pieces of streamed messages are left out."""
+    """Replace all messages; pieces of streamed messages are left out.
+
+    Example:
+        from agentbench import Message, replace_messages
+
+        (message,) = replace_messages([Message("user", ["Hello"])], [Message("user", ["Goodbye"])])
+        assert message.text == "Goodbye"
+    """
     return _complete(right)
 
 
@@ -80,6 +87,11 @@ def append_items(left: list[Any] | None, right: list[Any] | None) -> list[Any]:
 
     Raises:
         TypeError: An item has no `id`.
+
+    Example:
+        from agentbench import append_items
+
+        assert append_items([{"id": 1}], [{"id": 1}, {"id": 2}]) == [{"id": 1}, {"id": 2}]
     """
     there = left or []
     known = [_item_id(item, at) for at, item in enumerate(there)]
@@ -98,14 +110,28 @@ def append_items(left: list[Any] | None, right: list[Any] | None) -> list[Any]:
 
 
 def replace_value(left: Any, right: Any) -> Any:
-    """Return the update; of several nodes in one superstep, the last one in the order of their tasks wins."""
+    """Return the update; of several nodes in one superstep, the last one in the order of their tasks wins.
+
+    Example:
+        from agentbench import replace_value
+
+        assert replace_value(1, 2) == 2
+    """
     return right
 
 
 def upsert_messages(
     left: list[Message] | None, right: list[Message | RemoveMessage] | Message | RemoveMessage | None
 ) -> list[Message]:
-    """Append messages; one with an existing id replaces that message, and a `RemoveMessage` removes it."""
+    """Append messages; one with an existing id replaces that message, and a `RemoveMessage` removes it.
+
+    Example:
+        from agentbench import Message
+        from agentbench.stategraph import upsert_messages
+
+        old, new = Message("user", ["Hello"], message_id="m1"), Message("user", ["Hi"], message_id="m1")
+        assert [message.text for message in upsert_messages([old], [new])] == ["Hi"]
+    """
     found: dict[Any, Message] = {_key(message): message for message in left or ()}
     for message in [right] if isinstance(right, (Message, RemoveMessage)) else right or ():
         if not isinstance(message, RemoveMessage):

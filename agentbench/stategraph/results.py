@@ -15,7 +15,13 @@ from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 
 class ResponseGranularity(StrEnum):
-    """The level of detail of results and streams."""
+    """The level of detail of results and streams.
+
+    Example:
+        from agentbench import ResponseGranularity
+
+        app.invoke({"messages": "Hello"}, thread, response_granularity=ResponseGranularity.FULL)
+    """
 
     FULL = "full"
     PARTIAL = "partial"

@@ -23,7 +23,12 @@ from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 @dataclass(frozen=True)
 class SnapshotTask:
-    """A task that is due at a checkpoint: its error, its open questions, or the result of an earlier attempt."""
+    """A task that is due at a checkpoint: its error, its open questions, or the result of an earlier attempt.
+
+    Example:
+        for task in app.get_state(thread).tasks:
+            print(task.name, task.error, task.interrupts)
+    """
 
     id: str
     name: str

@@ -27,7 +27,12 @@ END = "__end__"
 
 
 class ExecutionStatus(StrEnum):
-    """The status of a thread's execution; `ExecutionState.interrupt_when` gives the position of an interrupt."""
+    """The status of a thread's execution; `ExecutionState.interrupt_when` gives the position of an interrupt.
+
+    Example:
+        if app.get_state(thread).state.execution_meta.status is ExecutionStatus.INTERRUPTED:
+            app.invoke({"resume": True}, thread)
+    """
 
     RUNNING = "running"
     INTERRUPTED = "interrupted"
@@ -43,7 +48,13 @@ class ExecutionStatus(StrEnum):
 
 
 class StopRequestStatus(StrEnum):
-    """Whether a stop of the execution was requested."""
+    """Whether a stop of the execution was requested.
+
+    Example:
+        from agentbench.stategraph import StopRequestStatus
+
+        assert StopRequestStatus.NONE is not StopRequestStatus.STOP_REQUESTED
+    """
 
     NONE = "none"
     STOP_REQUESTED = "stop_requested"

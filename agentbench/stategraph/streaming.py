@@ -17,7 +17,13 @@ from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 
 class StreamEvent(StrEnum):
-    """The kind of a chunk."""
+    """The kind of a chunk.
+
+    Example:
+        for chunk in app.stream({"messages": "Hello"}, thread):
+            if chunk.event is StreamEvent.MESSAGE:
+                print(chunk.message.text)
+    """
 
     STATE = "state"
     MESSAGE = "message"

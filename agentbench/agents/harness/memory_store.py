@@ -30,6 +30,11 @@ class MemoryStore(ABC):
     """Where a `MemoryContextProvider` stores what agents remember. Methods block; the provider calls them in threads.
 
     In all of them `session` says whose memory it is, and `source_id` which provider's.
+
+    Example:
+        from agentbench import MemoryContextProvider, MemoryFileStore
+
+        provider = MemoryContextProvider(store=MemoryFileStore("memory", owner_state_key="user"))
     """
 
     @abstractmethod

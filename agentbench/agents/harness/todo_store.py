@@ -97,7 +97,13 @@ class TodoItem:
 
 
 class TodoStore(ABC):
-    """Where a `TodoProvider` stores the tasks of sessions."""
+    """Where a `TodoProvider` stores the tasks of sessions.
+
+    Example:
+        from agentbench import TodoProvider, TodoSessionStore
+
+        provider = TodoProvider(store=TodoSessionStore())
+    """
 
     @abstractmethod
     async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:

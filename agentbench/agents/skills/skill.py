@@ -31,6 +31,12 @@ class SkillResource(_Part, ABC):
     Args:
         name: Its name in the skill.
         description: What it holds.
+
+    Example:
+        @skill.resource
+        def prices() -> str:
+            "What things cost."
+            return "bread: 2 EUR"
     """
 
     @abstractmethod
@@ -44,6 +50,11 @@ class SkillScript(_Part, ABC):
     Args:
         name: Its name in the skill.
         description: What it does.
+
+    Example:
+        @skill.script(name="total", description="Adds prices.")
+        def add(prices: list[float]) -> float:
+            return sum(prices)
     """
 
     @property

@@ -30,6 +30,11 @@ class AgentOrchestrationOutput(BaseModel):
         reason: The reason for the decision.
         next_speaker: The name of the next speaker, unless the conversation ends.
         final_message: The last message, if the conversation ends.
+
+    Example:
+        from agentbench.orchestrations import AgentOrchestrationOutput
+
+        decision = AgentOrchestrationOutput(terminate=False, reason="The critic has not spoken.", next_speaker="critic")
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -49,6 +54,11 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
         max_rounds, termination_condition: As for `BaseGroupChatOrchestrator`.
         retry_attempts: How often it is asked again after an unusable answer; by default twice.
         session: Its session; by default a new one.
+
+    Example:
+        from agentbench.orchestrations import GroupChatBuilder
+
+        workflow = GroupChatBuilder(participants=[writer, critic], orchestrator_agent=moderator).build()
     """
 
     def __init__(

@@ -17,6 +17,12 @@ class GroupChatParticipantMessage:
 
     Args:
         messages: The new messages.
+
+    Example:
+        from agentbench import Message
+        from agentbench.orchestrations import GroupChatParticipantMessage
+
+        message = GroupChatParticipantMessage([Message("assistant", ["Tests are cheap."], author_name="writer")])
     """
 
     messages: list[Message]
@@ -29,6 +35,14 @@ class GroupChatRequestMessage:
     Args:
         additional_instruction: The instruction for this turn.
         metadata: Further data.
+
+    Example:
+        class Clerk(Executor):
+            @handler
+            async def speak(
+                self, turn: GroupChatRequestMessage, ctx: WorkflowContext[GroupChatResponseMessage]
+            ) -> None:
+                await ctx.send_message(GroupChatResponseMessage(Message("assistant", ["Noted."])))
     """
 
     additional_instruction: str | None = None
@@ -41,6 +55,12 @@ class GroupChatResponseMessage:
 
     Args:
         message: Its message.
+
+    Example:
+        from agentbench import Message
+        from agentbench.orchestrations import GroupChatResponseMessage
+
+        response = GroupChatResponseMessage(Message("assistant", ["Noted."]))
     """
 
     message: Message
@@ -54,6 +74,11 @@ class GroupChatRequestSentEvent:
         round_index: The number of the turn, from 1.
         participant_name: The participant that got the turn.
         reason: The manager's reason, if there is one.
+
+    Example:
+        async for event in workflow.run("Discuss.", stream=True):
+            if event.type == "group_chat" and isinstance(event.data, GroupChatRequestSentEvent):
+                print(event.data.round_index, event.data.participant_name)
     """
 
     round_index: int
@@ -71,6 +96,11 @@ class GroupChatResponseReceivedEvent:
     Args:
         round_index: The number of the turn, from 1.
         participant_name: The participant that answered.
+
+    Example:
+        async for event in workflow.run("Discuss.", stream=True):
+            if event.type == "group_chat" and isinstance(event.data, GroupChatResponseReceivedEvent):
+                print(event.data.participant_name, "has answered")
     """
 
     round_index: int
@@ -116,6 +146,12 @@ class OrchestrationState:
         orchestrator_name: The author of the last message.
         metadata: Further data.
         task: The task, if it is a single message.
+
+    Example:
+        from agentbench.orchestrations import OrchestrationState
+
+        state = OrchestrationState(round_index=2, orchestrator_name="moderator")
+        assert OrchestrationState.from_dict(state.to_dict()).round_index == 2
     """
 
     conversation: list[Message] = field(default_factory=list)
@@ -154,6 +190,13 @@ class ParticipantRegistry:
 
     Attributes:
         participants: Descriptions by id, in order.
+
+    Example:
+        from agentbench import Agent, AgentExecutor, EchoChatClient
+        from agentbench.orchestrations import ParticipantRegistry
+
+        registry = ParticipantRegistry([AgentExecutor(Agent(EchoChatClient(), name="writer"))])
+        assert list(registry.participants) == ["writer"]
     """
 
     def __init__(self, participants: Sequence[Executor]) -> None:

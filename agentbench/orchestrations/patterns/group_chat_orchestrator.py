@@ -52,6 +52,11 @@ class BaseGroupChatOrchestrator(Executor):
         name: The author of the last message; by default the id.
         max_rounds: Maximum number of turns; `None` for no limit.
         termination_condition: A condition that ends the conversation.
+
+    Example:
+        from agentbench.orchestrations import GroupChatBuilder
+
+        workflow = GroupChatBuilder(participants=[writer, critic], selection_func=next_speaker).build()
     """
 
     signature_key: ClassVar[str | None] = "GroupChatOrchestrator"
@@ -207,6 +212,12 @@ class GroupChatOrchestrator(BaseGroupChatOrchestrator):
         participant_registry: The participants.
         selection_func: Called before each turn; it may be async.
         name, max_rounds, termination_condition: As for `BaseGroupChatOrchestrator`.
+
+    Example:
+        def next_speaker(state):
+            return "writer" if state.current_round % 2 == 0 else "critic"
+
+        workflow = GroupChatBuilder(participants=[writer, critic], selection_func=next_speaker).build()
     """
 
     def __init__(

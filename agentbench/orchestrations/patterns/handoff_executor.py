@@ -59,6 +59,11 @@ class HandoffAgentExecutor(AgentExecutor):
         autonomous_mode: Whether the agent continues without the user.
         autonomous_mode_prompt: The message it then gets.
         autonomous_mode_turn_limit: How often it gets this message before the user is asked.
+
+    Example:
+        from agentbench.orchestrations import HandoffAgentExecutor, HandoffConfiguration
+
+        triage = HandoffAgentExecutor(triage_agent, [HandoffConfiguration(target="refunds")])
     """
 
     signature_key: ClassVar[str | None] = "HandoffAgentExecutor"

@@ -22,6 +22,12 @@ class HandoffConfiguration:
 
     Attributes:
         target_id: The id of its node.
+
+    Example:
+        from agentbench.orchestrations import HandoffConfiguration
+
+        handoff = HandoffConfiguration(target="refunds", description="The customer wants money back.")
+        assert handoff.target_id == "refunds"
     """
 
     def __init__(self, *, target: Any, description: str | None = None) -> None:
@@ -39,6 +45,11 @@ class HandoffSentEvent:
     Args:
         source: The agent that had it.
         target: The agent that has it now.
+
+    Example:
+        async for event in workflow.run("I want my money back.", stream=True):
+            if event.type == "handoff_sent":
+                print(event.data.source, "to", event.data.target)
     """
 
     source: str

@@ -14,6 +14,13 @@ def clean_conversation_for_handoff(conversation: Iterable[Message]) -> list[Mess
 
     Args:
         conversation: The messages; messages without text are left out.
+
+    Example:
+        from agentbench import Message
+        from agentbench.orchestrations import clean_conversation_for_handoff
+
+        (message,) = clean_conversation_for_handoff([Message("user", ["Hello"]), Message("assistant", [])])
+        assert message.text == "Hello"
     """
     return [
         Message(
@@ -35,6 +42,12 @@ def create_completion_message(*, text: str | None = None, author_name: str, reas
         text: The text of the message; by default the reason.
         author_name: The author of the message.
         reason: Why the conversation ends.
+
+    Example:
+        from agentbench.orchestrations import create_completion_message
+
+        message = create_completion_message(text="The report is done.", author_name="moderator")
+        assert message.text == "The report is done."
     """
     return Message("assistant", [text or f"The conversation has ended: {reason}."], author_name=author_name)
 

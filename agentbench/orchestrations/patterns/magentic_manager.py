@@ -76,6 +76,12 @@ class MagenticManagerBase(ABC):
         max_stall_count: Number of turns without progress before replanning.
         max_reset_count: Maximum number of new plans; `None` for no limit.
         max_round_count: Maximum number of turns; `None` for no limit.
+
+    Example:
+        class Fixed(MagenticManagerBase):
+            async def plan(self, context):
+                return Message("assistant", ["Research, then write."])
+            ...  # and replan, create_progress_ledger, prepare_final_answer
     """
 
     def __init__(

@@ -27,6 +27,11 @@ class MagenticProgressLedgerItem:
     Args:
         reason: The reason for the answer.
         answer: The answer: true or false, a name, or an instruction.
+
+    Example:
+        from agentbench.orchestrations import MagenticProgressLedgerItem
+
+        item = MagenticProgressLedgerItem(reason="The report lacks sources.", answer=False)
     """
 
     reason: str
@@ -43,6 +48,15 @@ class MagenticProgressLedger:
         is_progress_being_made: Whether there is progress.
         next_speaker: The participant that works next.
         instruction_or_question: The instruction for that participant.
+
+    Example:
+        from agentbench.orchestrations import MagenticProgressLedger, MagenticProgressLedgerItem
+
+        done = MagenticProgressLedgerItem("The report is complete.", True)
+        no = MagenticProgressLedgerItem("All went well.", False)
+        writer = MagenticProgressLedgerItem("It wrote the report.", "writer")
+        ledger = MagenticProgressLedger(done, no, done, writer, MagenticProgressLedgerItem("Nothing is left.", "Stop."))
+        assert ledger.next_speaker.answer == "writer"
     """
 
     is_request_satisfied: MagenticProgressLedgerItem
@@ -102,6 +116,12 @@ class MagenticContext:
         round_count: The number of turns up to now.
         stall_count: The number of turns without progress, minus those with progress.
         reset_count: The number of new plans.
+
+    Example:
+        from agentbench.orchestrations import MagenticContext
+
+        context = MagenticContext("Write a report about owls.", participant_descriptions={"writer": "Writes texts."})
+        assert context.round_count == 0
     """
 
     task: str
@@ -137,11 +157,23 @@ class MagenticContext:
 
 @dataclass
 class MagenticResetSignal:
-    """Makes a participant clear its conversation, because there is a new plan."""
+    """Makes a participant clear its conversation, because there is a new plan.
+
+    Example:
+        from agentbench.orchestrations import MagenticResetSignal
+
+        signal = MagenticResetSignal()
+    """
 
 
 class MagenticOrchestratorEventType(StrEnum):
-    """The kind of a manager's event."""
+    """The kind of a manager's event.
+
+    Example:
+        from agentbench.orchestrations import MagenticOrchestratorEventType
+
+        assert MagenticOrchestratorEventType.PLAN_CREATED.name == "PLAN_CREATED"
+    """
 
     PLAN_CREATED = "plan_created"
     REPLANNED = "replanned"
@@ -155,6 +187,11 @@ class MagenticOrchestratorEvent:
     Args:
         event_type: The kind of the event.
         content: The plan as a message, or the progress ledger.
+
+    Example:
+        async for event in workflow.run("Write a report.", stream=True):
+            if event.type == "magentic_orchestrator":
+                print(event.data.event_type.name)
     """
 
     event_type: MagenticOrchestratorEventType
@@ -171,6 +208,13 @@ class MagenticPlanReviewResponse:
 
     Args:
         review: The requested changes; an empty list approves.
+
+    Example:
+        from agentbench import Message
+        from agentbench.orchestrations import MagenticPlanReviewResponse
+
+        approved = MagenticPlanReviewResponse(review=[])
+        revise = MagenticPlanReviewResponse(review=[Message("user", ["Ask a biologist first."])])
     """
 
     review: list[Message] = field(default_factory=list)

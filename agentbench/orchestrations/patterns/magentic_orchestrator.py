@@ -52,6 +52,11 @@ class MagenticAgentExecutor(ParticipantExecutor):
 
     Args:
         agent: The agent.
+
+    Example:
+        from agentbench.orchestrations import MagenticAgentExecutor
+
+        node = MagenticAgentExecutor(researcher)
     """
 
     signature_key: ClassVar[str | None] = "MagenticAgentExecutor"
@@ -74,6 +79,12 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         manager: The manager.
         participant_registry: The participants.
         require_plan_signoff: Whether a person is asked about each plan.
+
+    Example:
+        from agentbench.orchestrations import MagenticBuilder
+
+        builder = MagenticBuilder(participants=[researcher, writer], manager_agent=planner)
+        workflow = builder.build()  # its start is a MagenticOrchestrator
     """
 
     signature_key: ClassVar[str | None] = "MagenticOrchestrator"

@@ -20,7 +20,13 @@ Buffers = dict[str, "dict[str, list[WorkflowMessage]]"]
 
 
 class MessageType(Enum):
-    """STANDARD messages go from executor to executor, RESPONSE messages carry the response to a request."""
+    """STANDARD messages go from executor to executor, RESPONSE messages carry the response to a request.
+
+    Example:
+        from agentbench import MessageType
+
+        assert MessageType.STANDARD is not MessageType.RESPONSE
+    """
 
     STANDARD = "standard"
     RESPONSE = "response"

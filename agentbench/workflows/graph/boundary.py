@@ -46,6 +46,10 @@ class SuperstepView:
         stop_requested: a stop of the run was requested.
         pending_requests: open requests by id.
         options: the run's options.
+
+    Example:
+        def at_boundary(view):
+            print(view.superstep, [delivery.target for delivery in view.deliveries])
     """
 
     superstep: int
@@ -60,7 +64,13 @@ class SuperstepView:
 
 @dataclass(frozen=True, slots=True)
 class BoundaryCheckpoint:
-    """How to mark the checkpoint of a boundary: its `source`, and further metadata."""
+    """How to mark the checkpoint of a boundary: its `source`, and further metadata.
+
+    Example:
+        from agentbench import BoundaryCheckpoint
+
+        mark = BoundaryCheckpoint("loop", {"note": "after the first round"})
+    """
 
     source: str
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -82,6 +92,11 @@ class BoundaryOutcome:
         checkpoint: how to mark the checkpoint; None for the usual marks.
         pause: end here after the checkpoint (a handle pauses).
         error: raise this after the checkpoint, with the usual events of a failed run.
+
+    Example:
+        from agentbench import BoundaryOutcome
+
+        outcome = BoundaryOutcome(state_updates={"topic": "owls"}, save=False)
     """
 
     state_updates: Mapping[str, Any] = field(default_factory=dict)
@@ -114,6 +129,13 @@ class BoundaryHook(Protocol):
         failure_policy: `"finish"` lets siblings of a failed delivery run to their end and passes the errors to
             `at_boundary`; `"cancel"` is the behaviour of plain workflows.
         reachability: False skips the builder's reachability check.
+
+    Example:
+        from agentbench import BoundaryOutcome
+
+        class CountSupersteps:
+            def at_boundary(self, view):
+                return BoundaryOutcome(state_updates={"supersteps": view.superstep + 1})
     """
 
     failure_policy: FailurePolicy

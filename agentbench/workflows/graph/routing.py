@@ -30,7 +30,13 @@ if TYPE_CHECKING:
 
 
 class EdgeGroupDeliveryStatus(Enum):
-    """The outcome of a message at one edge group; the text is the value."""
+    """The outcome of a message at one edge group; the text is the value.
+
+    Example:
+        from agentbench import EdgeGroupDeliveryStatus
+
+        assert EdgeGroupDeliveryStatus.DELIVERED.name == "DELIVERED"
+    """
 
     DELIVERED = "delivered"
     DROPPED_TYPE_MISMATCH = "dropped type mismatch"
@@ -69,7 +75,12 @@ class Verdict:
 
 
 class EdgeRunner:
-    """Routes messages over one edge group, the one at position `index` in the graph."""
+    """Routes messages over one edge group, the one at position `index` in the graph.
+
+    Example:
+        runner = create_edge_runner(edge_group, executors)
+        delivered = await runner.send_message(message, state, ctx)
+    """
 
     #: Whether a condition or selection function decides, so that `decide` must be awaited before `route`.
     has_conditions = False
@@ -259,7 +270,12 @@ def copy_buffers(buffers: Buffers) -> Buffers:
 
 
 def create_edge_runner(edge_group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> EdgeRunner:
-    """Return the runner for an edge group; `ValueError` if no runner supports its kind."""
+    """Return the runner for an edge group; `ValueError` if no runner supports its kind.
+
+    Example:
+        runner = create_edge_runner(edge_group, executors)
+        delivered = await runner.send_message(message, state, ctx)
+    """
     if isinstance(edge_group, FanOutEdgeGroup):
         return FanOutEdgeRunner(edge_group, executors, index)
     if isinstance(edge_group, FanInEdgeGroup):

@@ -18,6 +18,13 @@ class SubWorkflowResponseMessage:
     Attributes:
         data: The response.
         source_event: The request that this responds to.
+
+    Example:
+        @handler
+        async def answer(
+            self, request: SubWorkflowRequestMessage, ctx: WorkflowContext[SubWorkflowResponseMessage]
+        ) -> None:
+            await ctx.send_message(request.create_response("Vienna"), target_id=request.executor_id)
     """
 
     data: Any

@@ -32,6 +32,10 @@ class PlannedDelivery:
         message: the data that it gets.
         order: position in the plan.
         sources: all senders.
+
+    Example:
+        for delivery in await run.plan():
+            print(delivery.source, "to", delivery.target, delivery.message)
     """
 
     source: str
@@ -60,6 +64,10 @@ class StepReport(Displayable):
         info: the checkpoint and what is pending at the end, if checkpoints are on.
         pause_reason: why the run pauses here, if it does.
         sent: messages that wait for the next superstep.
+
+    Example:
+        report = await run.step()
+        print(report.superstep, report.invoked, report.outputs)
     """
 
     superstep: int
