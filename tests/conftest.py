@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import hypothesis
 import pytest
 
-from agentbench import _clock
+from agentbench import InMemoryCheckpointStorage, _clock
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import MissingServerError
 from tests.servers.redis import RedisServer
@@ -148,6 +148,11 @@ def redis_server() -> Iterator[RedisServer]:
         yield server
     finally:
         server.remove()
+
+
+@pytest.fixture
+def storage() -> InMemoryCheckpointStorage:
+    return InMemoryCheckpointStorage()
 
 
 @pytest.fixture

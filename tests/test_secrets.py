@@ -10,13 +10,14 @@ import gc
 import json
 import logging
 import os
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
+
+from tests.parts.secrets import everything_is_logged, texts_of
 
 pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 pytest.importorskip("dotenv", reason="python-dotenv is not installed (extra settings)")
@@ -59,8 +60,6 @@ KEY = "sk-very-secret-key-0a1b2c3d4e"
 TOKEN = "tok-very-secret-token-9z8y7x"
 HEADER = "hdr-very-secret-header-5k6l7m"
 SECRETS = (KEY, TOKEN, HEADER)
-LOUD = ("", "agentbench", "agentbench.openai", "openai", "httpx", "httpx2", "httpcore", "httpcore2", "asyncio")
-
 logger = logging.getLogger("tests.secrets")
 
 
@@ -68,14 +67,9 @@ logger = logging.getLogger("tests.secrets")
 
 
 @pytest.fixture(autouse=True)
-def everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    before = {name: logging.getLogger(name).level for name in LOUD}
-    for name in LOUD:
-        logging.getLogger(name).setLevel(logging.DEBUG)
-    caplog.handler.setLevel(logging.DEBUG)
-    yield
-    for name, level in before.items():
-        logging.getLogger(name).setLevel(level)
+def loud(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with everything_is_logged(caplog):
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -130,20 +124,6 @@ def shown_by(*things: object) -> Iterator[str]:
         html = getattr(thing, "_repr_html_", None)
         if callable(html):
             yield str(html())
-
-
-def told_by(error: BaseException | None) -> Iterator[str]:
-    """Whatever an error, or one behind it, may be printed as."""
-    seen: set[int] = set()
-    waiting = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
-        seen.add(id(each))
-        yield from (str(each), repr(each), repr(each.args), repr(vars(each)))
-        yield "".join(traceback.format_exception(type(each), each, each.__traceback__))
-        waiting += [each.__cause__, each.__context__, getattr(each, "inner_exception", None)]
 
 
 def written_in(folder: Path) -> Iterator[str]:
@@ -362,7 +342,7 @@ async def test_a_service_that_repeats_the_key_in_its_refusal_is_not_repeated(
     async with client:
         with pytest.raises(ChatClientException) as caught:
             await agent.run("q", stream=True, session=session).get_final_response()
-        shown = [*told_by(caught.value), *shown_by(client, model, agent, session)]
+        shown = [*texts_of(caught.value), *shown_by(client, model, agent, session)]
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert_nowhere([*shown, *written_in(tmp_path), *telemetry(), caplog.text])
 
@@ -501,4 +481,4 @@ async def test_a_cassette_refuses_a_prompt_that_holds_the_clients_key(
     async with client:
         with pytest.raises(ChatClientException) as caught:
             await model.get_response(f"My key is {KEY}")
-    assert_nowhere([*told_by(caught.value), *written_in(tmp_path)], [KEY])
+    assert_nowhere([*texts_of(caught.value), *written_in(tmp_path)], [KEY])

@@ -18,6 +18,7 @@ from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.response import AgentResponse, ChatResponse
 from tests.parts.errors import raises
+from tests.parts.tools import passing
 
 
 def made(**arguments: Any) -> Agent:
@@ -26,11 +27,6 @@ def made(**arguments: Any) -> Agent:
 
 def add(a: int, b: int) -> int:
     return a + b
-
-
-@agent_middleware
-async def passing(context: Any, call_next: Any) -> None:
-    await call_next()
 
 
 class Forgetful(ContextProvider):

@@ -27,11 +27,6 @@ RICH: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def storage():
-    return InMemoryCheckpointStorage()
-
-
 async def everything_in(storage):
     return {info.checkpoint_id: await storage.load(info.checkpoint_id) for info in await list_infos(storage)}
 

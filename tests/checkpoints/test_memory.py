@@ -19,12 +19,6 @@ from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, Wo
 from agentbench.testing.expectations import ids_of, make_checkpoint, save_chain
 from tests.parts.errors import raises
 
-
-@pytest.fixture
-def storage():
-    return InMemoryCheckpointStorage()
-
-
 # -------------------------------------------------------------------------------------------------------------- copies
 
 

@@ -12,20 +12,11 @@ from typing import Any
 
 import pytest
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.redis import RedisCheckpointStorage
 from agentbench.exceptions import MissingExtraError, WorkflowCheckpointException
 from tests.parts.errors import raises
+from tests.parts.storages import checkpoint, conversation
 from tests.servers.redis import RedisServer
-
-
-def checkpoint(seq: int, chain: str = "flow", **fields: Any) -> WorkflowCheckpoint:
-    fields.setdefault("checkpoint_id", f"{chain}-{seq}")
-    return WorkflowCheckpoint(chain, "hash", iteration_count=seq, metadata={"seq": seq}, **fields)
-
-
-def conversation(length: int) -> list[str]:
-    return [f"{each:05d}".ljust(200, "x") for each in range(length)]
 
 
 @pytest.fixture

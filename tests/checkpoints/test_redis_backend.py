@@ -45,13 +45,6 @@ def backend(redis_url: str) -> Iterator[RedisBackend]:
     made.close()
 
 
-@pytest.fixture
-def server(redis_url: str) -> Iterator[Any]:
-    """A client of the test's own."""
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
-
-
 class Hooked:
     """A client that does something before a script is run, as somebody else would at that moment."""
 

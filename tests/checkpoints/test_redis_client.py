@@ -24,13 +24,6 @@ def backend(redis_url: str) -> Iterator[RedisBackend]:
     made.close()
 
 
-@pytest.fixture
-def server(redis_url: str) -> Iterator[Any]:
-    """A client of the test's own."""
-    with redis.Redis.from_url(redis_url) as client:
-        yield client
-
-
 def as_decoding_client(url: str) -> Any:
     return redis.Redis.from_url(url, decode_responses=True)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.runtime import settings
 
@@ -22,3 +23,19 @@ def own_settings() -> Iterator[None]:
 def forget_renderers() -> None:
     for cached in (renderers.automatic, renderers._look_for, renderers._render):
         cached.cache_clear()
+
+
+@pytest.fixture
+def ticking() -> Iterator[None]:
+    """A clock that counts."""
+    before = set_runtime_defaults(clock=TickingClock())
+    yield
+    set_runtime_defaults(clock=before.clock)
+
+
+@pytest.fixture
+def counted(ticking: None) -> Iterator[None]:
+    """A clock and ids that count."""
+    before = set_runtime_defaults(ids=CountingIds())
+    yield
+    set_runtime_defaults(ids=before.ids)

@@ -3,7 +3,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Never
 from xml.etree import ElementTree
@@ -22,9 +21,10 @@ from agentbench import (
     run_sync,
 )
 from agentbench.notebook import compare, stepper
-from agentbench.testing import CountingIds, TickingClock, set_runtime_defaults
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises
+
+pytestmark = pytest.mark.usefixtures("counted")
 
 
 class Plan(Executor):
@@ -46,18 +46,6 @@ class Show(Executor):
     @handler
     async def show(self, text: str, ctx: WorkflowContext[str, str]) -> None:
         await ctx.yield_output(text)
-
-
-@pytest.fixture(autouse=True)
-def counted() -> Iterator[None]:
-    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
-    yield
-    set_runtime_defaults(clock=before.clock, ids=before.ids)
-
-
-@pytest.fixture
-def storage() -> InMemoryCheckpointStorage:
-    return InMemoryCheckpointStorage()
 
 
 def flow(name: str = "write", *, archive: bool = False) -> Workflow:

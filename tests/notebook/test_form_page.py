@@ -7,21 +7,15 @@ from typing import Any, Literal
 
 import pytest
 
-from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.notebook.forms.form import Form, FormState, form, request_form
 from agentbench.notebook.forms.page import SCRIPTS, FormPanel
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.approval import Approval
 from tests.notebook.attacks import ATTACKS
 
+pytestmark = pytest.mark.usefixtures("ticking")
+
 RLO = "\u202e"
-
-
-@pytest.fixture(autouse=True)
-def ticking() -> Iterator[None]:
-    before = set_runtime_defaults(clock=TickingClock())
-    yield
-    set_runtime_defaults(clock=before.clock)
 
 
 class Page:

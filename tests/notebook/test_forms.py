@@ -4,7 +4,6 @@ import asyncio
 import gc
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import Future
 from typing import Any, Literal
 
@@ -22,10 +21,11 @@ from agentbench import (
     response_handler,
     run_sync,
 )
-from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.exceptions import FormInvalid, NotebookError, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, form, request_form
 from tests.parts.errors import raises
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 ATTACK = "<img src=x onerror=alert(1)>\u202e"
 
@@ -47,13 +47,6 @@ class Receiver:
         if self.error is not None:
             raise self.error
         self.answers.append((request_id, answer))
-
-
-@pytest.fixture(autouse=True)
-def ticking() -> Iterator[None]:
-    before = set_runtime_defaults(clock=TickingClock())
-    yield
-    set_runtime_defaults(clock=before.clock)
 
 
 def ask(data: Any, response_type: Any, respond: Any = None) -> tuple[Form, Receiver]:

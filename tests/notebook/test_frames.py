@@ -6,7 +6,7 @@ import pickle
 import subprocess
 import sys
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,9 @@ from agentbench.notebook.frames.frames import (
     usage_frame,
 )
 from agentbench.notebook.plots.compare import compare
-from agentbench.testing import CountingIds, TickingClock, set_runtime_defaults
 from tests.parts.errors import raises, warns
+
+pytestmark = pytest.mark.usefixtures("counted")
 
 NAMES = ("checkpoints", "messages", "state", "events", "timeline", "usage", "requests", "runs", "lineage")
 
@@ -111,18 +112,6 @@ class Break(Executor):
     @handler
     async def stop(self, text: str, ctx: WorkflowContext[str]) -> None:
         raise ValueError("broken")
-
-
-@pytest.fixture(autouse=True)
-def counted() -> Iterator[None]:
-    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
-    yield
-    set_runtime_defaults(clock=before.clock, ids=before.ids)
-
-
-@pytest.fixture
-def storage() -> InMemoryCheckpointStorage:
-    return InMemoryCheckpointStorage()
 
 
 def review(name: str = "review", end: type[Executor] = Show) -> Workflow:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,10 +18,11 @@ from agentbench import (
     response_handler,
     run_sync,
 )
-from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook import inbox, stepper
 from agentbench.notebook.forms.form import FormState, request_form
+
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 class Review(Executor):
@@ -44,13 +44,6 @@ class Review(Executor):
     @response_handler
     async def nothing(self, request: str, answer: str, ctx: WorkflowContext[str, int]) -> None:
         pass
-
-
-@pytest.fixture(autouse=True)
-def ticking() -> Iterator[None]:
-    before = set_runtime_defaults(clock=TickingClock())
-    yield
-    set_runtime_defaults(clock=before.clock)
 
 
 def started(text: str) -> Any:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -28,6 +27,8 @@ from agentbench.workflows.events.events import EventStamps
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises
 
+pytestmark = pytest.mark.usefixtures("counted")
+
 
 class Ask(Executor):
     @handler
@@ -43,13 +44,6 @@ class Show(Executor):
     @handler
     async def show(self, text: str, ctx: WorkflowContext[str, str]) -> None:
         await ctx.yield_output(text)
-
-
-@pytest.fixture(autouse=True)
-def counted() -> Iterator[None]:
-    before = set_runtime_defaults(clock=TickingClock(), ids=CountingIds())
-    yield
-    set_runtime_defaults(clock=before.clock, ids=before.ids)
 
 
 async def reviewed(storage: Any = None, name: str = "ask") -> WorkflowRun:

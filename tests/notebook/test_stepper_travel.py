@@ -101,11 +101,6 @@ def chain(storage: Any, name: str = "flow") -> dict[str, str]:
 
 
 @pytest.fixture
-def storage() -> InMemoryCheckpointStorage:
-    return InMemoryCheckpointStorage()
-
-
-@pytest.fixture
 def panel(storage: InMemoryCheckpointStorage) -> Iterator[Stepper]:
     opened = made(flow(), "cats", storage=storage)
     yield opened

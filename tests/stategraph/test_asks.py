@@ -32,6 +32,7 @@ from agentbench.stategraph import (
     upsert_messages,
 )
 from tests.parts.errors import raises
+from tests.parts.graphs import note
 
 THREAD = {"thread_id": "t1"}
 
@@ -39,10 +40,6 @@ THREAD = {"thread_id": "t1"}
 class Notes(AgentState):
     notes: Annotated[list[str], operator.add] = []
     n: int = 0
-
-
-def note(text: str) -> Any:
-    return lambda state: {"notes": [text]}
 
 
 def line(*names: str, nodes: dict[str, Any] | None = None, storage: Any = None, **settings: Any) -> Any:

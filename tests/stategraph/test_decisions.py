@@ -30,6 +30,7 @@ from agentbench.stategraph import (
     replace_value,
 )
 from tests.parts.errors import raises
+from tests.parts.graphs import note
 
 THREAD = {"thread_id": "t1"}
 
@@ -39,10 +40,6 @@ class Order(AgentState):
     notes: Annotated[list[str], operator.add] = []
     plain: int = 0
     last: Annotated[int, replace_value] = 0
-
-
-def note(text: str) -> Any:
-    return lambda state: {"notes": [text]}
 
 
 def chain(*names: str, nodes: dict[str, Any] | None = None, **settings: Any) -> Any:

@@ -15,16 +15,13 @@ from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.interrupts import Breakpoint, Interrupt, interrupt, pending_interrupt
 from agentbench.stategraph.state import END, START, AgentState, ExecutionStatus
 from tests.parts.errors import raises
+from tests.parts.graphs import note
 
 THREAD = {"thread_id": "t1"}
 
 
 class Notes(AgentState):
     notes: Annotated[list[str], operator.add] = []
-
-
-def note(text: str) -> Any:
-    return lambda state: {"notes": [text]}
 
 
 def line(*names: str, **settings: Any) -> Any:

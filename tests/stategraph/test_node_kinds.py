@@ -29,6 +29,7 @@ from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.interrupts import interrupt
 from agentbench.stategraph.state import START, AgentState, ExecutionStatus
 from tests.parts.errors import raises
+from tests.parts.graphs import note
 
 CONFIG = {"thread_id": "t"}
 
@@ -36,10 +37,6 @@ CONFIG = {"thread_id": "t"}
 class Notes(AgentState):
     notes: Annotated[list[str], operator.add] = []
     n: int = 0
-
-
-def note(text: str) -> Any:
-    return lambda state: {"notes": [text]}
 
 
 def nested(inner: Any, storage: Any = None, **around: Any) -> Any:

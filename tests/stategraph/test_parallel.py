@@ -17,6 +17,7 @@ from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.reducers import replace_value
 from agentbench.stategraph.state import END, START, AgentState
 from tests.parts.errors import raises, warns
+from tests.parts.graphs import note
 
 THREAD = {"thread_id": "t1"}
 
@@ -25,10 +26,6 @@ class Notes(AgentState):
     notes: Annotated[list[str], operator.add] = []
     city: str = ""
     last: Annotated[str, replace_value] = ""
-
-
-def note(text: str) -> Any:
-    return lambda state: {"notes": [text]}
 
 
 def graph_of(*names: str) -> Any:

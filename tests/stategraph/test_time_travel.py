@@ -14,6 +14,7 @@ from agentbench.stategraph.interrupts import interrupt
 from agentbench.stategraph.reducers import Overwrite
 from agentbench.stategraph.state import END, START, AgentState, ExecutionStatus
 from tests.parts.errors import raises, warns
+from tests.parts.graphs import note
 
 THREAD = {"thread_id": "t1"}
 
@@ -21,10 +22,6 @@ THREAD = {"thread_id": "t1"}
 class Notes(AgentState):
     notes: Annotated[list[str], operator.add] = []
     topic: str | None = None
-
-
-def note(text: str) -> Any:
-    return lambda state: {"notes": [text]}
 
 
 def diamond(storage: Any = None, **settings: Any) -> Any:

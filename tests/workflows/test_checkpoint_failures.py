@@ -20,7 +20,7 @@ from agentbench import (
 from agentbench.checkpoints.access import lineage, list_infos
 from agentbench.exceptions import WorkflowBusyError
 from tests.parts.errors import raises, warns
-from tests.workflows.parts import Pass, Show, brief, chain, collect
+from tests.parts.executors import Pass, Show, brief, chain, collect
 from tests.workflows.storages import FailingStorage, OwnStorage
 from tests.workflows.test_resume import Ask, Broken
 

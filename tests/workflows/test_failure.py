@@ -17,7 +17,7 @@ from agentbench import (
     handler,
 )
 from tests.parts.errors import raises
-from tests.workflows.parts import Fail, Pass, Wait, brief, chain, collect
+from tests.parts.executors import Fail, Pass, Wait, brief, chain, collect
 
 
 def split() -> tuple[Workflow, Wait, Fail]:

@@ -18,8 +18,8 @@ from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, Workflow
 from agentbench.checkpoints.access import lineage, list_infos
 from agentbench.exceptions import WorkflowBusyError
 from tests.parts.errors import raises
+from tests.parts.executors import Pass, Show, chain
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, Draft, Verdict, lasting_flow, open_place
-from tests.workflows.parts import Pass, Show, chain
 from tests.workflows.test_resume import Ask
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from agentbench import (
 )
 from agentbench.exceptions import CheckpointNotFoundError
 from tests.parts.errors import raises, warns
-from tests.workflows.parts import Pass, Show, brief, chain
+from tests.parts.executors import Pass, Show, brief, chain
 
 
 class Keep(Executor):

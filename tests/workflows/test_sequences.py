@@ -18,7 +18,7 @@ from agentbench import (
     handler,
 )
 from tests.parts.errors import raises
-from tests.workflows.parts import Again, Join, Pass, Show, brief, chain, collect
+from tests.parts.executors import Again, Join, Pass, Show, brief, chain, collect
 
 
 async def streamed(workflow: Any, *args: Any, **settings: Any) -> list[str]:

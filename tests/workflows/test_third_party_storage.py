@@ -19,7 +19,7 @@ from agentbench.checkpoints import fork_checkpoint
 from agentbench.checkpoints.access import lineage, list_infos
 from agentbench.exceptions import CheckpointNotFoundError
 from tests.parts.errors import raises, warns
-from tests.workflows.parts import Pass, Show, chain
+from tests.parts.executors import Pass, Show, chain
 from tests.workflows.storages import BackwardsStorage, BareStorage, FailingStorage, OwnStorage
 
 

@@ -16,8 +16,8 @@ from agentbench.checkpoints import fork_checkpoint
 from agentbench.checkpoints.access import head_of, lineage, list_infos
 from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError
 from agentbench.testing import CountingIds, TickingClock
+from tests.parts.executors import Pass, Show, chain
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, lasting_flow, open_place
-from tests.workflows.parts import Pass, Show, chain
 from tests.workflows.storages import BackwardsStorage, OwnStorage
 from tests.workflows.test_rehydrate import LASTING, place_of
 from tests.workflows.test_resume import Ask

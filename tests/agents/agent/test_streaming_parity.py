@@ -10,11 +10,7 @@ from agentbench import Agent, AgentSession, ChatResponse, Content, Message, User
 from agentbench.testing import CountingIds, set_runtime_defaults
 from tests.agents.agent_runs import answer
 from tests.agents.fake_clients import Model, call
-
-
-@tool
-def add(a: int, b: int) -> int:
-    return a + b
+from tests.parts.tools import add
 
 
 @tool

@@ -19,12 +19,12 @@ from agentbench import (
     HistoryProvider,
     InMemoryHistoryProvider,
     Message,
-    agent_middleware,
 )
 from agentbench.exceptions import AgentInvalidRequestException
 from tests.agents.agent_runs import BOTH, Notes, answer, numbered
 from tests.agents.fake_clients import Model, Stranger, call
 from tests.parts.errors import raises
+from tests.parts.tools import passing
 
 
 class Stored(HistoryProvider):
@@ -318,11 +318,6 @@ async def at_work(task: asyncio.Task[Any]) -> None:
 
 
 CUT = pytest.mark.parametrize("way", ["cancelled", "timed out", "cancelled in between"])
-
-
-@agent_middleware
-async def passing(context: Any, call_next: Any) -> None:
-    await call_next()
 
 
 @pytest.mark.parametrize("layers", [{}, {"middleware": passing}], ids=["plain", "with middleware"])

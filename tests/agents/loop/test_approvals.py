@@ -13,11 +13,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
-
-
-@tool(approval_mode="always_require")
-def danger(what: str = "it") -> str:
-    return f"did {what}"
+from tests.parts.tools import danger
 
 
 @tool

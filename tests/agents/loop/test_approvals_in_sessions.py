@@ -12,15 +12,11 @@ from agentbench.agents.history.pending_calls import REFUSED, REJECTED, UNANSWERE
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import Script, call, says
 from tests.parts.errors import raises
+from tests.parts.tools import danger
 
 pytestmark = pytest.mark.parametrize(
     ("mode", "per_call"), [("whole", False), ("streamed", True)], ids=["history of runs", "streamed, history of calls"]
 )
-
-
-@tool(approval_mode="always_require")
-def danger(what: str = "it") -> str:
-    return f"did {what}"
 
 
 @tool

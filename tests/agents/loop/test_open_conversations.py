@@ -16,16 +16,10 @@ from agentbench.agents.history.pending_calls import (
     PendingCalls,
     has_pending_calls,
 )
-from agentbench.agents.tools.decorator import tool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from tests.agents.loop.scripts import Script, ask, call, says
-
-
-@tool(approval_mode="always_require")
-def danger(what: str = "it") -> str:
-    return f"did {what}"
-
+from tests.parts.tools import danger
 
 OPTIONS = {"tools": [danger]}
 QUESTION, NEVER_MIND, HELLO = Message("user", "q"), Message("user", "never mind"), Message("assistant", ["hello"])

@@ -19,10 +19,10 @@ from agentbench import (
     Message,
     MiddlewareException,
     SessionContext,
-    agent_middleware,
     chat_middleware,
 )
 from tests.parts.errors import raises
+from tests.parts.tools import passing
 
 
 def message(text: str) -> Message:
@@ -185,12 +185,7 @@ def test_middleware_is_stored_by_source_and_handed_out_in_their_order() -> None:
     assert made.get_middleware() == [chat, other, function, around_chat]
 
 
-@agent_middleware
-async def around_agent(context: Any, call_next: Any) -> None:
-    await call_next()
-
-
-@pytest.mark.parametrize("given", [Around(), [Chat(), Around()], around_agent])
+@pytest.mark.parametrize("given", [Around(), [Chat(), Around()], passing])
 def test_middleware_for_whole_runs_is_refused(given: Any) -> None:
     made = context()
     with raises(MiddlewareException, "'p'"):

@@ -20,16 +20,13 @@ from agentbench.exceptions import (
 )
 from tests.checkpoints.plain_backend import PlainBackend, PlainStorage
 from tests.parts.errors import raises
+from tests.parts.storages import conversation
 
 
 def checkpoint(seq: int, chain: str = "flow", **fields: Any) -> WorkflowCheckpoint:
     fields.setdefault("metadata", {"seq": seq, "graph_signature": {"start": "a"}})
     fields.setdefault("checkpoint_id", f"{chain}-{seq}")
     return WorkflowCheckpoint(chain, "hash", iteration_count=seq, **fields)
-
-
-def conversation(length: int) -> list[str]:
-    return [f"{each:05d}".ljust(200, "x") for each in range(length)]
 
 
 # --------------------------------------------------------------------------------------------------------- what is read

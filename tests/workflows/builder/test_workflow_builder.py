@@ -19,6 +19,7 @@ from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, In
 from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup
 from tests.parts.errors import raises, warns
+from tests.parts.graphs import always
 
 
 def node(key, takes=str, sends=str, yields=None):
@@ -48,10 +49,6 @@ def run(workflow, message: Any = "x"):
 
 async def _run(workflow, message):
     return await workflow.run(message)
-
-
-def always(data):
-    return True
 
 
 A, B, C, D = (node(key, yields=str) for key in "abcd")

@@ -25,7 +25,7 @@ from agentbench import (
 from agentbench.workflows.executors.delivery import DeliveryView
 from agentbench.workflows.graph.boundary import BoundaryCheckpoint
 from tests.parts.errors import raises
-from tests.workflows.parts import Fail, Pass, Show, Wait, brief, chain, collect
+from tests.parts.executors import Fail, Pass, Show, Wait, brief, chain, collect
 
 Decide = Callable[[SuperstepView], BoundaryOutcome]
 NOTHING = BoundaryOutcome()

@@ -25,7 +25,7 @@ from agentbench import (
 )
 from agentbench.workflows.graph.routing import Router
 from tests.parts.errors import raises
-from tests.workflows.parts import Join, Pass, Show, chain
+from tests.parts.executors import Join, Pass, Show, chain
 
 OBSERVED = RunOptions(observe=True)
 

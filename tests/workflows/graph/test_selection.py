@@ -10,12 +10,9 @@ from agentbench.workflows.graph.edge_groups import EdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup, SwitchSelection
 from tests.parts.errors import raises
+from tests.parts.graphs import always
 
 Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
-
-
-def always(data):
-    return True
 
 
 def never(data):

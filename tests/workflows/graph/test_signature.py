@@ -15,6 +15,7 @@ from agentbench.workflows.graph.signature import (
     graph_signature,
     signature_hash,
 )
+from tests.parts.graphs import always
 
 Case, Default = SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 
@@ -67,10 +68,6 @@ def chain():
 
 def workflow(groups, executors, starts=("in",)):
     return SimpleNamespace(edge_groups=groups, executors=executors, start_executor_ids=list(starts))
-
-
-def always(data):
-    return True
 
 
 def never(data):

@@ -26,7 +26,7 @@ from agentbench import (
 from agentbench.exceptions import WorkflowBusyError
 from agentbench.workflows.draw.drawn_graph import RunOverlay
 from tests.parts.errors import raises
-from tests.workflows.parts import Pass, Show
+from tests.parts.executors import Pass, Show
 
 
 class Ask(Executor):

@@ -12,21 +12,21 @@ from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, SingleEdgeGro
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import graph_signature
 from agentbench.workflows.persist.graph_changes import graph_changes, graph_mismatch
+from tests.parts.executors import Pass, Show
+from tests.parts.executors import chain as chained
+from tests.parts.graphs import always
 from tests.workflows.graph.test_signature import (
     Case,
     Default,
     Outer,
     Pinned,
     Writer,
-    always,
     chain,
     hook,
     never,
     nodes,
     workflow,
 )
-from tests.workflows.parts import Pass, Show
-from tests.workflows.parts import chain as chained
 from tests.workflows.storages import BareStorage, OwnStorage
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from agentbench import Executor, Workflow, WorkflowContext, handler, response_handler
 from agentbench.workflows.persist.snapshot import restore, snapshot
-from tests.workflows.parts import chain
+from tests.parts.executors import chain
 
 
 class Counts(Executor):

@@ -29,7 +29,7 @@ from agentbench import (
 from agentbench.exceptions import GraphMismatchError, WorkflowBusyError
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from tests.parts.errors import raises
-from tests.workflows.parts import Again, Fail, Join, Pass, Show, Wait, brief, chain
+from tests.parts.executors import Again, Fail, Join, Pass, Show, Wait, brief, chain
 
 
 def three(**settings: Any) -> Workflow:

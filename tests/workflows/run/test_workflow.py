@@ -30,7 +30,7 @@ from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
 from agentbench.workflows.run.workflow import Workflow
 from tests.parts.errors import raises, warns
-from tests.workflows.parts import Pass, Show, chain
+from tests.parts.executors import Pass, Show, chain
 
 
 def node(key, *, takes: Any = Any, sends: Any = Any, yields: Any = Any, act=None):

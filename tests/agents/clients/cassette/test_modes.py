@@ -26,11 +26,6 @@ from tests.parts.errors import raises
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "talk.jsonl"
-
-
-@pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")
 

@@ -31,11 +31,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
         yield running
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "talk.jsonl"
-
-
 def client_of(server: OpenAIServer, api: Any = "chat_completions") -> Any:
     from agentbench.openai import OpenAIChatClient
 

@@ -27,11 +27,6 @@ from tests.agents.clients.cassette.conversations import WEATHER, ask, calls, get
 from tests.parts.errors import raises
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "talk.jsonl"
-
-
 @pytest.mark.parametrize("replayed_streaming", [False, True])
 @pytest.mark.parametrize("recorded_streaming", [False, True])
 async def test_a_tool_loop_is_replayed_equal_both_ways(

@@ -27,11 +27,6 @@ from tests.agents.clients.cassette.conversations import NetworkClient, Shout, as
 KEY = "sk-1234567890"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "talk.jsonl"
-
-
 async def test_the_lines_have_the_order_and_the_keys_that_people_read(path: Path) -> None:
     client = CassetteChatClient(path, ScriptedChatClient([Call("get_weather", {"city": "Tromsø"}), "Dunkel."]))
     await ask(client, "Wetter?", tools=[get_weather], temperature=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import pickle
-import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from agentbench.exceptions import ChatClientException
 from agentbench.openai import OpenAIChatClient, OpenAIEmbeddingClient
 from agentbench.settings import SecretString
+from tests.parts.secrets import everything_is_logged, texts_of
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Answer, OpenAIServer, raw, reply, stream
 
@@ -21,32 +21,12 @@ openai = pytest.importorskip("openai", reason="openai is not installed (extra op
 
 KEY = "sk-very-secret-1234567890"
 PASSWORD = "pass-very-secret-0987654321"
-LOUD = ("", "agentbench", "agentbench.openai", "openai", "httpx", "httpx2", "httpcore", "httpcore2", "asyncio")
 
 
 @pytest.fixture(autouse=True)
-def everything_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    before = {name: logging.getLogger(name).level for name in LOUD}
-    for name in LOUD:
-        logging.getLogger(name).setLevel(logging.DEBUG)
-    caplog.handler.setLevel(logging.DEBUG)
-    yield
-    for name, level in before.items():
-        logging.getLogger(name).setLevel(level)
-
-
-def shown_by(error: BaseException | None) -> Iterator[str]:
-    """Whatever an error, or one behind it, may be printed as."""
-    seen: set[int] = set()
-    waiting = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
-            continue
-        seen.add(id(each))
-        yield from (str(each), repr(each), repr(each.args), repr(vars(each)))
-        yield "".join(traceback.format_exception(type(each), each, each.__traceback__))
-        waiting += [each.__cause__, each.__context__, getattr(each, "inner_exception", None)]
+def loud(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    with everything_is_logged(caplog):
+        yield
 
 
 def assert_hidden(texts: Iterator[str], caplog: pytest.LogCaptureFixture) -> None:
@@ -92,7 +72,7 @@ async def test_the_key_appears_nowhere(
             else:
                 shown.append(repr(await client.get_response("x")))
         except ChatClientException as error:
-            shown += shown_by(error)
+            shown += texts_of(error)
         shown += [repr(client), str(client), repr(vars(client)), repr(client.to_dict()), repr(client.as_agent())]
         shown += [repr(vars(client._connection)), repr(client._connection.target)]
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
@@ -110,7 +90,7 @@ async def test_a_password_in_the_address_appears_nowhere(
         try:
             await client.get_response("x")
         except ChatClientException as error:
-            shown += shown_by(error)
+            shown += texts_of(error)
         shown += [repr(client), repr(vars(client)), repr(client.to_dict()), client.service_url()]
     assert_hidden(iter(shown), caplog)
 
@@ -149,7 +129,7 @@ async def test_the_value_of_a_header_that_was_sent_is_masked_in_errors(
     assert KEY in repr(sent.headers) + repr(sent.body)
     assert pickle.dumps(caught.value).count(KEY.encode()) == 0
     assert str(caught.value).count("API key provided") == 1
-    assert_hidden(shown_by(caught.value), caplog)
+    assert_hidden(texts_of(caught.value), caplog)
 
 
 async def test_the_key_of_an_embedding_client_appears_nowhere(
@@ -160,7 +140,7 @@ async def test_the_key_of_an_embedding_client_appears_nowhere(
         with pytest.raises(ChatClientException) as caught:
             await client.get_embeddings(["x"])
         assert KEY not in repr(client) + repr(vars(client))
-    assert_hidden(shown_by(caught.value), caplog)
+    assert_hidden(texts_of(caught.value), caplog)
 
 
 async def test_no_text_of_a_conversation_is_logged_above_debug(

@@ -10,16 +10,10 @@ import pytest
 import agentbench.testing
 from agentbench.agents.clients.scripted.offline import OfflineChatClient, default_chat_client
 from agentbench.agents.clients.scripted.script import Call
-from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
 from tests.parts.errors import raises
-
-
-@tool
-def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from tests.parts.tools import add
 
 
 async def text(client: OfflineChatClient, prompt: str, **options: Any) -> str:

@@ -19,12 +19,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.update import ChatResponseUpdate
 from tests.parts.errors import raises
-
-
-@tool
-def add(a: int, b: int) -> int:
-    """Add two numbers."""
-    return a + b
+from tests.parts.tools import add
 
 
 @tool
