@@ -36,7 +36,7 @@ _CLOSE_LIMIT_S = 2.0
 _CHECK_S = 0.5  # how often a wait for another loop is checked for a deadlock
 
 
-class _Call(Protocol):
+class _BridgeCall(Protocol):
     """The call that a worker thread is making."""
 
     def begin_waiting(self, future: EngineFuture[Any]) -> None: ...
@@ -52,7 +52,7 @@ class Caller(threading.local):
     """
 
     futures: weakref.WeakSet[EngineFuture[Any]] | None = None
-    call: _Call | None = None
+    call: _BridgeCall | None = None
 
 
 caller = Caller()

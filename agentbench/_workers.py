@@ -32,7 +32,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
     """
     if not _bridge.threads_available():
         return function(*args, **kwargs)
-    call = _Call(partial(function, *args, **kwargs) if args or kwargs else function)
+    call = _WorkerCall(partial(function, *args, **kwargs) if args or kwargs else function)
     _workers.make(call)
     try:
         return await call.outcome  # type: ignore[no-any-return]
@@ -41,7 +41,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
         raise
 
 
-class _Call:
+class _WorkerCall:
     """One call of a function in a worker thread, for a caller on an event loop. Lighter than two futures."""
 
     __slots__ = ("_context", "_function", "_is_abandoned", "_loop", "_waits_for", "outcome")
@@ -107,12 +107,12 @@ class _Workers:
     """Threads that make calls, started on demand. Threads that wait for an event loop are not counted."""
 
     def __init__(self) -> None:
-        self._calls: SimpleQueue[_Call] = SimpleQueue()
+        self._calls: SimpleQueue[_WorkerCall] = SimpleQueue()
         self._lock = Lock()
         self._working = 0  # threads, including idle ones
         self._idle = 0  # idle threads, minus the queued calls
 
-    def make(self, call: _Call) -> None:
+    def make(self, call: _WorkerCall) -> None:
         with self._lock:
             starts = self._idle <= 0 and self._working < _MOST_THREADS
             if starts:

@@ -15,7 +15,7 @@ from agentbench.workflows.run.result import WorkflowRunResult
 
 
 @dataclass
-class Turn:
+class AgentTurn:
     """What one agent of a workflow was asked and answered."""
 
     executor_id: str
@@ -29,7 +29,7 @@ class Run:
 
     asked: list[Message]
     answered: list[Message] | None
-    turns: list[Turn]
+    turns: list[AgentTurn]
     error: Exception | None = None
 
 
@@ -56,11 +56,11 @@ def _answers(data: Any) -> list[Any]:
     return full or [each for each in sent if isinstance(each, AgentResponse)]
 
 
-def _turn(executor_id: str, given: Any, data: Any) -> Turn:
+def _turn(executor_id: str, given: Any, data: Any) -> AgentTurn:
     response = data if isinstance(data, AgentResponse) else data.agent_response
     conversation = None if isinstance(data, AgentResponse) else data.full_conversation
     asked = [message for message in conversation or () if message.role == "user"]
-    return Turn(executor_id, asked or as_messages(given), list(response.messages))
+    return AgentTurn(executor_id, asked or as_messages(given), list(response.messages))
 
 
 def as_messages(value: Any, role: str = "user") -> list[Message]:
@@ -93,4 +93,4 @@ def stored_run(stored: list[Any]) -> Run:
         return [Message.from_dict(each) for each in plain]
 
     asked, answered, turns = stored
-    return Run(messages(asked), messages(answered), [Turn(turn[0], *map(messages, turn[1:])) for turn in turns])
+    return Run(messages(asked), messages(answered), [AgentTurn(turn[0], *map(messages, turn[1:])) for turn in turns])

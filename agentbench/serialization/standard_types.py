@@ -185,21 +185,21 @@ _STANDARD: Final[tuple[StateType, ...]] = (
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 
 
-class _Form(NamedTuple):
+class _StandardForm(NamedTuple):
     """How a class is stored that most programs never load: `decode` takes the class and what `encode` returned."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any, Any], Any]
 
 
-_TEXT: Final = _Form(str, lambda cls, text: cls(of_kind(str, text)))
-_FORMS: Final[Mapping[str, _Form]] = {
-    "array.array": _Form(
+_TEXT: Final = _StandardForm(str, lambda cls, text: cls(of_kind(str, text)))
+_FORMS: Final[Mapping[str, _StandardForm]] = {
+    "array.array": _StandardForm(
         lambda value: [value.typecode, value.tobytes()],
         lambda cls, found: cls(of_kind(str, found[0]), of_kind(bytes, found[1])),
     ),
     "decimal.Decimal": _TEXT,
-    "fractions.Fraction": _Form(
+    "fractions.Fraction": _StandardForm(
         lambda value: list(value.as_integer_ratio()),
         lambda cls, found: cls(*[of_kind(int, each) for each in of_kind(list, found)]),
     ),
@@ -209,13 +209,13 @@ _FORMS: Final[Mapping[str, _Form]] = {
         for kind in ("Address", "Interface", "Network")
     },
     **{f"pydantic.networks.{kind}Url": _TEXT for kind in ("Any", "AnyHttp", "Http", "File", "Ftp", "Websocket")},
-    "plistlib.UID": _Form(lambda value: value.data, lambda cls, number: cls(of_kind(int, number))),
-    "statistics.NormalDist": _Form(
+    "plistlib.UID": _StandardForm(lambda value: value.data, lambda cls, number: cls(of_kind(int, number))),
+    "statistics.NormalDist": _StandardForm(
         lambda value: [value.mean, value.stdev], lambda cls, found: cls(*[of_kind(float, each) for each in found])
     ),
-    "time.struct_time": _Form(list, lambda cls, found: cls(of_kind(list, found))),
+    "time.struct_time": _StandardForm(list, lambda cls, found: cls(of_kind(list, found))),
     "uuid.UUID": _TEXT,
-    "zoneinfo.ZoneInfo": _Form(_write_zone, lambda cls, key: cls(zone_name(key))),
+    "zoneinfo.ZoneInfo": _StandardForm(_write_zone, lambda cls, key: cls(zone_name(key))),
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from agentbench import WorkflowEvent
 from agentbench.notebook.history.run_history import RunHistory
-from agentbench.notebook.history.usage import ModelCall
+from agentbench.notebook.history.usage import CallUsage
 from agentbench.notebook.history.usage import calls_of as calls_of_run
 from agentbench.notebook.runtime.prices import Price, cost_of, read_prices
 from agentbench.notebook.runtime.settings import configure, current
@@ -15,7 +15,7 @@ from agentbench.workflows.events.events import EventStamps
 from tests.parts.errors import raises
 
 
-def calls_of(events: list[WorkflowEvent[Any]], prices: dict[str, Price]) -> list[ModelCall]:
+def calls_of(events: list[WorkflowEvent[Any]], prices: dict[str, Price]) -> list[CallUsage]:
     return calls_of_run(RunHistory(events=events), prices)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic
 
 from agentbench.agents.agent.errors import as_agent_error
-from agentbench.agents.agent.raw_agent import AgentStream, RawAgent, RunArguments
+from agentbench.agents.agent.raw_agent import AgentRunArguments, AgentStream, RawAgent
 from agentbench.agents.arguments import check_run_arguments, unexpected_run_keyword
 from agentbench.agents.middleware.layer import run_with_middleware
 from agentbench.agents.telemetry.layers import run_in_span
@@ -89,7 +89,7 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
 
     def _run_inside(self, messages: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
         """Run inside the layers, with the arguments that the middleware passes on."""
-        if unknown := arguments.keys() - RunArguments.__annotations__.keys():
+        if unknown := arguments.keys() - AgentRunArguments.__annotations__.keys():
             raise unexpected_run_keyword(self, unknown)
         check_run_arguments(*map(arguments.get, ("session", "options", "function_invocation_kwargs", "client_kwargs")))
         return super()._start(messages, arguments, stream=stream)

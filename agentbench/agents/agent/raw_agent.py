@@ -39,7 +39,7 @@ logger = logging.getLogger("agentbench")
 AgentStream = ResponseStream[AgentResponseUpdate, AgentResponse[Any]]
 
 
-class RunArguments(TypedDict, total=False):
+class AgentRunArguments(TypedDict, total=False):
     """The keywords of `run` besides `stream`."""
 
     session: AgentSession | None
@@ -170,15 +170,15 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         messages: AgentRunInputs | None = None,
         *,
         stream: Literal[False] = ...,
-        **arguments: Unpack[RunArguments],
+        **arguments: Unpack[AgentRunArguments],
     ) -> Coroutine[Any, Any, AgentResponse[Any]]: ...
     @overload
     def run(
-        self, messages: AgentRunInputs | None = None, *, stream: Literal[True], **arguments: Unpack[RunArguments]
+        self, messages: AgentRunInputs | None = None, *, stream: Literal[True], **arguments: Unpack[AgentRunArguments]
     ) -> AgentStream: ...
     @overload
     def run(
-        self, messages: AgentRunInputs | None = None, *, stream: bool, **arguments: Unpack[RunArguments]
+        self, messages: AgentRunInputs | None = None, *, stream: bool, **arguments: Unpack[AgentRunArguments]
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream: ...
     def run(  # noqa: PLR0913 - the public signature
         self,

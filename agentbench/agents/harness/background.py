@@ -83,7 +83,7 @@ class BackgroundTaskInfo:
 
 
 @dataclass
-class _Runs:
+class _TaskRuns:
     """What runs for one session: by id of the background task, its run and the session of the agent."""
 
     tasks: dict[int, EngineFuture[Any]] = field(default_factory=dict)
@@ -138,7 +138,7 @@ class BackgroundAgentsProvider(ContextProvider):
             for agent in self._agents.values()
         )
         self.instructions = (instructions or _INSTRUCTIONS).replace("{background_agents}", listed)
-        self._runs: dict[str, _Runs] = {}
+        self._runs: dict[str, _TaskRuns] = {}
         functions: tuple[Callable[..., Any], ...] = (
             self.background_agents_start_task,
             self.background_agents_wait_for_first_completion,
@@ -162,7 +162,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
     async def cancel_all(self, session: AgentSession) -> None:
         """Cancel the tasks of a session, and wait until they have ended."""
-        await _cancel([self._runs.get(session.session_id, _Runs())])
+        await _cancel([self._runs.get(session.session_id, _TaskRuns())])
         self._refresh(session)
         self._runs.pop(session.session_id, None)
 
@@ -189,7 +189,7 @@ class BackgroundAgentsProvider(ContextProvider):
         state = session.state.setdefault(self.source_id, {})
         task = BackgroundTaskInfo(state.get("next_task_id", 1), agent.name, description)
         state["next_task_id"] = task.id + 1
-        runs = self._runs.setdefault(session.session_id, _Runs())
+        runs = self._runs.setdefault(session.session_id, _TaskRuns())
         runs.sessions[task.id] = agent.create_session()
         self._start(runs, task, agent, input)
         self._store(session, {**self._stored(session), task.id: task})
@@ -266,7 +266,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
     # ----------------------------------------------------------------------------------------------------- their state
 
-    def _start(self, runs: _Runs, task: BackgroundTaskInfo, agent: Any, text: str) -> None:
+    def _start(self, runs: _TaskRuns, task: BackgroundTaskInfo, agent: Any, text: str) -> None:
         async def run() -> Any:  # the run is made inside of its task, so that context variables are its own
             return await agent.run(text, session=runs.sessions[task.id])
 
@@ -283,7 +283,7 @@ class BackgroundAgentsProvider(ContextProvider):
     def _refresh(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
         """Return the tasks of a session as they are now, and store them."""
         tasks = self._stored(session)
-        running = self._runs.get(session.session_id, _Runs()).tasks
+        running = self._runs.get(session.session_id, _TaskRuns()).tasks
         for task in tasks.values():
             if task.status is not BackgroundTaskStatus.RUNNING:
                 continue
@@ -332,7 +332,7 @@ def _known(tasks: Mapping[int, BackgroundTaskInfo]) -> str:
     return f"Tasks: {', '.join(map(str, tasks))}." if tasks else "No tasks."
 
 
-async def _cancel(runs: Sequence[_Runs]) -> None:
+async def _cancel(runs: Sequence[_TaskRuns]) -> None:
     tasks = [task for each in runs for task in each.tasks.values()]
     for task in tasks:
         task.cancel()

@@ -42,7 +42,7 @@ class _Answer(NamedTuple):
 
 
 @dataclass(eq=False)
-class _Call:
+class _ElicitationCall:
     """A call of a tool; `unused` are the answers to questions that the server has not asked again yet."""
 
     can_ask: bool
@@ -61,7 +61,7 @@ class Elicitation:
 
     def __init__(self, server: str, callback: Callable[[Any], Any] | None, limits: MCPLimits) -> None:
         self._server, self._callback, self._limits = server, callback, limits
-        self._calls: list[_Call] = []
+        self._calls: list[_ElicitationCall] = []
         self._is_serial = False
 
     async def during(self, send: Callable[[], Awaitable[Any]], metadata: Mapping[str, Any]) -> Any:
@@ -74,7 +74,7 @@ class Elicitation:
         while self._is_serial and self._calls:
             await asyncio.wait([one.ended for one in self._calls])
         ended = asyncio.get_running_loop().create_future()
-        call = _Call(RUN_INVOCATIONS in metadata, answers, [*answers], ended)
+        call = _ElicitationCall(RUN_INVOCATIONS in metadata, answers, [*answers], ended)
         self._calls.append(call)
         try:
             result = await send()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from agentbench.agents.skills.frontmatter import SkillFrontmatter
 
 
-class _Part:
+class _SkillPart:
     """A named part of a skill."""
 
     def __init__(self, *, name: str, description: str | None = None) -> None:
@@ -25,7 +25,7 @@ class _Part:
         return f"{type(self).__name__}(name={self.name!r})"
 
 
-class SkillResource(_Part, ABC):
+class SkillResource(_SkillPart, ABC):
     """Something to read that belongs to a skill: a table, a reference, an example.
 
     Args:
@@ -44,7 +44,7 @@ class SkillResource(_Part, ABC):
         """Return the content; `kwargs` are the keyword arguments of the run, which the model does not see."""
 
 
-class SkillScript(_Part, ABC):
+class SkillScript(_SkillPart, ABC):
     """Something that a skill can carry out.
 
     Args:
@@ -145,6 +145,6 @@ def scripts_block(scripts: Sequence[SkillScript]) -> list[str]:
     return [*lines, "</scripts>"]
 
 
-def _element(tag: str, part: _Part) -> str:
+def _element(tag: str, part: _SkillPart) -> str:
     description = "" if part.description is None else f" description={quoteattr(part.description)}"
     return f"  <{tag} name={quoteattr(part.name)}{description}"

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.cassette.lines import RecordedCall
+from agentbench.agents.clients.cassette.lines import StoredCall
 from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.text.phrases import count_text
 
@@ -33,7 +33,7 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
     return Page(f"Cassette {os.path.basename(client.path)}", facts=facts, tables=[table]).bundle()
 
 
-def _prompt_text(call: RecordedCall) -> str:
+def _prompt_text(call: StoredCall) -> str:
     """Return the user's last text, with the number of tool results after it."""
     results = 0
     for message in call.request.get("messages", ()):
@@ -42,7 +42,7 @@ def _prompt_text(call: RecordedCall) -> str:
     return f"{call.prompt} (+ {count_text(results, 'result')})" if results else call.prompt
 
 
-def _kind(call: RecordedCall) -> str:
+def _kind(call: StoredCall) -> str:
     """Return the kinds of content of an answer that has neither text nor calls."""
     messages = call.updates if call.updates is not None else (call.response or {}).get("messages", ())
     kinds = {str(content.get("type")) for message in messages for content in message.get("contents", ())} - {"usage"}

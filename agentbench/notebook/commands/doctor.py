@@ -19,7 +19,7 @@ from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import nest_state
 from agentbench.notebook.text.phrases import count_text
 
-__all__ = ["Finding", "Report", "doctor"]
+__all__ = ["DoctorReport", "Finding", "doctor"]
 
 _NEWEST_PYTHON = (3, 13)
 _INSTALL = 'pip install "agentbench[notebook]"'
@@ -37,7 +37,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Report:
+class DoctorReport:
     """The findings of `doctor`, in the order of the checks; a cell displays them as text."""
 
     findings: tuple[Finding, ...]
@@ -64,7 +64,7 @@ class Report:
         return "\n".join([*lines, f"{count_text(count, 'problem')}." if count else "Everything is in order."])
 
     def __repr__(self) -> str:
-        return f"Report({len(self.findings)} findings, {len(self.problems)} with a problem)"
+        return f"DoctorReport({len(self.findings)} findings, {len(self.problems)} with a problem)"
 
     def __str__(self) -> str:
         return self.text
@@ -73,7 +73,7 @@ class Report:
         return {"text/plain": self.text}
 
 
-def doctor() -> Report:
+def doctor() -> DoctorReport:
     """Check this Python, its packages, the renderer, the engine's loop, the kernel and the widgets.
 
     Starts the engine thread and draws one small graph, to check that both work. Changes nothing and sends nothing
@@ -83,7 +83,7 @@ def doctor() -> Report:
         report = doctor()
         report.ok, report.problems
     """
-    return Report(tuple(finding for check in _CHECKS for finding in _run_check(check)))
+    return DoctorReport(tuple(finding for check in _CHECKS for finding in _run_check(check)))
 
 
 def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:

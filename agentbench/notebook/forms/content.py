@@ -10,7 +10,7 @@ from typing import Any
 
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.text_values import FILE_LIMIT
-from agentbench.notebook.forms.values import Place
+from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
 from agentbench.notebook.text.redact import preview
@@ -85,18 +85,18 @@ class FormContent:
             "actions": [{"name": each.name, "tone": each.tone, "reveals": each.reveals} for each in self.actions],
         }
 
-    def labels(self, root: Place) -> list[str]:
+    def labels(self, root: ValuePlace) -> list[str]:
         """Return the labels of the buttons; they reflect whether a value was changed."""
         edited = next((root.find(each.reveals) for each in self.actions if each.reveals), None)
         changed = edited is not None and edited.touched and edited.text != edited.field.suggestion
         return [line(each.if_changed if changed and each.if_changed else each.label, 60) for each in self.actions]
 
-    def nodes(self, root: Place) -> list[Node]:
+    def nodes(self, root: ValuePlace) -> list[Node]:
         """Return the fields in the page's format; an outermost plain group has no frame."""
         places = [root] if root.key else root.children
         return [self._node(place, 1) for place in places if place.key not in self.hidden]
 
-    def _node(self, place: Place, depth: int, label: str = "") -> Node:
+    def _node(self, place: ValuePlace, depth: int, label: str = "") -> Node:
         """Return the node of one place and all below it; `label` is for places without a name of their own."""
         field = place.field
         label = field.label or label
@@ -133,7 +133,7 @@ class FormContent:
             children.append(self._node(each, depth + (field.kind != "union"), name))
         return {**node, "children": children}
 
-    def _leaf(self, place: Place) -> Node:
+    def _leaf(self, place: ValuePlace) -> Node:
         field = place.field
         return {
             "kind": "leaf",
@@ -150,7 +150,7 @@ class FormContent:
             "kept": place.is_unchanged and place.text is NO_VALUE,
         }
 
-    def _control(self, place: Place) -> str:
+    def _control(self, place: ValuePlace) -> str:
         field = place.field
         if field.kind == "choice":
             if len(field.options) > _LISTED:
@@ -180,7 +180,7 @@ def line(text: str, limit: int = 200) -> str:
     return esc(text, into="line", limit=limit)
 
 
-def _repeats_its_tag(group: Place, below: Place) -> bool:
+def _repeats_its_tag(group: ValuePlace, below: ValuePlace) -> bool:
     """Whether a constant repeats the chosen type of a union."""
     is_member = group.parent is not None and group.parent.field.kind == "union"
     return is_member and below.field.kind == "const" and below.field.options[0].label in (group.name, f'"{group.name}"')

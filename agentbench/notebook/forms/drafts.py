@@ -7,10 +7,10 @@ from typing import Any, get_origin
 from agentbench._signatures import text_reader
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.content import BUTTONS, Action, FormContent, line
-from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Part, json_field, text_of
+from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, FieldPart, json_field, text_of
 from agentbench.notebook.forms.from_schema import field_of_schema, field_of_type, type_name
 from agentbench.notebook.forms.model import Draft
-from agentbench.notebook.forms.questions import Option, Question, default_prompt, unwrap_optional
+from agentbench.notebook.forms.questions import FormQuestion, Option, default_prompt, unwrap_optional
 from agentbench.notebook.forms.text_values import FieldError, JsonError, read_json
 from agentbench.workflows.executors.approval import Approval
 
@@ -39,7 +39,7 @@ def draft_for_type(type_or_schema: Any, *, value: Any, title: str | None, submit
     return Draft(content, field, value=NO_VALUE if value is None and not field.nullable else value)
 
 
-def draft_for_request(question: Question) -> Draft:
+def draft_for_request(question: FormQuestion) -> Draft:
     """Make the form that answers a request."""
     has_prompt = question.prompt != default_prompt(question.executor)
     content = FormContent(
@@ -64,14 +64,14 @@ def draft_for_request(question: Question) -> Draft:
         return Draft(content, json_field(f"JSON. {error}", label="Your answer"))
 
 
-def _value(question: Question, content: FormContent) -> Draft:
+def _value(question: FormQuestion, content: FormContent) -> Draft:
     schema = question.response_type
     field = field_of_schema(schema) if isinstance(schema, Mapping) else field_of_type(schema)
     field = replace(field, label="Your answer")
     return Draft(content, replace(field, multiline=True) if question.kind == "text" else field)
 
 
-def _message(question: Question, content: FormContent) -> Draft:
+def _message(question: FormQuestion, content: FormContent) -> Draft:
     words, base = question.words, unwrap_optional(question.response_type)
     make, actions = text_reader(base), [Action("submit", words.send, {}, tone="yes")]
     if words.without:
@@ -97,7 +97,7 @@ def _message(question: Question, content: FormContent) -> Draft:
     return Draft(replace(content, actions=tuple(actions)), field, build=build)
 
 
-def _question(question: Question, content: FormContent) -> Draft:
+def _question(question: FormQuestion, content: FormContent) -> Draft:
     """Return the form of a server's question, which can be declined."""
     schema = question.response_type
     has_fields = bool(schema.get("properties"))
@@ -115,7 +115,7 @@ def _question(question: Question, content: FormContent) -> Draft:
     return Draft(replace(content, actions=actions), field, build=build)
 
 
-def _choice(question: Question, content: FormContent) -> Draft:
+def _choice(question: FormQuestion, content: FormContent) -> Draft:
     field = replace(
         field_of_type(question.response_type), label="Your choice",
         kind="choice", help="", options=question.options, allow_other=question.allow_other,
@@ -126,7 +126,7 @@ def _choice(question: Question, content: FormContent) -> Draft:
     return Draft(content, field)
 
 
-def _approval(question: Question, content: FormContent) -> Draft:
+def _approval(question: FormQuestion, content: FormContent) -> Draft:
     must = question.reason_required
     fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
     if unwrap_optional(question.response_type) is Approval:
@@ -138,7 +138,7 @@ def _approval(question: Question, content: FormContent) -> Draft:
     editor = None if question.arguments is None else _editor(question.arguments)
     if editor is not None:
         fields[_EDITED] = editor
-    parts = [Part(name, name, field.itself) for name, field in fields.items()]
+    parts = [FieldPart(name, name, field.itself) for name, field in fields.items()]
 
     def build(values: Mapping[str, Any]) -> Any:
         # A rejection ignores edited arguments.

@@ -17,7 +17,19 @@ from agentbench.notebook.forms.questions import Option
 from agentbench.notebook.forms.text_values import FieldError, bytes_of_text, read_json, write_json
 
 __all__ = [
-    *("NO_VALUE", "ROOT", "YES_NO", "Field", "Part", "Raw", "help_text", "holds", "input_of", "json_field", "json_of"),
+    *(
+        "NO_VALUE",
+        "ROOT",
+        "YES_NO",
+        "Field",
+        "FieldPart",
+        "Raw",
+        "help_text",
+        "holds",
+        "input_of",
+        "json_field",
+        "json_of",
+    ),
     *("text_of", "time_help", "title_of"),
 ]
 
@@ -42,7 +54,7 @@ NO_VALUE: Literal[NoValue.NO_VALUE] = NoValue.NO_VALUE
 Raw = str | None
 
 
-class Part(NamedTuple):
+class FieldPart(NamedTuple):
     """A field inside another: its name, its name in the input of the type (such as an alias), and its factory."""
 
     name: str
@@ -80,7 +92,7 @@ class Field:
     #: Time zone of times: required (`aware`), refused (`naive`) or optional (`either`).
     zone: str = ""
     #: The fields of a group or pair, or the members of a union.
-    parts: Callable[[], Sequence[Part]] = tuple
+    parts: Callable[[], Sequence[FieldPart]] = tuple
     #: Factory of the field of a row.
     item: "Callable[[], Field] | None" = None
     #: A group whose value is a list.
@@ -104,7 +116,7 @@ class Field:
         return [part.name for part in self.parts()]
 
     def itself(self) -> "Field":
-        """Return the field; the factory of a `Part` that needs no delay."""
+        """Return the field; the factory of a `FieldPart` that needs no delay."""
         return self
 
 

@@ -20,10 +20,10 @@ from agentbench.notebook.forms.drafts import draft_for_request, draft_for_type
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.model import Draft, FormState
-from agentbench.notebook.forms.questions import Request, read_request
-from agentbench.notebook.forms.values import Place
+from agentbench.notebook.forms.questions import FormRequest, read_request
+from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.runtime.bundles import shown_as_one
-from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
+from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def form(
     return made
 
 
-def request_form(request: Request, *, respond: Respond, origin: str = "", asked_ns: int | None = None) -> "Form":
+def request_form(request: FormRequest, *, respond: Respond, origin: str = "", asked_ns: int | None = None) -> "Form":
     """Make the form that answers a request of a run.
 
     Forms of the same event share typed texts and the answer, so a cell may be run again.
@@ -103,7 +103,7 @@ def request_form(request: Request, *, respond: Respond, origin: str = "", asked_
 
 # The draft of each request event, so that typed texts survive running a cell again.
 # Keyed by event because request ids can repeat (deterministic ids count from one).
-_DRAFTS: "WeakKeyDictionary[Request, Draft]" = WeakKeyDictionary()
+_DRAFTS: "WeakKeyDictionary[FormRequest, Draft]" = WeakKeyDictionary()
 _DRAFTS_LOCK = threading.Lock()
 
 
@@ -128,7 +128,7 @@ class Form:
         self,
         draft: Draft,
         *,
-        request: Request | None = None,
+        request: FormRequest | None = None,
         respond: Respond | None = None,
         origin: str = "",
         asked_ns: int | None = None,
@@ -136,7 +136,7 @@ class Form:
         self.origin, self.asked_ns = origin, asked_ns
         self._draft = draft
         self._request, self._respond = request, respond
-        self._listeners = Listeners()
+        self._listeners = CallbackList()
         self._page: FormPage | None = None
         self._stand_in = StandIn(self)
 
@@ -213,7 +213,7 @@ class Form:
 
     def add(self, path: str) -> str:
         """Add an empty row to a list; returns its path."""
-        added = self._change_rows(path, Place.add)
+        added = self._change_rows(path, ValuePlace.add)
         return next(place.path for place in self._draft.root.walk() if place.key == added)
 
     def remove(self, path: str, at: int) -> None:
@@ -224,8 +224,8 @@ class Form:
         """Move a row to another position; raises `IndexError` if it does not exist."""
         self._change_rows(path, lambda rows: rows.move(at, to))
 
-    def _change_rows(self, path: str, edit: Callable[[Place], Any]) -> Any:
-        def change(root: Place) -> Any:
+    def _change_rows(self, path: str, edit: Callable[[ValuePlace], Any]) -> Any:
+        def change(root: ValuePlace) -> Any:
             rows = root.find(path)
             if rows.field.item is None:
                 msg = f"{path!r} has no rows. Name a list, a set or a dict."
@@ -310,7 +310,7 @@ class Form:
         with self._editing() as draft:
             return edit(draft)
 
-    def asks(self, request: Request) -> bool:
+    def asks(self, request: FormRequest) -> bool:
         """Whether this is the form of a request, even if a restored run emits the same open request again.
 
         Such an event has the same id and content; it takes over the form and its typed texts if it is still unanswered.
@@ -460,5 +460,5 @@ def _now_text() -> str:
     return iso_utc(runtime_defaults().clock.time_ns())
 
 
-def _facts(request: Request) -> tuple[object, ...]:
+def _facts(request: FormRequest) -> tuple[object, ...]:
     return request.request_id, request.source_executor_id, request.response_type, request.data

@@ -10,7 +10,7 @@ from agentbench.notebook.forms.content import Action, object_text
 from agentbench.notebook.forms.fields import ROOT, text_of
 from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import read_json
-from agentbench.notebook.forms.values import Place
+from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.history.agent_turns import messages_in_answer
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.redact import decision_text, line_preview
@@ -85,7 +85,7 @@ def _has_no_text(action: Action) -> bool:
     return action.sets.get(ROOT, "") is None
 
 
-def _code(place: Place) -> str:
+def _code(place: ValuePlace) -> str:
     """Return the line of code that types into a place; empty for groups."""
     field, path = place.field, place.path
     if field.item is not None:

@@ -15,7 +15,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, get_origin
 
 from agentbench.exceptions import UnsupportedSchema
-from agentbench.notebook.forms.fields import NO_VALUE, YES_NO, Field, Part, help_text, json_field, time_help, title_of
+from agentbench.notebook.forms.fields import (
+    NO_VALUE,
+    YES_NO,
+    Field,
+    FieldPart,
+    help_text,
+    json_field,
+    time_help,
+    title_of,
+)
 from agentbench.notebook.forms.questions import Option
 from agentbench.notebook.forms.text_values import FieldError
 
@@ -54,7 +63,7 @@ _PYTHON_NAMES = {
 
 def field_of_schema(schema: Schema, *, strict: bool = False) -> Field:
     """Make the field of a JSON Schema; with `strict`, the first keyword without a field raises `UnsupportedSchema`."""
-    return _Reader(schema, strict=strict).field(schema, "", "")
+    return _SchemaReader(schema, strict=strict).field(schema, "", "")
 
 
 def field_of_type(annotation: Any) -> Field:
@@ -62,7 +71,7 @@ def field_of_type(annotation: Any) -> Field:
     from agentbench.notebook.forms.schema import TypeSchema
 
     types = TypeSchema(annotation)
-    return replace(_Reader(types.schema, types=types).field(types.schema, "", ""), validate=types.validate)
+    return replace(_SchemaReader(types.schema, types=types).field(types.schema, "", ""), validate=types.validate)
 
 
 def type_name(annotation: Any) -> str:
@@ -74,7 +83,7 @@ def type_name(annotation: Any) -> str:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _SchemaReader:
     root: Schema
     types: "TypeSchema | None" = None
     strict: bool = False
@@ -192,7 +201,7 @@ class _Reader:
         tag = (schema.get("discriminator") or {}).get("propertyName")
         labels = [self._label(each, tag) or f"form {at}" for at, each in enumerate(others, 1)]
         labels = [f"{label} ({at})" if labels.count(label) > 1 else label for at, label in enumerate(labels, 1)]
-        parts = [Part(label, label, self._member(each, path)) for label, each in zip(labels, others, strict=True)]
+        parts = [FieldPart(label, label, self._member(each, path)) for label, each in zip(labels, others, strict=True)]
         return Field(kind="union", parts=lambda: parts, nullable=nullable)
 
     def _member(self, schema: Schema, path: str) -> Callable[[], Field]:
@@ -236,7 +245,7 @@ class _Reader:
         parts = [self._part(name, each, name in needed, f"{path}/{name}") for name, each in properties.items()]
         return Field(kind="group", parts=lambda: parts, open_ended=others is not False, of=schema.get("x-ref"))
 
-    def _part(self, name: str, schema: Any, required: bool, path: str) -> Part:
+    def _part(self, name: str, schema: Any, required: bool, path: str) -> FieldPart:
         key = schema.get("x-key", name) if isinstance(schema, Mapping) else name
         if not key:  # a path of names
             keyword = "validation_alias"
@@ -249,7 +258,7 @@ class _Reader:
                 made = replace(made, kind="choice")  # choose between unset and set
             return replace(made, required=required, omits=not required and not made.nullable and unset)
 
-        return Part(name, str(key), self._later(schema, make))
+        return FieldPart(name, str(key), self._later(schema, make))
 
     def _pairs(self, schema: Schema, values: Any, path: str) -> Field:
         key = self.field(schema.get("propertyNames", {"type": "string"}), path, "Key")
@@ -257,7 +266,7 @@ class _Reader:
             return json_field()
         path = f"{path}/additionalProperties"
         value = self._later(values, lambda: self.field(values, path, ""))
-        parts = [Part("key", "key", replace(key, label="Key").itself), Part("value", "value", value)]
+        parts = [FieldPart("key", "key", replace(key, label="Key").itself), FieldPart("value", "value", value)]
         pair = Field(kind="pair", parts=lambda: parts)
         least, most = schema.get("minProperties", 0), schema.get("maxProperties")
         return Field(kind="pairs", item=pair.itself, least=least, most=most)
@@ -276,7 +285,7 @@ class _Reader:
             named = dict(zip(names, fixed, strict=True))
             return self._object({"properties": named, "required": names[: schema.get("minItems", 0)]}, path)
         made = [self.field(each, f"{path}/{at}", f"{at + 1}.") for at, each in enumerate(fixed)]
-        parts = [Part(str(at), str(at), each.itself) for at, each in enumerate(made)]
+        parts = [FieldPart(str(at), str(at), each.itself) for at, each in enumerate(made)]
         return Field(kind="group", parts=lambda: parts, positional=True, of=("prefixItems", path))
 
     # ---- fields of one text -----------------------------------------------------------------------------------------

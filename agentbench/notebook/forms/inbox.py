@@ -9,7 +9,7 @@ from agentbench._clock import runtime_defaults
 from agentbench._workers import run_in_thread
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
-from agentbench.notebook.forms.questions import Question, Request, read_request
+from agentbench.notebook.forms.questions import FormQuestion, FormRequest, read_request
 from agentbench.notebook.runtime.bundles import shown_as_one
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.text.escape import esc
@@ -45,9 +45,9 @@ def inbox(*runs: Any) -> "Inbox":
 class InboxEntry:
     """One request in an inbox: the event, the name of its run, the question, and the form that answers it."""
 
-    def __init__(self, request: Request, source: "Source") -> None:
+    def __init__(self, request: FormRequest, source: "Source") -> None:
         self.request, self.source, self.run = request, source, source.name
-        self.question: Question = read_request(request)
+        self.question: FormQuestion = read_request(request)
         self.asked_ns: int | None = getattr(request, "time_ns", None)
         self.superstep: int | None = getattr(request, "superstep", None)
         origin = self.run if self.superstep is None else f"{self.run}, superstep {self.superstep}"
@@ -141,7 +141,7 @@ class Inbox:
             raise ValueError(msg)
         return (live or found)[0].form
 
-    def respond(self, request: Request | InboxEntry | str, value: Any, *, run: str | None = None) -> bool:
+    def respond(self, request: FormRequest | InboxEntry | str, value: Any, *, run: str | None = None) -> bool:
         """Answer a request with a value of its response type.
 
         Returns:
@@ -252,7 +252,7 @@ class Source:
     """The interface of a run or a stepper to an inbox; `watch` subscribes a function and returns its unsubscribe."""
 
     name: str
-    pending: Callable[[], Sequence[Request]]
+    pending: Callable[[], Sequence[FormRequest]]
     send: Callable[[str, Any], object]
     watch: Callable[[Callable[[], object]], Callable[[], object]]
     #: Answers sent elsewhere, by request id, if they are reported.
@@ -299,7 +299,7 @@ class RequestForms:
         self._open: dict[str, Form] = {}
         self._moved = -1
 
-    def show(self, requests: Sequence[Request], title: str, steps: int) -> bool:
+    def show(self, requests: Sequence[FormRequest], title: str, steps: int) -> bool:
         """Update the forms after `steps` supersteps, and return whether a request is new."""
         wanted = {request.request_id: self._form_of(request) for request in requests}
         new = any(self._forms.get(key) is not form for key, form in wanted.items())
@@ -321,7 +321,7 @@ class RequestForms:
         self.box.children = [*above, *(form.widget for form in forms.values())]
         return new
 
-    def _form_of(self, request: Request) -> Form:
+    def _form_of(self, request: FormRequest) -> Form:
         form = self._forms.get(request.request_id) or self._open.get(request.request_id)
         return form if form is not None and form.asks(request) else request_form(request, respond=self._answer)
 

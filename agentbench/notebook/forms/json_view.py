@@ -9,12 +9,12 @@ from typing import Any
 
 from agentbench.notebook.forms.fields import NO_VALUE, Raw, holds, input_of, json_of
 from agentbench.notebook.forms.text_values import FieldError, JsonError, WrittenNumber, read_json, write_json
-from agentbench.notebook.forms.values import Place
+from agentbench.notebook.forms.values import ValuePlace
 
 __all__ = ["apply_json", "json_of_place"]
 
 
-def json_of_place(place: Place) -> Any:
+def json_of_place(place: ValuePlace) -> Any:
     """Return the content of the fields as JSON values, `NO_VALUE` if empty. Texts that are not values stay texts.
 
     Raises `JsonError` if two keys of a dict are the same.
@@ -46,12 +46,12 @@ def json_of_place(place: Place) -> Any:
     return {**{key: json_of(item) for key, item in place.extra.items()}, **known}
 
 
-def _or_null(place: Place) -> Any:
+def _or_null(place: ValuePlace) -> Any:
     item = json_of_place(place)
     return None if item is NO_VALUE else item
 
 
-def _leaf_json(place: Place) -> Any:
+def _leaf_json(place: ValuePlace) -> Any:
     field, text = place.field, place.text
     if text is NO_VALUE or field.secret or field.kind == "file":
         return NO_VALUE
@@ -68,7 +68,7 @@ def _leaf_json(place: Place) -> Any:
     return text if field.kind == "number" and isinstance(read, float) and repr(float(read)) != text else read
 
 
-def apply_json(place: Place, new: Any) -> None:
+def apply_json(place: ValuePlace, new: Any) -> None:
     """Write a JSON value into the fields of a place, only where it differs.
 
     Raises `JsonError` if a part has no field; other parts may have been written by then.
@@ -93,19 +93,19 @@ def apply_json(place: Place, new: Any) -> None:
         _apply_group(place, new)
 
 
-def _apply_item(place: Place, new: Any) -> None:
+def _apply_item(place: ValuePlace, new: Any) -> None:
     if new is not None or place.is_none or json_of_place(place) is not NO_VALUE:  # an empty row is null in JSON
         apply_json(place, new)
 
 
-def _is_same(place: Place, new: Any) -> bool:
+def _is_same(place: ValuePlace, new: Any) -> bool:
     try:
         return repr(json_of_place(place)) == repr(new)  # includes types, order and digits
     except JsonError:  # two equal keys
         return False
 
 
-def _apply_pairs(place: Place, new: Any) -> None:
+def _apply_pairs(place: ValuePlace, new: Any) -> None:
     _expect(place, new, dict)
     before = {str(row.children[0].text): row.name for row in place.children}
     old = len(place.row_names)
@@ -118,7 +118,7 @@ def _apply_pairs(place: Place, new: Any) -> None:
         _apply_item(row.children[1], item)
 
 
-def _apply_group(place: Place, new: Any) -> None:
+def _apply_group(place: ValuePlace, new: Any) -> None:
     keys = [part.key for part in place.field.parts()]
     positional = place.field.positional
     _expect(place, new, list if positional else dict)
@@ -143,19 +143,19 @@ def _apply_group(place: Place, new: Any) -> None:
             child.clear()
 
 
-def _expect(place: Place, new: Any, kind: type) -> None:
+def _expect(place: ValuePlace, new: Any, kind: type) -> None:
     if not isinstance(new, kind):
         msg = f"{_name(place)} must be {'a list' if kind is list else 'an object'}, not {json.dumps(new)[:80]}."
         raise JsonError(msg)
 
 
-def _name(place: Place) -> str:
+def _name(place: ValuePlace) -> str:
     while place.parent is not None and place.parent.field.kind == "union":
         place = place.parent
     return "The form" if place.parent is None else place.path
 
 
-def _leaf_text(place: Place, new: Any) -> Raw:
+def _leaf_text(place: ValuePlace, new: Any) -> Raw:
     field = place.field
     for option in field.options:
         if repr(json_of(option.value)) == repr(new):

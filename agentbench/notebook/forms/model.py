@@ -14,8 +14,8 @@ from agentbench.notebook.forms.fields import NO_VALUE, Field, Raw
 from agentbench.notebook.forms.json_view import apply_json, json_of_place
 from agentbench.notebook.forms.reading import Problems, read
 from agentbench.notebook.forms.text_values import JsonError, read_json, write_json
-from agentbench.notebook.forms.values import Place, Texts
-from agentbench.notebook.runtime.listeners import Listeners
+from agentbench.notebook.forms.values import Texts, ValuePlace
+from agentbench.notebook.runtime.listeners import CallbackList
 
 __all__ = ["JSON", "Draft", "FormState"]
 
@@ -64,9 +64,9 @@ class Draft:
         check: Callable[[Any], Mapping[str, str]] = lambda _: {},
     ) -> None:
         self.content = content
-        self.root = Place(field, Texts(value))
+        self.root = ValuePlace(field, Texts(value))
         self.lock = threading.RLock()
-        self.listeners = Listeners()
+        self.listeners = CallbackList()
         self.state = FormState.EDITING
         self.refusal = ""
         self.answer: Any = None
@@ -96,9 +96,9 @@ class Draft:
         texts = {place.path: raw for place in places if (raw := place.raw) is not NO_VALUE}
         return texts if self.json_text is None else {**texts, JSON: self.json_text}
 
-    def change(self, edit: Callable[[Place], Any], *, origin: str | None = None, check: bool = False) -> Any:
+    def change(self, edit: Callable[[ValuePlace], Any], *, origin: str | None = None, check: bool = False) -> Any:
         """Call `edit` with the form to write into it, and return its result. If it raises, nothing changes."""
-        root = Place(self.root.field, self.root.texts.copy())
+        root = ValuePlace(self.root.field, self.root.texts.copy())
         result = edit(root)
         self._settle(root.again(), origin, check=check)
         return result
@@ -106,13 +106,13 @@ class Draft:
     def set_raw(self, raw: Mapping[str, Raw]) -> None:
         """Type into several fields by path, all or none. Raises like `Form.set_raw`."""
 
-        def edit(root: Place) -> None:
+        def edit(root: ValuePlace) -> None:
             for path, text in raw.items():
                 _write(root.again().find(path), text)
 
         self.change(edit)
 
-    def _settle(self, root: Place, origin: str | None, *, check: bool) -> None:
+    def _settle(self, root: ValuePlace, origin: str | None, *, check: bool) -> None:
         self.root, self._problems = root, []
         if check:
             self._read(root)
@@ -134,7 +134,7 @@ class Draft:
         root = self.root
         if text is not None and text != self.json_text:
             self.json_text, self._json_problem = text, ""
-            root = Place(root.field, root.texts.copy())
+            root = ValuePlace(root.field, root.texts.copy())
             try:
                 if text.strip():
                     apply_json(root, read_json(text))
@@ -162,7 +162,7 @@ class Draft:
         """The problems that are displayed, by key: those of touched fields, or all after a first submit."""
         return self._by_name(lambda place: place.key if self._submitted or place.touched else None)
 
-    def _by_name(self, name_of: Callable[[Place], str | None]) -> dict[str, str]:
+    def _by_name(self, name_of: Callable[[ValuePlace], str | None]) -> dict[str, str]:
         if self._json_problem:
             return {JSON: self._json_problem}
         found: dict[str, dict[str, None]] = {}
@@ -179,7 +179,7 @@ class Draft:
         self.listeners.emit("status", None)
         return not (self._problems or self._json_problem)
 
-    def _read(self, root: Place) -> Any:
+    def _read(self, root: ValuePlace) -> Any:
         problems: Problems = []
         value = read(root, problems)
         if not problems:
@@ -189,7 +189,7 @@ class Draft:
 
     def value(self, sets: Mapping[str, Raw] = {}) -> Any:
         """Return the value of the fields; `sets` replaces texts this time. Raises `FormInvalid` and sets `errors`."""
-        root = Place(self.root.field, self.root.texts.copy())
+        root = ValuePlace(self.root.field, self.root.texts.copy())
         for path, text in sets.items():
             root.find(path).write(text)
         value = self._read(root.again())
@@ -216,7 +216,7 @@ class Draft:
     def end(self, state: FormState, answer: Any = None, at: str | None = None, *, here: bool = True) -> None:
         """Record an answer, `here` or elsewhere, or the end without one, and drop the typed texts."""
         self.answer, self.answered_at, self.answered_here = answer, at, here
-        self.root = Place(self.root.field, Texts())
+        self.root = ValuePlace(self.root.field, Texts())
         self.json_text, self._json_problem, self._submitted = None, "", False
         self.state, self.refusal, self._problems = state, "", []
         self.listeners.emit("change", None)
@@ -224,12 +224,12 @@ class Draft:
     def reopen(self) -> None:
         """Make the accepted answer editable again: fill the fields with it, except for secrets."""
         self.state = FormState.EDITING
-        filled = Place(self.root.field, Texts(self.answer))
+        filled = ValuePlace(self.root.field, Texts(self.answer))
         secret = frozenset(place.key for place in filled.walk() if place.field.secret)
-        self._settle(Place(self.root.field, Texts(self.answer, cleared=secret)), None, check=False)
+        self._settle(ValuePlace(self.root.field, Texts(self.answer, cleared=secret)), None, check=False)
 
 
-def _write(place: Place, text: object) -> None:
+def _write(place: ValuePlace, text: object) -> None:
     if text is not None and not isinstance(text, str):
         msg = f"The raw text of {place.path!r} must be a str, got {type(text).__name__} {text!r}."
         raise TypeError(msg)

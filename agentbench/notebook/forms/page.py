@@ -20,7 +20,7 @@ from agentbench.notebook.forms.fields import NO_VALUE, Field, text_of
 from agentbench.notebook.forms.form_text import answer_text
 from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
-from agentbench.notebook.forms.values import Place
+from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
@@ -95,13 +95,13 @@ class FormPage:
         asked = {"origin": esc(self._form.origin, into="line"), "asked": None if asked_ns is None else asked_ns / 1e9}
         self._send("form", message, content={**self._content.page(), **asked}, **self._state())
 
-    def _change(self, edit: Callable[[Place], Any], origin: str | None = None) -> Any:
+    def _change(self, edit: Callable[[ValuePlace], Any], origin: str | None = None) -> Any:
         return self._form.change(lambda draft: draft.change(edit, origin=origin, check=True))
 
     def _type(self, message: Message) -> None:
         raw = message.get("raw")
 
-        def write(root: Place) -> None:
+        def write(root: ValuePlace) -> None:
             places = [place for place in root.walk() if place.key not in self._content.hidden]
             # Text typed into a member of a union chooses that member, so explicit choices are applied last.
             for place in sorted(places, key=lambda place: not place.field.is_leaf):
@@ -183,21 +183,21 @@ def _view(message: Message) -> str | None:
     return view if isinstance(view, str) else None
 
 
-def _place(root: Place, key: object) -> Place:
+def _place(root: ValuePlace, key: object) -> ValuePlace:
     found = next((place for place in root.walk() if place.key == key), None)
     if found is None:
         raise KeyError(key)
     return found
 
 
-def _put_file(root: Place, message: Message) -> None:
+def _put_file(root: ValuePlace, message: Message) -> None:
     place, buffers = _place(root, message.get("path")), message["buffers"]
     if place.field.kind == "file" and buffers:
         # A file above the limit is cut; the field reports that it is too large.
         place.write(text_of(place.field, bytes(buffers[0])[: FILE_LIMIT + 1]))
 
 
-def _change_rows(root: Place, message: Message) -> str | None:
+def _change_rows(root: ValuePlace, message: Message) -> str | None:
     """Change the rows of a list; returns the key of an added row."""
     many, do, texts = _place(root, message.get("path")), message.get("do"), message.get("texts")
     if many.field.item is None:

@@ -28,7 +28,7 @@ from agentbench.notebook.runtime.bundles import has_display
 from agentbench.notebook.text.redact import fields_of, message_text, preview, question_of, server_question
 from agentbench.workflows.executors.approval import Approval, TextAnswer
 
-__all__ = ["Option", "Question", "Request", "RequestKind", "default_prompt", "label_options", "read_request"]
+__all__ = ["FormQuestion", "FormRequest", "Option", "RequestKind", "default_prompt", "label_options", "read_request"]
 __all__ += ["request_kind", "unwrap_optional"]
 
 RequestKind = Literal["approval", "question", "choice", "text", "message", "form"]
@@ -44,7 +44,7 @@ _SWITCHES = ("allow_other", "reason_required", "editable")
 Answer = Callable[[bool, Any], object]
 
 
-class Request(Protocol):
+class FormRequest(Protocol):
     """The fields of a `request_info` event that forms read."""
 
     data: Any
@@ -71,7 +71,7 @@ class Option:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Question:
+class FormQuestion:
     """A request, prepared for display.
 
     Attributes:
@@ -100,7 +100,7 @@ class Question:
     deadline: datetime | None
 
 
-def read_request(request: Request) -> Question:
+def read_request(request: FormRequest) -> FormQuestion:
     """Read a `request_info` event."""
     data, response_type, executor = question_of(request.data), request.response_type, request.source_executor_id
     schema = getattr(request.data, "response_schema", None)
@@ -123,7 +123,7 @@ def read_request(request: Request) -> Question:
         elif message:
             prompt, context = message, ""
     editable = kind == "approval" and _found(data, ("editable",))
-    return Question(
+    return FormQuestion(
         executor=executor,
         kind=kind,
         prompt=prompt,

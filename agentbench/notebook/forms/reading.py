@@ -5,7 +5,7 @@ from typing import Any
 from agentbench.checkpoints.difference.changes import path_text
 from agentbench.notebook.forms.fields import NO_VALUE, input_of
 from agentbench.notebook.forms.text_values import FieldError
-from agentbench.notebook.forms.values import Place, is_in
+from agentbench.notebook.forms.values import ValuePlace, is_in
 
 __all__ = ["Problems", "read"]
 
@@ -13,7 +13,7 @@ __all__ = ["Problems", "read"]
 Problems = list[tuple[str, str]]
 
 
-def read(place: Place, problems: Problems) -> Any:
+def read(place: ValuePlace, problems: Problems) -> Any:
     """Return the value of a place, `NO_VALUE` if it is empty or invalid; adds to `problems`."""
     field = place.field
     if place.is_none:
@@ -24,12 +24,12 @@ def read(place: Place, problems: Problems) -> Any:
     return value if field.validate is None or value is NO_VALUE else _validated(place, value, problems)
 
 
-def _refuse(place: Place, problems: Problems, why: str) -> Any:
+def _refuse(place: ValuePlace, problems: Problems, why: str) -> Any:
     problems.append((place.key, why))
     return NO_VALUE
 
 
-def _read_leaf(place: Place, problems: Problems) -> Any:
+def _read_leaf(place: ValuePlace, problems: Problems) -> Any:
     field, text = place.field, place.text
     # An empty optional text is a value; an empty number is not.
     if text is NO_VALUE or (not field.required and field.kind != "text" and not text.strip()):
@@ -40,7 +40,7 @@ def _read_leaf(place: Place, problems: Problems) -> Any:
         return _refuse(place, problems, str(error))
 
 
-def _read_box(place: Place, problems: Problems) -> Any:
+def _read_box(place: ValuePlace, problems: Problems) -> Any:
     field = place.field
     if field.kind == "const":
         return field.options[0].value
@@ -67,7 +67,7 @@ def _read_box(place: Place, problems: Problems) -> Any:
     return {**place.extra, **{key: item for key, item in found.items() if item is not NO_VALUE}}
 
 
-def _read_rows(place: Place, problems: Problems) -> list[Any]:
+def _read_rows(place: ValuePlace, problems: Problems) -> list[Any]:
     items = [read(row, problems) for row in place.children]
     for at, item in enumerate(items):
         if place.field.unique and item is not NO_VALUE and item in items[:at]:
@@ -75,7 +75,7 @@ def _read_rows(place: Place, problems: Problems) -> list[Any]:
     return items
 
 
-def _read_pairs(place: Place, problems: Problems) -> dict[Any, Any]:
+def _read_pairs(place: ValuePlace, problems: Problems) -> dict[Any, Any]:
     found: dict[Any, Any] = {}
     for row in place.children:
         key, value = row.children
@@ -86,7 +86,7 @@ def _read_pairs(place: Place, problems: Problems) -> dict[Any, Any]:
     return found
 
 
-def _validated(place: Place, value: object, problems: Problems) -> Any:
+def _validated(place: ValuePlace, value: object, problems: Problems) -> Any:
     """Validate a value by its type, even if parts are missing, to find the problems of the other parts."""
     from pydantic import ValidationError
 
@@ -110,7 +110,7 @@ def _validated(place: Place, value: object, problems: Problems) -> Any:
     return NO_VALUE if wrong else made
 
 
-def _step(place: Place, part: object) -> Place | None:
+def _step(place: ValuePlace, part: object) -> ValuePlace | None:
     """Return the place of one part of an error's location; `None` if that part is only a type."""
     kind, children = place.field.kind, place.children
     if kind == "union":

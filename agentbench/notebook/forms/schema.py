@@ -43,12 +43,12 @@ class TypeSchema:
         # Not strict: the parts already have the exact types, but strict models would require instances.
         self.validate: Callable[[Any], Any] = partial(adapter.validate_python, strict=False)
 
-    def member(self, number: int) -> "Member":
+    def member(self, number: int) -> "UnionMember":
         """Return one member of a union, which is validated separately."""
-        return Member(self._generator.members[number], self._generator.shared)
+        return UnionMember(self._generator.members[number], self._generator.shared)
 
 
-class Member:
+class UnionMember:
     """A member of a union: validated directly, without guessing by the union; raises `ValidationError`."""
 
     def __init__(self, core: Any, shared: list[Any]) -> None:

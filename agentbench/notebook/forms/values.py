@@ -13,7 +13,7 @@ from typing import Any
 
 from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw, holds, text_of
 
-__all__ = ["Place", "Texts", "is_in"]
+__all__ = ["Texts", "ValuePlace", "is_in"]
 
 # Maximum number of rows that code may set at once; a button adds one row.
 _MANY = 1000
@@ -61,14 +61,16 @@ def _around(keys: set[str]) -> set[str]:
     return found
 
 
-class Place:
+class ValuePlace:
     """A field with its content: one place of a form, as a view of its texts, rebuilt after each change.
 
     `value` is the initial value or the default of the type. `is_answer` tells whether it is the answer until it is
     changed: a default is added by the type itself.
     """
 
-    def __init__(self, field: Field, texts: Texts, name: str = "", parent: "Place | None" = None, at: int = -1) -> None:
+    def __init__(
+        self, field: Field, texts: Texts, name: str = "", parent: "ValuePlace | None" = None, at: int = -1
+    ) -> None:
         self.field, self.texts, self.name, self.parent = field, texts, name, parent
         if parent is None:
             self.key, self.path = "" if field.kind == "group" and not field.nullable else ROOT, ROOT
@@ -206,7 +208,7 @@ class Place:
     # ---- parents and children --------------------------------------------------------------------------------------
 
     @property
-    def ancestors(self) -> "Iterator[Place]":
+    def ancestors(self) -> "Iterator[ValuePlace]":
         """The places around this one, innermost first."""
         at = self.parent
         while at is not None:
@@ -214,7 +216,7 @@ class Place:
             at = at.parent
 
     @cached_property
-    def children(self) -> "list[Place]":
+    def children(self) -> "list[ValuePlace]":
         """The current child places."""
         if self.field.item is not None:
             return [self.row(at) for at in range(len(self.row_names))]
@@ -222,23 +224,25 @@ class Place:
             return []
         return [self.part(name) for name in ([self.picked] if self.field.kind == "union" else self.field.labels)]
 
-    def part(self, name: str) -> "Place":
+    def part(self, name: str) -> "ValuePlace":
         """Return the place of a part; for a union, also of a type that is not chosen."""
-        return Place(next(part.field() for part in self.field.parts() if part.name == name), self.texts, name, self)
+        return ValuePlace(
+            next(part.field() for part in self.field.parts() if part.name == name), self.texts, name, self
+        )
 
-    def row(self, at: int) -> "Place":
+    def row(self, at: int) -> "ValuePlace":
         """Return the place of a row at a position."""
         assert self.field.item is not None
-        return Place(self.field.item(), self.texts, self.row_names[at], self, at)
+        return ValuePlace(self.field.item(), self.texts, self.row_names[at], self, at)
 
-    def again(self) -> "Place":
+    def again(self) -> "ValuePlace":
         """Return this place rebuilt after a change."""
         if self.parent is None:
-            return Place(self.field, self.texts)
+            return ValuePlace(self.field, self.texts)
         parent = self.parent.again()
         return parent.row(parent.row_names.index(self.name)) if parent.field.item else parent.part(self.name)
 
-    def walk(self) -> "Iterator[Place]":
+    def walk(self) -> "Iterator[ValuePlace]":
         """Return this place and all below; the whole form comes last."""
         if self.parent is not None:
             yield self
@@ -247,7 +251,7 @@ class Place:
         if self.parent is None:
             yield self
 
-    def find(self, path: str) -> "Place":
+    def find(self, path: str) -> "ValuePlace":
         """Return the place of a path in this form; raises `KeyError`. Adds the row right after the last one."""
         if path == ROOT and (self.key or ROOT not in self.field.labels):
             return self
@@ -264,7 +268,7 @@ class Place:
             raise KeyError(msg)
         return found
 
-    def below(self, path: str) -> "Place | None":
+    def below(self, path: str) -> "ValuePlace | None":
         """Return the place of a path below this one, `None` if there is none."""
         rows = self.field.item is not None
         count = len(self.row_names) if rows else 0

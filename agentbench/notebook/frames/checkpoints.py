@@ -11,7 +11,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
 from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen, Name, Since, read_checkpoints, read_infos
-from agentbench.notebook.history.state import StateAfter, StateHistory
+from agentbench.notebook.history.state import StateAfter, StateBySuperstep
 from agentbench.notebook.text.escape import MASK
 from agentbench.notebook.text.redact import line_preview
 
@@ -229,7 +229,7 @@ def state_frame(  # noqa: PLR0913 - published signature
         state_frame(storage, wide=True)["score"].max()
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
-    history = StateHistory(source, chosen, internal=internal)
+    history = StateBySuperstep(source, chosen, internal=internal)
     if wide:
         entries = chosen.gather(history.newest_first(), lambda entry: [entry])
         history.warn_about_problems()

@@ -158,7 +158,7 @@ def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphS
     if isinstance(source, GraphShape):
         return source
     workflow = find_workflow(source)
-    reader = _Reader(expand)
+    reader = _ShapeReader(expand)
     reader.read(workflow)
     # Unnamed workflows have a generated name with a random id, which would differ in every picture.
     name = "workflow" if workflow.name.startswith("WorkflowBuilder-") else workflow.name
@@ -214,7 +214,7 @@ def path_lengths(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict
     return {node: lengths[node] for node in (*order, *(node for node, count in waiting.items() if count))}
 
 
-class _Reader:
+class _ShapeReader:
     """Collects nodes, frames and edges of a workflow and of its opened sub-workflows."""
 
     def __init__(self, expand: Collection[str] | bool) -> None:

@@ -13,7 +13,7 @@ from agentbench.notebook.graph.view import GraphView, busy_executors, draw
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
+from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.runtime.stand_in import StandIn
@@ -80,7 +80,7 @@ class GraphPanel(anywidget.AnyWidget):
         self._pacer = Pacer(self._send_changes, interval_s=0.05)
         self._watch = PageWatch()
         self._stand_in = StandIn(self, lambda: self.snapshot()._repr_mimebundle_())
-        self._listeners = Listeners()
+        self._listeners = CallbackList()
         self._drawn = self._draw()  # last, so that the rest can be closed if it raises
         name = esc(self.shape.name, into="line", limit=80)
         label = f"Graph of {name}. Arrow keys move between nodes, Enter selects, b sets a breakpoint."

@@ -15,7 +15,7 @@ from agentbench.notebook.text.escape import MASK, esc
 from agentbench.notebook.text.phrases import count_text, run_name, state_text
 from agentbench.notebook.text.redact import line_preview
 
-__all__ = ["Op", "Row", "RunComparison", "Side", "compare_sides", "read_sides"]
+__all__ = ["CompareRow", "Op", "RunComparison", "Side", "compare_sides", "read_sides"]
 
 Op = Literal["equal", "changed", "only_a", "only_b", "unknown"]
 
@@ -34,7 +34,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Row:
+class CompareRow:
     """One executor, or one dotted key of the state, in one superstep: its outcome or value on both sides."""
 
     superstep: int
@@ -52,11 +52,11 @@ class RunComparison:
     did not record outputs.
     """
 
-    def __init__(self, a: Side, b: Side, rows: Sequence[Row]) -> None:
+    def __init__(self, a: Side, b: Side, rows: Sequence[CompareRow]) -> None:
         self.a = a
         self.b = b
         self.rows = rows
-        self.steps: dict[int, list[Row]] = {step: [] for step in sorted({*a.steps, *b.steps})}
+        self.steps: dict[int, list[CompareRow]] = {step: [] for step in sorted({*a.steps, *b.steps})}
         for row in rows:
             self.steps[row.superstep].append(row)
         # The first superstep that both sides record: a resumed run has no earlier events.
@@ -126,7 +126,7 @@ def compare_sides(a: Side, b: Side) -> RunComparison:
     """Return the comparison of two sides, superstep by superstep."""
     same = Comparison().same
     lasting: dict[str, tuple[object, object]] = {}
-    rows: list[Row] = []
+    rows: list[CompareRow] = []
 
     def add(superstep: int, kind: Literal["executor", "state"], part: str, one: object, other: object) -> None:
         if kind == "state" and part in lasting and all(map(same, lasting[part], (one, other))):
@@ -142,7 +142,7 @@ def compare_sides(a: Side, b: Side) -> RunComparison:
             for each in (one, other)
         )
         right += " (differs within)" if op == "changed" and left == right else ""  # in the omitted part
-        rows.append(Row(superstep, kind, part, op, left, right))
+        rows.append(CompareRow(superstep, kind, part, op, left, right))
 
     for number in sorted({*a.steps, *b.steps}):
         one, other = (side.steps.get(number, Superstep(number)) for side in (a, b))

@@ -10,7 +10,7 @@ from agentbench.checkpoints.metadata import RUN_ID, WRITERS
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.sources import Chosen, ancestors, read_checkpoints, read_runs
 
-__all__ = ["StateAfter", "StateChange", "StateHistory", "flatten_state"]
+__all__ = ["StateAfter", "StateBySuperstep", "StateChange", "flatten_state"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def _flatten(key: str, value: Any, flat: dict[str, object]) -> None:
         flat[key] = value
 
 
-class StateHistory:
+class StateBySuperstep:
     """The state after each requested superstep, read from the sources; `internal` includes keys that begin with `_`."""
 
     def __init__(self, source: Any, chosen: Chosen, *, internal: bool) -> None:

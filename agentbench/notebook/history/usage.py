@@ -10,7 +10,7 @@ from agentbench.notebook.runtime.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowEvent
 
 __all__ = [
-    "ModelCall",
+    "CallUsage",
     "Usage",
     "calls_of",
     "group_usages",
@@ -43,7 +43,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class ModelCall:
+class CallUsage:
     """One `model_usage` event: the number of the call in its executor and superstep, from 1, and its usage."""
 
     superstep: int
@@ -55,16 +55,16 @@ class ModelCall:
     at_ns: int | None
 
 
-def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[ModelCall]:
+def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[CallUsage]:
     """Return the model calls in the order in which they ended."""
-    found: list[ModelCall] = []
+    found: list[CallUsage] = []
     for step in run.supersteps:
         numbers: Counter[str] = Counter()
         for event in step.usages:
             executor = event.source_id or "?"
             numbers[executor] += 1
             what = (model_of(event), usage_of(event, prices), latency_of(event), event.time_ns)
-            found.append(ModelCall(step.number, executor, numbers[executor], *what))
+            found.append(CallUsage(step.number, executor, numbers[executor], *what))
     return found
 
 
@@ -102,7 +102,7 @@ def sum_usages(usages: Iterable[Usage]) -> Usage:
     )
 
 
-def group_usages(calls: Iterable[ModelCall], key: Callable[[ModelCall], K]) -> dict[K, Usage]:
+def group_usages(calls: Iterable[CallUsage], key: Callable[[CallUsage], K]) -> dict[K, Usage]:
     """Return the sums of calls by key, in the order in which keys first occur."""
     groups: defaultdict[K, list[Usage]] = defaultdict(list)
     for call in calls:

@@ -7,7 +7,7 @@ from typing import Any
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.frames.differences import comparison_frame
 from agentbench.notebook.graph.view import draw
-from agentbench.notebook.history.compare import Row, RunComparison, compare_sides, read_sides
+from agentbench.notebook.history.compare import CompareRow, RunComparison, compare_sides, read_sides
 from agentbench.notebook.history.overlay import STATE_OF_CALL
 from agentbench.notebook.look.html import Markup, Table, element, image
 from agentbench.notebook.look.style import PALETTE, read_static
@@ -150,12 +150,12 @@ def _lines(found: RunComparison) -> list[Line]:
     return lines
 
 
-def _names(rows: Iterator[Row]) -> str:
+def _names(rows: Iterator[CompareRow]) -> str:
     names = [esc(name, into="line", limit=40) for name in dict.fromkeys(row.part for row in rows)]
     return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
 
 
-def _part(row: Row) -> str:
+def _part(row: CompareRow) -> str:
     return ("state." if row.kind == "state" else "") + esc(row.part, into="line", limit=80)
 
 

@@ -72,7 +72,7 @@ def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = No
 
 
 @dataclass(frozen=True)
-class Row:
+class LineageRow:
     """One row: a checkpoint or several consecutive ones, its column, and its parent row."""
 
     infos: Sequence[CheckpointInfo]
@@ -105,7 +105,7 @@ def _with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, Checkpoin
     return [found.pop(each) for each in known if each in found] + list(found.values())
 
 
-def _rows(infos: Sequence[CheckpointInfo], current: str | None, branching: set[str]) -> list[Row]:
+def _rows(infos: Sequence[CheckpointInfo], current: str | None, branching: set[str]) -> list[LineageRow]:
     """Arrange checkpoints in rows; long stretches without a branch are folded, if necessary including requests."""
     n_children = Counter(info.previous_checkpoint_id for info in infos)
     rows = [[info] for info in infos]
@@ -123,7 +123,7 @@ def _rows(infos: Sequence[CheckpointInfo], current: str | None, branching: set[s
     place = {info.checkpoint_id: row for row, members in enumerate(rows) for info in members}
     parents = [place.get(members[0].previous_checkpoint_id or "") for members in rows]
     return [
-        Row(
+        LineageRow(
             members,
             column,
             parent,
@@ -180,7 +180,7 @@ def _columns(parents: Sequence[int | None]) -> list[int]:
 # ---- the picture ------------------------------------------------------------------------------------------------
 
 
-def _svg(rows: Sequence[Row], title: str, width: float | None) -> str:
+def _svg(rows: Sequence[LineageRow], title: str, width: float | None) -> str:
     hidden = max(0, len(rows) - _MOST_ROWS)
     heading = f"{title}; {hidden:,} older lines are not drawn" if hidden else title
     columns = min(max((row.column for row in rows[hidden:]), default=0) + 1, _MOST_COLUMNS)
@@ -231,7 +231,7 @@ def _link(above: tuple[float, float], below: tuple[float, float], *, is_fork: bo
     return f'<path class="ab_link{" ab_fork" if is_fork else ""}" d="M{number(x0)} {number(y0)}{path}"/>'
 
 
-def _signs(row: Row, x: float, y: float) -> Iterable[str]:
+def _signs(row: LineageRow, x: float, y: float) -> Iterable[str]:
     if row.is_current:
         yield f'<circle class="ab_now" cx="{number(x)}" cy="{number(y)}" r="9"/>'
     if row.is_folded:
@@ -249,7 +249,7 @@ def _signs(row: Row, x: float, y: float) -> Iterable[str]:
 # ---- words ------------------------------------------------------------------------------------------------------
 
 
-def _text(rows: Sequence[Row], title: str) -> str:
+def _text(rows: Sequence[LineageRow], title: str) -> str:
     """Return a line per row, branches indented below their parent; the middle is omitted beyond 60 lines."""
     depths: list[int] = []  # depth of each row; columns would also grow with parallel branches
     for at, row in enumerate(rows):
@@ -262,7 +262,7 @@ def _text(rows: Sequence[Row], title: str) -> str:
     return "\n".join([title, *cut_lines(lines)])
 
 
-def _name(row: Row) -> str:
+def _name(row: LineageRow) -> str:
     """Return the short id of a checkpoint, or the number of checkpoints."""
     return f"{len(row.infos)} checkpoints" if row.is_folded else _short_id(row.info.checkpoint_id)
 
@@ -271,7 +271,7 @@ def _short_id(checkpoint_id: str) -> str:
     return esc(checkpoint_id if len(checkpoint_id) <= _ID else checkpoint_id[:8] + "…", into="line")
 
 
-def _facts(rows: Sequence[Row]) -> list[str]:
+def _facts(rows: Sequence[LineageRow]) -> list[str]:
     """Return the description of each row: superstep, source, requests, parent, and the run where it begins."""
     lines: list[str] = []
     runs: set[str | None] = {None}

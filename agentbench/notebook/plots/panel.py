@@ -8,7 +8,7 @@ import traitlets
 
 from agentbench.notebook.look.png import small_png
 from agentbench.notebook.look.style import read_script
-from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
+from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.text.escape import esc
 
@@ -39,7 +39,7 @@ class PlotPanel(anywidget.AnyWidget):
         self._title = esc(title, into="line", limit=200)
         self._draw = list(forms.values())
         self._keys = list(keys)
-        self._listeners = Listeners()
+        self._listeners = CallbackList()
         names = list(forms) if len(forms) > 1 else []
         super().__init__(svg=self._draw[0](), choices=names, label=self._title)
         self.observe(self._show_choice, "choice")

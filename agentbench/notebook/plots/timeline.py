@@ -90,8 +90,8 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
     times = not settings.current().deterministic
     title = _title(bars, steps, [each.run_id for each in runs if each.run_id is not None], times=times)
     forms: dict[str, Callable[[], str]] = {
-        "real time": lambda: _Drawing(bars, steps, title, "time", width, times=times).svg(),
-        "equal steps": lambda: _Drawing(bars, steps, title, "step", width, times=times).svg(),
+        "real time": lambda: _TimelineDrawing(bars, steps, title, "time", width, times=times).svg(),
+        "equal steps": lambda: _TimelineDrawing(bars, steps, title, "step", width, times=times).svg(),
     }
     if by == "step":
         forms = dict(reversed(forms.items()))
@@ -104,7 +104,7 @@ def timeline(run: Any, *, by: By = "time", run_id: str | None = None, width: flo
     )
 
 
-class _Drawing:
+class _TimelineDrawing:
     """One picture, drawn from back to front."""
 
     def __init__(

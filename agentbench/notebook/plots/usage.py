@@ -79,7 +79,7 @@ def usage(
     groups: dict[Any, Usage] = group_usages(calls, lambda call: "?" if getattr(call, by) is None else getattr(call, by))
     if by == "superstep":
         groups = dict(sorted(groups.items()))
-    drawing = _Drawing(groups, [each.run_id for each in runs if each.run_id is not None], by, width)
+    drawing = _UsageDrawing(groups, [each.run_id for each in runs if each.run_id is not None], by, width)
     return Plot(
         drawing.title,
         svg=drawing.svg,
@@ -88,7 +88,7 @@ def usage(
     )
 
 
-class _Drawing:
+class _UsageDrawing:
     """The usage by superstep, executor or model, in their order."""
 
     def __init__(self, groups: Mapping[Any, Usage], run_ids: Sequence[str], by: UsedBy, width: float) -> None:

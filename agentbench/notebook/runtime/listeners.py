@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["Listeners", "Unsubscribe"]
+__all__ = ["CallbackList", "Unsubscribe"]
 
 Unsubscribe = Callable[[], None]
 
 
-class Listeners:
+class CallbackList:
     """The listeners of one object, by the kind of event.
 
     `on_error` gets a line about a failing listener, and the others are still called; without it the error is raised.

@@ -39,7 +39,7 @@ from agentbench.notebook.stepping.view.messages import (
     view_message,
 )
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
-from agentbench.notebook.stepping.view.tabs import TABS, Content
+from agentbench.notebook.stepping.view.tabs import TABS, TabContent
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry
@@ -280,7 +280,7 @@ class StepperPage:
         self._tabs.selected = executor_id
         self._open_tab(self._tabs.open if executor_id is None else "node")
 
-    def _place(self, message: Message) -> tuple[Content, list[int]]:
+    def _place(self, message: Message) -> tuple[TabContent, list[int]]:
         """Return the content and the path in a message; `LookupError` if no page displays them."""
         content, path = self._tabs.content_at(message["stamp"]), message["path"]
         if not all(type(each) is int for each in path):

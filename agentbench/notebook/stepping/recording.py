@@ -22,7 +22,7 @@ from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.messages import side_message, view_message
 from agentbench.notebook.stepping.view.outputs import displayed
 from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
-from agentbench.notebook.stepping.view.tabs import TABS, Content, Sources, content_of
+from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, content_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import hide_secrets, line_preview, question_of
@@ -39,7 +39,7 @@ _ROWS = 2000  # maximum of a tab, approximately
 _LEAST_ROWS = 20  # minimum of a level
 _OF_VIEW = ("header", "status", "announcement", "banner")
 _OF_SIDE = ("title", "facts", "changes", "displays")
-_NOT_KNOWN = Content("The state is not known: this run saved no checkpoints", ValueTree())
+_NOT_KNOWN = TabContent("The state is not known: this run saved no checkpoints", ValueTree())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,7 +185,7 @@ class _Parts:
             places.append(self.place((f"… {missing:,} more are not in this file", "", "", "", False, False, 0)))
         return self.place(places)
 
-    def place_of_tab(self, screen: ScreenState, content: Content) -> int:
+    def place_of_tab(self, screen: ScreenState, content: TabContent) -> int:
         """Return the index of the content of a tab."""
         side = side_message(replace(screen, content=content))
         side["displays"] = [self.place(self.hide(each)) for each in content.displays]
@@ -297,14 +297,14 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
     return screen
 
 
-def _requests(model: StepperModel) -> Content:
+def _requests(model: StepperModel) -> TabContent:
     """Return the open requests, each with the display of its payload."""
     requests = model.facts.requests
     questions = [
         (f"{esc(each.source_executor_id, into='line', limit=60)} asks", question_of(each.data)) for each in requests
     ]
     displays, entries = displayed(questions)
-    return Content(
+    return TabContent(
         count_text(len(questions), "request") if questions else "No request", ValueTree(entries), displays=displays
     )
 

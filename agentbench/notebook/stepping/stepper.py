@@ -19,7 +19,7 @@ from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.runtime.bundles import shown_as_one
 from agentbench.notebook.runtime.kernel import at_end_of_cell, in_kernel, show_in_cell
-from agentbench.notebook.runtime.listeners import Listeners, Unsubscribe
+from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
@@ -90,7 +90,7 @@ class Stepper:
         self._options = options
         activity = Activity([node.id for node in shape.nodes], [(edge.source, edge.target) for edge in shape.edges])
         nests = any("subworkflow" in node.kinds for node in shape.nodes)
-        self._listeners = Listeners(lambda line: self._session.note_down(line))
+        self._listeners = CallbackList(lambda line: self._session.note_down(line))
         self._session = StepperSession(
             StepperModel(self.name, activity, options.limit, nests=nests),
             storage,

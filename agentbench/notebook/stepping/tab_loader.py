@@ -13,7 +13,7 @@ from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.session import StepperSession
-from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Content, Sources, content_of
+from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Sources, TabContent, content_of
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["StepperTabs"]
@@ -33,14 +33,14 @@ class StepperTabs:
         self.selected: str | None = None  # the executor in the Node tab
         self._loads: dict[str, Future[WorkflowCheckpoint]] = {}
         self._made_of: object = None
-        self._contents: tuple[Content, ...] = (NO_CONTENT,)  # the newest last
+        self._contents: tuple[TabContent, ...] = (NO_CONTENT,)  # the newest last
 
     @property
-    def content(self) -> Content:
+    def content(self) -> TabContent:
         """The newest content."""
         return self._contents[-1]
 
-    def content_at(self, stamp: int) -> Content:
+    def content_at(self, stamp: int) -> TabContent:
         """Return the content with this stamp; raise `LookupError` if it is no longer stored."""
         for content in self._contents:
             if content.stamp == stamp:
@@ -58,7 +58,7 @@ class StepperTabs:
             made_of = (self.open, self.selected, model.revision, problem, events)
             if made_of != self._made_of:
                 self._made_of = made_of
-                content = Content(problem) if problem else self._make(model, found, viewed, compared)
+                content = TabContent(problem) if problem else self._make(model, found, viewed, compared)
                 self._contents = (*self._contents, replace(content, stamp=self.content.stamp + 1))[-_MOST_CONTENTS:]
 
     def _load(self, checkpoint_id: str) -> Any:
@@ -76,7 +76,7 @@ class StepperTabs:
 
     def _make(
         self, model: StepperModel, found: Mapping[str, Any], viewed: Sequence[str], compared: Sequence[str]
-    ) -> Content:
+    ) -> TabContent:
         handle = self._session.handle
         sources = Sources(
             self._shape,

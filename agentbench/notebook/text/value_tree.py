@@ -17,7 +17,7 @@ from agentbench.checkpoints.difference.changes import LONGEST_KEY, step_text
 from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench.notebook.text.redact import fields_of, preview
 
-__all__ = ["LEVEL_LIMIT", "Entry", "Level", "Row", "ValueTree"]
+__all__ = ["LEVEL_LIMIT", "Entry", "Level", "TreeRow", "ValueTree"]
 
 LEVEL_LIMIT = 200
 FULL_LIMIT = 1_000_000
@@ -37,7 +37,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeRow:
     """One line of a tree, as text; `kind` is the type and length of the value, empty if the text contains it.
 
     `opens`: has a level below; `cut`: `text` is shortened; `path`: path for editing, `None` if masked.
@@ -56,7 +56,7 @@ class Row:
 class Level:
     """Some consecutive rows of a level. `more`: number of rows after them."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TreeRow, ...]
     start: int
     more: int
 
@@ -112,13 +112,13 @@ class ValueTree:
         return replace(entry, value=self._staged[entry.path], note="edited")
 
 
-def _row(entry: Entry) -> Row:
+def _row(entry: Entry) -> TreeRow:
     value = mask_secrets(entry.value, key=entry.name)
     hidden = isinstance(value, str) and value == MASK
     text = preview(value, limit=PREVIEW_LIMIT)
     is_text = entry.value is None or isinstance(entry.value, str)
     count = f" ({len(entry.value):,})" if isinstance(entry.value, _CONTAINERS) else ""
-    return Row(
+    return TreeRow(
         name=esc(entry.name, into="line", limit=_KEY_LIMIT),
         kind="" if hidden or is_text else f"{type(entry.value).__name__}{count}",
         text=esc(text, into="text"),

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _DEFAULT_OPTIONS = RunOptions()
 
 
-class RunArguments(TypedDict, total=False):
+class WorkflowRunArguments(TypedDict, total=False):
     """Keyword arguments of `Workflow.run()`; see there."""
 
     responses: Mapping[Any, Any] | None
@@ -157,11 +157,11 @@ class Workflow(WorkflowDefinition):
 
     @overload
     def run(
-        self, message: Any = None, *, stream: Literal[False] = False, **arguments: Unpack[RunArguments]
+        self, message: Any = None, *, stream: Literal[False] = False, **arguments: Unpack[WorkflowRunArguments]
     ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
     @overload
     def run(
-        self, message: Any = None, *, stream: Literal[True], **arguments: Unpack[RunArguments]
+        self, message: Any = None, *, stream: Literal[True], **arguments: Unpack[WorkflowRunArguments]
     ) -> WorkflowStream: ...
     def run(  # noqa: PLR0913 - the published signature
         self,

@@ -24,6 +24,10 @@ import asyncio, os, sys, threading, uuid
 import http.server
 import agentbench as ab
 from agentbench import *
+from agentbench.checkpoints import *
+from agentbench.openai import *
+from agentbench.orchestrations import *
+from agentbench.testing import *
 from agentbench.notebook import progress, stepper
 from agentbench.stategraph import END, START, AgentState, StateGraph
 from tests.agents.mcp.servers import adder

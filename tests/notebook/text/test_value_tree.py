@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.text.value_tree import Entry, Row, ValueTree
+from agentbench.notebook.text.value_tree import Entry, TreeRow, ValueTree
 
 
-def rows(value: object, path: Sequence[int] = (0,)) -> list[Row]:
+def rows(value: object, path: Sequence[int] = (0,)) -> list[TreeRow]:
     return list(ValueTree([Entry("root", value)]).level(path).rows)
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from agentbench.agents.clients.cassette.lines import (
     BadLineError,
     CassetteLines,
-    RecordedCall,
+    StoredCall,
     parse_line,
     pruned_lines,
 )
@@ -74,7 +74,7 @@ class Cassette:
         self._used: set[int] = set()
 
     @property
-    def unused(self) -> list[RecordedCall]:
+    def unused(self) -> list[StoredCall]:
         """The calls that this object neither served nor recorded."""
         return [call for index, call in enumerate(self.lines.calls) if index not in self._used]
 
@@ -89,7 +89,7 @@ class Cassette:
         sent: Plain = {"messages": messages, **self._redaction.value({"tools": tools, "options": plain})}
         return Request(sent, self.matcher.key(sent))
 
-    def serve(self, request: Request) -> RecordedCall | None:
+    def serve(self, request: Request) -> StoredCall | None:
         """Return the next call that answers a request, in recorded order and each once; `None` if there is none."""
         with self._lock:
             indices = self._by_key.get(request.key, []) if self._answers else []
@@ -173,7 +173,7 @@ class Cassette:
             )
             raise ChatClientException(message) from error
 
-    def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> RecordedCall:
+    def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> StoredCall:
         """Write a call, `{"updates": [...]}` or `{"response": {...}}`, unless it contains secrets."""
         answer = self._masked(answer)
         contents = [content for update in answer.get("updates", ()) for content in update.get("contents", ())]

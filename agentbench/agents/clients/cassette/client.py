@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, Unpa
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import masked_fields
 from agentbench.agents.clients.cassette.cassette import Cassette, Request
-from agentbench.agents.clients.cassette.lines import RecordedCall, header_line
+from agentbench.agents.clients.cassette.lines import StoredCall, header_line
 from agentbench.agents.clients.cassette.miss import Reason, miss_error
 from agentbench.agents.clients.cassette.request import Match, Plain, plain_answer
 from agentbench.agents.clients.cassette.secrets import Redaction, SecretFinder
@@ -247,7 +247,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     def _find(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
-    ) -> tuple[RecordedCall | None, Request, int]:
+    ) -> tuple[StoredCall | None, Request, int]:
         """Return the recorded call or `None`, the request to record in that case, and its index in `calls`."""
         sent = self._sent(messages)
         written = [plain for _, plain in sent]
@@ -281,7 +281,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         added = self._cassette.add(request, answer, header=header, secrets=self._secrets())
         self._set_number(index, added, served=False)
 
-    def _set_number(self, index: int, recorded: RecordedCall, *, served: bool) -> None:
+    def _set_number(self, index: int, recorded: StoredCall, *, served: bool) -> None:
         with self._lock:
             self.calls[index] = self.calls[index]._replace(number=recorded.number, served=served)
 
@@ -294,11 +294,11 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         return self.calls[-1] if self.calls else None
 
     @property
-    def recorded_calls(self) -> Sequence[RecordedCall]:
+    def recorded_calls(self) -> Sequence[StoredCall]:
         """All calls in the file, in order."""
         return tuple(self._cassette.lines.calls)
 
-    def unused(self) -> list[RecordedCall]:
+    def unused(self) -> list[StoredCall]:
         """The calls of the file that were neither served nor recorded by this object."""
         return self._cassette.unused
 
@@ -343,7 +343,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         await self.close()
 
 
-def _response_of(call: RecordedCall, options: Mapping[str, Any]) -> ChatResponse[Any]:
+def _response_of(call: StoredCall, options: Mapping[str, Any]) -> ChatResponse[Any]:
     response = call.to_response()
     response.response_format = options.get("response_format")
     return response

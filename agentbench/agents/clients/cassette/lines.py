@@ -35,7 +35,7 @@ class BadLineError(ValueError):
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedCall:
+class StoredCall:
     """A model call in a cassette, as plain JSON values; calls and lines are counted from 1.
 
     A streamed answer is in `updates`, any other answer in `response`, in the form of `to_dict()`.
@@ -80,7 +80,7 @@ class CassetteLines:
 
     def __init__(self) -> None:
         self.header: Plain | None = None
-        self.calls: list[RecordedCall] = []
+        self.calls: list[StoredCall] = []
         self.count = 0
         self._named: dict[str, dict[str, Any]] = {"m": {}, "t": {}}
         self._names: dict[tuple[str, str], str] = {}
@@ -142,7 +142,7 @@ class CassetteLines:
             "tools": self._named["t"][tools] if tools else [],
             "options": dict(values.get("options", {})),
         }
-        call = RecordedCall(number, self.count + 1, request, response, updates)
+        call = StoredCall(number, self.count + 1, request, response, updates)
         try:
             repr(call)  # parses the whole answer
         except _UNREADABLE as error:
@@ -179,7 +179,7 @@ def header_line(*, client: str, model: str | None, stores_by_default: bool = Fal
     return _as_text({**header, "stores_by_default": True} if stores_by_default else header)
 
 
-def pruned_lines(header: Plain, calls: Iterable[RecordedCall]) -> list[str]:
+def pruned_lines(header: Plain, calls: Iterable[StoredCall]) -> list[str]:
     """Return the lines of a cassette with only these calls, which keep their numbers."""
     pruned = CassetteLines()
     lines = [_as_text(header)]

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from agentbench.agents.clients.cassette.cassette import Cassette, Request
-from agentbench.agents.clients.cassette.lines import RecordedCall
+from agentbench.agents.clients.cassette.lines import StoredCall
 from agentbench.agents.clients.cassette.request import Plain, prompt_of
 from agentbench.agents.clients.cassette.secrets import Redaction, redact_secrets
 from agentbench.exceptions import CassetteMissError
@@ -58,13 +58,11 @@ def miss_error(cassette: Cassette, request: Request, *, reason: Reason, secrets:
     )
 
 
-def nearest_call(
-    request: Plain, calls: Sequence[RecordedCall], canonical: Callable[[Plain], Plain]
-) -> RecordedCall | None:
+def nearest_call(request: Plain, calls: Sequence[StoredCall], canonical: Callable[[Plain], Plain]) -> StoredCall | None:
     """Return the call with the longest common run of messages; ties are broken by tools, prompt and age."""
     messages, tools, prompt = _texts(request.get("messages")), request.get("tools"), prompt_of(request)[:_MOST_COMPARED]
 
-    def likeness(call: RecordedCall) -> tuple[int, bool, float, int, int]:
+    def likeness(call: StoredCall) -> tuple[int, bool, float, int, int]:
         form = canonical(call.request)
         recorded = _texts(form.get("messages"))
         run = SequenceMatcher(None, recorded, messages, autojunk=False).find_longest_match().size

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Unpack
 
 from agentbench.agents.clients.openai.chat.completions import ChatCompletions, OpenAIChatOptions
-from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
+from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, OpenAIConnection
 from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_END, NO_UPDATES, ReportedFailureError
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
 from agentbench.agents.clients.openai.responses.requests import Responses
@@ -73,7 +73,7 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
                 f"{type(self).__name__} does not support api={api!r}. Expected {' or '.join(map(repr, self.APIS))}."
             )
             raise ValueError(message)
-        self._connection = Connection(
+        self._connection = OpenAIConnection(
             model,
             self.MODEL_SETTINGS,
             api_key=api_key,

@@ -38,7 +38,7 @@ _OF_THE_SDK = ("accept", "content-type", "x-stainless-")
 TRANSPORT_ARGUMENTS = ("extra_headers", "extra_query", "extra_body", "timeout")
 
 
-class Connection:
+class OpenAIConnection:
     """Sends requests to one service; see `find_target` for `model_fields` and `settings`."""
 
     def __init__(
@@ -92,7 +92,7 @@ class Connection:
             self._of_loop[loop] = sdk, closing
         return sdk
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpenAIConnection:
         """Return this object, because copied clients share their connections."""
         return self
 
@@ -190,7 +190,7 @@ class Connected:
     """The base class of clients with a connection. `repr` shows model and URL; closing the client closes it."""
 
     model: str
-    _connection: Connection
+    _connection: OpenAIConnection
 
     @property
     def client(self) -> AsyncOpenAI:

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, cast
 
-from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, Connection
+from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, OpenAIConnection
 from agentbench.agents.clients.openai.errors import NO_VECTORS
 from agentbench.agents.clients.openai.settings import ApiKey
 from agentbench.agents.clients.openai.wire import WireRequest, field, items, number, text, usage_of
@@ -84,7 +84,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
         max_retries: int | None = None,
     ) -> None:
         super().__init__(additional_properties=additional_properties)
-        self._connection = Connection(
+        self._connection = OpenAIConnection(
             model,
             ("embedding_model",),
             api_key=api_key,

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, Instruction, StepperStatus
 
-__all__ = ["BUTTONS", "COMMANDS", "MORE_MENU", "RUN_MENU", "Command", "Control"]
+__all__ = ["BUTTONS", "COMMANDS", "MORE_MENU", "RUN_MENU", "Control", "PanelCommand"]
 
 SLOW_SPEED = 1.0  # supersteps a second of a slow run, and checkpoints a second of a replay
 _MOST_STEPS = 100_000
@@ -27,7 +27,7 @@ class Control(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class PanelCommand:
     """A command and its texts."""
 
     name: str
@@ -68,32 +68,34 @@ def _run_steps(model: Any, count: object) -> Any:
 
 # fmt: off
 BUTTONS = (
-    Command("step", "Step", "Execute one superstep", "s",
+    PanelCommand("step", "Step", "Execute one superstep", "s",
         act=lambda model, _: model.step(),
         statuses=frozenset({_S.READY, _S.PAUSED, _S.FAILED}),
         in_past=("Step from here", "Execute one superstep from this checkpoint, in a new run"),
         after_failure=("Retry step", "Execute the failed superstep again, from the last checkpoint"),
     ),
-    Command("run", "Run", "Run to the end or the next request", "r",
+    PanelCommand("run", "Run", "Run to the end or the next request", "r",
         act=lambda model, _: model.run(through=True),
         statuses=frozenset({_S.READY, _S.PAUSED}),
         in_past=("Run", "Run from this checkpoint, in a new run"),
     ),
-    Command("pause", "Pause", "Pause after the current superstep; Run resumes", "p",
+    PanelCommand("pause", "Pause", "Pause after the current superstep; Run resumes", "p",
         act=lambda model, _: model.pause(),
         statuses=frozenset(IN_FLIGHT),
     ),
-    Command("stop", "Stop", "End the run", ".", lambda m, _: m.stop(), IN_FLIGHT | {_S.PAUSED, _S.WAITING}),
-    Command("back", "Back", "Show the checkpoint before; nothing is executed", "", lambda m, _: m.go_back(), _AT_REST),
-    Command("forward", "Forward", "Show the next checkpoint; nothing is executed",
+    PanelCommand("stop", "Stop", "End the run", ".", lambda m, _: m.stop(), IN_FLIGHT | {_S.PAUSED, _S.WAITING}),
+    PanelCommand(
+        "back", "Back", "Show the checkpoint before; nothing is executed", "", lambda m, _: m.go_back(), _AT_REST
+    ),
+    PanelCommand("forward", "Forward", "Show the next checkpoint; nothing is executed",
         act=lambda model, _: model.go_forward(),
         statuses=frozenset(),
     ),
-    Command("fork", "Fork", "Start a new run from here; nothing is executed yet, the old run is kept", "f",
+    PanelCommand("fork", "Fork", "Start a new run from here; nothing is executed yet, the old run is kept", "f",
         act=lambda model, _: model.branch(),
         statuses=_AT_REST,
     ),
-    Command("edit", "Edit", "Change values of the state; Step, Run or Fork applies the edits in a new run",
+    PanelCommand("edit", "Edit", "Change values of the state; Step, Run or Fork applies the edits in a new run",
         statuses=frozenset({_S.READY, _S.PAUSED, _S.FAILED}),
     ),
 )
@@ -101,9 +103,11 @@ BUTTONS = (
 # fmt: on
 
 
-def _way_to_run(name: str, how: str, hint: str, act: Any = None, possible: Any = _can_run, key: str = "") -> Command:
+def _way_to_run(
+    name: str, how: str, hint: str, act: Any = None, possible: Any = _can_run, key: str = ""
+) -> PanelCommand:
     in_past = (f"Run again from here {how}", hint)
-    return Command(name, f"Run {how}", hint, key, act, possible=possible, in_past=in_past)
+    return PanelCommand(name, f"Run {how}", hint, key, act, possible=possible, in_past=in_past)
 
 
 # fmt: off
@@ -117,7 +121,7 @@ RUN_MENU = (
         possible=lambda model: _can_run(model) and model.breakpoints.all,
     ),
     _way_to_run("ask_steps", "for n supersteps …", "A number of supersteps, fewer if the run ends"),
-    Command("step_inside", "Step inside a sub-workflow", "Execute one superstep of the sub-workflow only", "i",
+    PanelCommand("step_inside", "Step inside a sub-workflow", "Execute one superstep of the sub-workflow only", "i",
         act=lambda model, _: model.step(inside=True),
         possible=lambda model: model.nests and "step" in model.allowed,
     ),
@@ -127,42 +131,44 @@ RUN_MENU = (
 )
 
 MORE_MENU = (
-    Command("show_again", "Show again from the start",
+    PanelCommand("show_again", "Show again from the start",
         "Show the stored checkpoints one after another; nothing is executed",
         act=lambda model, _: model.show_again(SLOW_SPEED),
         statuses=_AT_REST,
         in_past=("Show again from here", "Show the stored checkpoints from here; nothing is executed"),
     ),
-    Command("live", "Back to now", "Leave the earlier checkpoint",
+    PanelCommand("live", "Back to now", "Leave the earlier checkpoint",
         act=lambda model, _: model.show_now(),
         possible=lambda model: model.checkpoints.viewing is not None and model.status not in IN_FLIGHT,
     ),
-    Command(""),
-    Command("breakpoints", "Breakpoints …", "List, add and remove breakpoints", possible=_is_open),
-    Command("break", "Breakpoint on the selected node", "Set or remove it", "b", possible=_is_open),
-    Command("clear_breakpoints", "Remove all breakpoints",
+    PanelCommand(""),
+    PanelCommand("breakpoints", "Breakpoints …", "List, add and remove breakpoints", possible=_is_open),
+    PanelCommand("break", "Breakpoint on the selected node", "Set or remove it", "b", possible=_is_open),
+    PanelCommand("clear_breakpoints", "Remove all breakpoints",
         act=lambda model, _: model.clear(),
         possible=lambda model: _is_open(model) and model.breakpoints.all,
     ),
-    Command(""),
-    Command("see_edits", "See edits", "Show them in the Diff tab", possible=_is_open),
-    Command("discard_edits", "Discard edits",
+    PanelCommand(""),
+    PanelCommand("see_edits", "See edits", "Show them in the Diff tab", possible=_is_open),
+    PanelCommand("discard_edits", "Discard edits",
         act=lambda model, _: model.discard_edits(),
         possible=lambda model: model.edits,
     ),
-    Command("save", "Save as a page …", "Download these supersteps as one HTML file that works without a kernel",
+    PanelCommand("save", "Save as a page …", "Download these supersteps as one HTML file that works without a kernel",
         possible=lambda model: _is_open(model) and model.status not in IN_FLIGHT,
     ),
-    Command("help", "Keys", "List the keyboard shortcuts", "?", possible=lambda _: True),
+    PanelCommand("help", "Keys", "List the keyboard shortcuts", "?", possible=lambda _: True),
 )
 # fmt: on
 
 _ELSEWHERE = (
-    Command("see_output"),
-    Command("run_steps", act=_run_steps),
-    Command("confirm", act=lambda model, _: model.confirm()),
-    Command("cancel", act=lambda model, _: model.decline()),
+    PanelCommand("see_output"),
+    PanelCommand("run_steps", act=_run_steps),
+    PanelCommand("confirm", act=lambda model, _: model.confirm()),
+    PanelCommand("cancel", act=lambda model, _: model.decline()),
 )
 
 #: Every command by its name.
-COMMANDS: dict[str, Command] = {each.name: each for each in (*_ELSEWHERE, *MORE_MENU, *RUN_MENU, *BUTTONS) if each.name}
+COMMANDS: dict[str, PanelCommand] = {
+    each.name: each for each in (*_ELSEWHERE, *MORE_MENU, *RUN_MENU, *BUTTONS) if each.name
+}

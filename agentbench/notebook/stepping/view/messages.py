@@ -11,8 +11,8 @@ from typing import Any
 
 from agentbench.notebook.stepping.model.model import LOG_LINES
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
-from agentbench.notebook.stepping.view.tabs import TABS, Content
-from agentbench.notebook.text.value_tree import Level, Row
+from agentbench.notebook.stepping.view.tabs import TABS, TabContent
+from agentbench.notebook.text.value_tree import Level, TreeRow
 
 __all__ = ["level_rows", "log_message", "messages_of", "side_message", "view_message"]
 
@@ -74,10 +74,10 @@ def side_message(screen: ScreenState) -> Message:
     }
 
 
-def level_rows(level: Level, content: Content, drafts: Collection[EditPlace]) -> Message:
+def level_rows(level: Level, content: TabContent, drafts: Collection[EditPlace]) -> Message:
     """Return a level of values; each row ends with 0 if it cannot be edited, 1 if it can, and 2 if it has a draft."""
 
-    def edits(row: Row) -> int:
+    def edits(row: TreeRow) -> int:
         return 0 if row.path is None else 2 if (content.checkpoint_id, row.path) in drafts else 1
 
     rows = [(row.name, row.kind, row.text, row.note, row.opens, row.cut, edits(row)) for row in level.rows]

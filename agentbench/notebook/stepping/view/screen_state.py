@@ -12,7 +12,7 @@ from agentbench.notebook.stepping.model.commands import BUTTONS, MORE_MENU, RUN_
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.banner import Banner, banner_of
-from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Content
+from agentbench.notebook.stepping.view.tabs import NO_CONTENT, TabContent
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, duration_text, run_name
 from agentbench.workflows.events.events import WorkflowEvent
@@ -88,7 +88,7 @@ class ScreenState:
     log: tuple[LogLine, ...]  # the newest lines
     log_total: int  # number of all lines, including dropped ones
     tab: str
-    content: Content
+    content: TabContent
     drafts: frozenset[EditPlace]  # places of values that were typed but not saved
     storage: str = ""  # storage with the checkpoints, if it outlives the kernel
 
@@ -97,7 +97,7 @@ def screen_of(
     model: StepperModel,
     *,
     tab: str = "state",
-    content: Content = NO_CONTENT,
+    content: TabContent = NO_CONTENT,
     drafts: Collection[EditPlace] = (),
     times: bool = True,
     older: Sequence[str] = (),

@@ -23,7 +23,7 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import internal_source
 from agentbench.workflows.run.report import StepReport
 
-__all__ = ["NO_CONTENT", "TABS", "Content", "Sources", "content_of"]
+__all__ = ["NO_CONTENT", "TABS", "Sources", "TabContent", "content_of"]
 
 #: Name and label of each tab.
 TABS = (
@@ -43,7 +43,7 @@ _EXECUTOR_STATE = "_executor_state"
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class TabContent:
     """The content of one tab, under a title."""
 
     title: str
@@ -56,7 +56,7 @@ class Content:
     stamp: int = 0  # identifies this content in messages from the page
 
 
-NO_CONTENT = Content("")
+NO_CONTENT = TabContent("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ class Sources:
     states: ElementStates | None = None  # states of the graph, if they differ from the model's
 
 
-def content_of(tab: str, model: StepperModel, sources: Sources) -> Content:
+def content_of(tab: str, model: StepperModel, sources: Sources) -> TabContent:
     """Return the content of the tab with that name."""
     made = _MAKERS.get(tab, _state)(model, sources)
     return replace(made, checkpoint_id=model.checkpoints.displayed_id)
 
 
-def _state(model: StepperModel, sources: Sources) -> Content:
+def _state(model: StepperModel, sources: Sources) -> TabContent:
     whole = sources.live_state if sources.checkpoint is None else sources.checkpoint.state
     report = _displayed_report(model)
     updates = [event.data for event in report.events if event.type == "state_updated"] if report is not None else []
@@ -97,7 +97,7 @@ def _state(model: StepperModel, sources: Sources) -> Content:
     if own := whole.get(_EXECUTOR_STATE):
         entries.append(Entry("state of executors", own))
     title = f"{'Shared' if entries else 'No shared'} state {_where(model)}"
-    return Content(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
+    return TabContent(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
 
 
 def _displayed_report(model: StepperModel) -> StepReport | None:
@@ -112,7 +112,7 @@ def _where(model: StepperModel) -> str:
     return "before the first superstep" if number is None else f"after superstep {number}"
 
 
-def _messages(model: StepperModel, sources: Sources) -> Content:
+def _messages(model: StepperModel, sources: Sources) -> TabContent:
     if sources.checkpoint is not None:
         # In the order of the indexes in edit paths.
         queued = [message for each in sources.checkpoint.messages.values() for message in each]
@@ -125,7 +125,7 @@ def _messages(model: StepperModel, sources: Sources) -> Content:
         entries = [Entry(_way(planned.source, planned.target), planned.message) for planned in model.facts.planned]
     waiting = f"{count_text(len(entries), 'message')} for the next superstep" if entries else "No messages"
     staged = {edit.path: edit.after for edit in model.edits}
-    return Content(f"{waiting}, {_where(model)}", ValueTree(entries, staged=staged))
+    return TabContent(f"{waiting}, {_where(model)}", ValueTree(entries, staged=staged))
 
 
 def _way(source: str, target: str | None) -> str:
@@ -133,23 +133,23 @@ def _way(source: str, target: str | None) -> str:
     return f"{'the graph' if target and source == internal_source(target) else source} → {target or 'its targets'}"
 
 
-def _output(model: StepperModel, _sources: Sources) -> Content:
+def _output(model: StepperModel, _sources: Sources) -> TabContent:
     title, displays, entries = outputs_in(model)
-    return Content(title, ValueTree(entries), displays=displays)
+    return TabContent(title, ValueTree(entries), displays=displays)
 
 
-def _events(model: StepperModel, sources: Sources) -> Content:
+def _events(model: StepperModel, sources: Sources) -> TabContent:
     events = sources.events
     if model.checkpoints.viewed is not None:
         report = _displayed_report(model)
         listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
         title = f"{count_text(len(listed), 'event')} of superstep {model.checkpoints.viewed.iteration}"
-        return Content(title, ValueTree([*map(_event_entry, listed)]))
+        return TabContent(title, ValueTree([*map(_event_entry, listed)]))
     listed = events[-MAX_EVENTS:]
     title = count_text(len(events), "event")
     if len(listed) < len(events):
         title = f"the last {len(listed):,} of {title}"
-    return Content(f"{title}, newest first", ValueTree([*map(_event_entry, reversed(listed))]))
+    return TabContent(f"{title}, newest first", ValueTree([*map(_event_entry, reversed(listed))]))
 
 
 def _event_entry(event: WorkflowEvent[Any]) -> Entry:
@@ -162,10 +162,10 @@ def _event_entry(event: WorkflowEvent[Any]) -> Entry:
     return Entry(name, "" if value is None else value, event.source_id or "")
 
 
-def _node(model: StepperModel, sources: Sources) -> Content:
+def _node(model: StepperModel, sources: Sources) -> TabContent:
     executor = sources.selected
     if executor is None:
-        return Content("Select a node of the graph to see it here")
+        return TabContent("Select a node of the graph to see it here")
     facts = node_facts(model, sources.shape, executor, sources.states, times=sources.times)
     points = [each for each in model.breakpoints.all if each.where == executor]
     breaks = {
@@ -176,15 +176,15 @@ def _node(model: StepperModel, sources: Sources) -> Content:
     }
     title = esc(executor, into="line", limit=_NAME_LIMIT)
     displays = tuple(node_displays(model, executor))
-    return Content(title, ValueTree(node_entries(model, executor)), facts, breaks, displays=displays)
+    return TabContent(title, ValueTree(node_entries(model, executor)), facts, breaks, displays=displays)
 
 
-def _diff(model: StepperModel, sources: Sources) -> Content:
+def _diff(model: StepperModel, sources: Sources) -> TabContent:
     title, rows = _difference(model, sources.difference)
     if not model.edits:
-        return Content(title, changes=(("", rows),) if rows else ())
+        return TabContent(title, changes=(("", rows),) if rows else ())
     edits = f"{count_text(len(model.edits), 'edit')}, not applied yet"
-    return Content(edits, changes=(("", edit_rows(model.edits)), (title, rows)))
+    return TabContent(edits, changes=(("", edit_rows(model.edits)), (title, rows)))
 
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
@@ -203,7 +203,7 @@ def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple
     return f"{title} against {at}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}", rows
 
 
-_MAKERS: dict[str, Callable[[StepperModel, Sources], Content]] = {
+_MAKERS: dict[str, Callable[[StepperModel, Sources], TabContent]] = {
     "messages": _messages,
     "output": _output,
     "events": _events,

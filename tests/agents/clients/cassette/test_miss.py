@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.clients.cassette.lines import RecordedCall
+from agentbench.agents.clients.cassette.lines import StoredCall
 from agentbench.agents.clients.cassette.miss import first_difference, nearest_call
 
 VALUES = st.recursive(
@@ -55,8 +55,8 @@ def test_a_difference_late_in_a_long_text_is_displayed() -> None:
     assert all(len(line) <= 212 for line in shown.splitlines())
 
 
-def call(number: int, *texts: str, tools: list[Any] | None = None) -> RecordedCall:
-    return RecordedCall(number, number, request(*texts, tools=tools), response={})
+def call(number: int, *texts: str, tools: list[Any] | None = None) -> StoredCall:
+    return StoredCall(number, number, request(*texts, tools=tools), response={})
 
 
 def request(*texts: str, tools: list[Any] | None = None) -> dict[str, Any]:
