@@ -87,7 +87,7 @@ class _OneWidget(MessageWidget):
             self._follow(widget)
         state = {name: getattr(widget, name) for name in _traits_of(widget)}
         module = type(widget).__name__
-        return found | {"module": module, "script": widget._esm, "sheet": widget._css, "state": state}  # noqa: SLF001
+        return found | {"module": module, "script": widget._esm, "sheet": getattr(widget, "_css", ""), "state": state}  # noqa: SLF001
 
     def _follow(self, part: Any) -> None:
         """Forward everything that a part sends."""

@@ -8,7 +8,8 @@ function displayOf(caption, media, data) {
   const rules = `body{margin:4px;font:13px/1.4 system-ui,sans-serif}table{border-collapse:collapse;border:0}
     :is(td,th){padding:2px 8px;text-align:right;border:0}`;
   // Uses the text colour of the page and the height of the content; transparent if the colour schemes match.
-  const paint = () => { frame.contentDocument.body.style.color = getComputedStyle(frame).color; };
+  // A theme can change before the frame has loaded, which paints it.
+  const paint = () => frame.contentDocument?.body?.style.setProperty("color", getComputedStyle(frame).color);
   const fit = ([{ target }]) => requestAnimationFrame(() => { frame.style.height = `${target.offsetHeight + 4}px`; });
   const onload = () => {
     paint();
