@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shutil
 import statistics
 import sys
 import tempfile
@@ -160,9 +159,8 @@ def interrupts(pages: Pages, lab: Lab, count: int) -> Iterator[Row]:
     """The stop button, while a cell awaits and while one waits."""
     for kind, source in WAITS.items():
         lab = lab.with_new_folder()
-        shutil.copy(Path(__file__).parents[1] / "tests" / "browser" / "review_flow.py", lab.folder)
         began = "print('wait', 'ing', sep='')\n"
-        lab.write("stop", [SETUP, f"from review_flow import build\n{began}{source}"])
+        lab.write("stop", [SETUP, f"from tests.browser.review_flow import build\n{began}{source}"])
         shown = pages.open(lab, lab.path("stop"), dark=False, own=True, size=SIZE)
         shown.wait_until_ready()
         took = []

@@ -1,6 +1,8 @@
-"""A real JupyterLab on loopback and a real Chromium, one of each for all tests of this folder.
+"""A real Chromium for all tests of this folder, with two kinds of pages.
 
-A test has a folder, a notebook and a kernel of its own, and a page of its own where it asks for one.
+`open_cells` shows panels on a plain page, with cells that run in this process: for everything that panels do by
+themselves. `open_notebook` shows a notebook in a real JupyterLab on loopback, one for all tests, each with a folder, a
+notebook and a kernel of its own: for what panels do together with it, its kernel and its files.
 
 `AGENTBENCH_SHOTS=folder` makes tests write screenshots there. After a failure the page and the server's log are kept.
 """
@@ -8,15 +10,17 @@ A test has a folder, a notebook and a kernel of its own, and a page of its own w
 from __future__ import annotations
 
 import contextlib
-import shutil
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.browser.lab_server import Lab, running_lab
-from tests.browser.notebook_page import NotebookPage, Pages, running_browser
+from tests.browser.notebook_page import NotebookPage, Page, Pages, running_browser
+from tests.browser.plain_page import PlainPage, open_plain
+from tests.browser.review_flow import held
+from tests.notebook.conftest import own_settings as own_settings  # a fixture
 
 HERE = Path(__file__).parent
 
@@ -101,17 +105,34 @@ def open_notebook(lab: Lab, pages: Pages, request: pytest.FixtureRequest) -> Ite
             last.callback(pages.take_back, shown, clean=not (failed or own))
             if failed:
                 kept = lab.folder / f"failed-{request.node.name}-{number}.png"
-                last.callback(_keep, shown, kept, lab.log, request.node)
+                last.callback(_keep, shown, kept, request.node, f" The server's log: {lab.log}.")
     assert problems == []
 
 
-def _keep(shown: NotebookPage, picture: Path, log: Path, node: pytest.Item) -> None:
-    shown.page.screenshot(path=str(picture))
-    told = f"The page as it was: {picture}. The server's log: {log}."
-    node.add_report_section("teardown", "browser", told)
-
-
 @pytest.fixture
-def flow_beside_the_notebooks(lab: Lab) -> None:
-    """Cells of the test import `review_flow`."""
-    shutil.copy(HERE / "review_flow.py", lab.folder)
+def open_cells(
+    pages: Pages, own_settings: None, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., PlainPage]]:
+    """Run cells on a plain page: `open_cells(cells, dark=False, width=1280)`; asserts that nothing went wrong."""
+    opened: list[PlainPage] = []
+
+    def open_it(
+        cells: Sequence[str], *, dark: bool = False, finished: bool = True, width: int = 1280, height: int = 1000
+    ) -> PlainPage:
+        size = {"width": width, "height": height}
+        shown = last.enter_context(open_plain(pages.context, cells, dark=dark, finished=finished, size=size))
+        opened.append(shown)
+        return shown
+
+    with contextlib.ExitStack() as last:
+        yield open_it
+        if request.node.stash.get(FAILED, True):
+            for number, shown in enumerate(opened):
+                _keep(shown, tmp_path / f"failed-{number}.png", request.node)
+    held.clear()
+    assert [problem for shown in opened for problem in shown.problems] == []
+
+
+def _keep(shown: Page, picture: Path, node: pytest.Item, more: str = "") -> None:
+    shown.page.screenshot(path=str(picture))
+    node.add_report_section("teardown", "browser", f"The page as it was: {picture}.{more}")

@@ -49,19 +49,19 @@ CLOSED_UNREAD = "[anywidget] Failed to initialize model"
 
 
 @dataclass
-class NotebookPage:
-    """One notebook, open in a browser.
+class Page:
+    """A page with panels, open in a browser.
 
     Attributes:
         page: Playwright's page.
-        lab: The server that it came from.
+        base: The address of its server.
         unread: Errors about widgets that were closed before the page had read them.
         problems: What must not happen on a page: errors of scripts, errors on the console, questions of the browser,
             addresses beyond this machine.
     """
 
     page: Any
-    lab: Lab
+    base: str
     problems: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
@@ -71,6 +71,57 @@ class NotebookPage:
         self.page.on("console", self._heard)
         self.page.on("dialog", self._asked)
         self.page.on("request", self._requested)
+
+    @property
+    def panel(self) -> Any:
+        """The cells with their outputs, without what is around them."""
+        raise NotImplementedError
+
+    def button(self, name: str) -> Any:
+        """A button in the notebook, by what is written on it."""
+        return self.panel.get_by_role("button", name=name, exact=True)
+
+    def press(self, *names: str, within: Any = None) -> None:
+        """Press buttons or items of menus, one after the other, by what is written on them."""
+        around = within or self.panel
+        for name in names:
+            button = around.get_by_role("button", name=name, exact=True)
+            button.or_(around.get_by_role("menuitem", name=name, exact=True)).first.click()
+
+    def settle(self) -> None:
+        """Wait until nothing moves any more."""
+        self.page.wait_for_function(SETTLED)
+
+    def shot(self, name: str, what: Any = None) -> None:
+        """Write a screenshot if somebody wants them."""
+        folder = os.environ.get("AGENTBENCH_SHOTS")
+        if folder:
+            Path(folder).mkdir(parents=True, exist_ok=True)
+            (what or self.page).screenshot(path=str(Path(folder) / f"{name}.png"))
+
+    def _raised(self, error: Any) -> None:
+        told = str(error.stack or error)
+        (self.unread if CLOSED_UNREAD in told else self.problems).append(f"error of a script: {told}")
+
+    def _heard(self, message: Any) -> None:
+        if message.type == "error" and CLOSED_UNREAD not in message.text:
+            self.problems.append(f"error on the console: {message.text} ({message.location.get('url')})")
+
+    def _asked(self, dialog: Any) -> None:
+        # JupyterLab asks before it leaves a page with changes; that is no business of what is tested.
+        if dialog.type != "beforeunload":
+            self.problems.append(f"the browser asked: {dialog.message}")
+        dialog.accept()
+
+    def _requested(self, request: Any) -> None:
+        own = (self.base, self.base.replace("http", "ws", 1), "data:", "blob:", "about:")
+        if not request.url.startswith(own):
+            self.problems.append(f"asked beyond this machine: {request.url}")
+
+
+@dataclass
+class NotebookPage(Page):
+    """One notebook in JupyterLab."""
 
     def wait_until_ready(self) -> None:
         """Wait for the notebook and its kernel."""
@@ -103,17 +154,6 @@ class NotebookPage:
         with self.page.expect_response(saving):
             self.page.evaluate(SAVE)
 
-    def button(self, name: str) -> Any:
-        """A button in the notebook, by what is written on it."""
-        return self.panel.get_by_role("button", name=name, exact=True)
-
-    def press(self, *names: str, within: Any = None) -> None:
-        """Press buttons or items of menus, one after the other, by what is written on them."""
-        around = within or self.panel
-        for name in names:
-            button = around.get_by_role("button", name=name, exact=True)
-            button.or_(around.get_by_role("menuitem", name=name, exact=True)).first.click()
-
     def use_theme(self, *, dark: bool) -> None:
         """Change to the dark or the light theme, if it is not that one."""
         light = "false" if dark else "true"
@@ -121,42 +161,12 @@ class NotebookPage:
             self.page.evaluate(THEME, "JupyterLab Dark" if dark else "JupyterLab Light")
             self.page.wait_for_function(IN_THEME, arg=light)
 
-    def settle(self) -> None:
-        """Wait until nothing moves any more."""
-        self.page.wait_for_function(SETTLED)
-
-    def shot(self, name: str, what: Any = None) -> None:
-        """Write a screenshot if somebody wants them."""
-        folder = os.environ.get("AGENTBENCH_SHOTS")
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            (what or self.page).screenshot(path=str(Path(folder) / f"{name}.png"))
-
-    def _raised(self, error: Any) -> None:
-        told = str(error.stack or error)
-        (self.unread if CLOSED_UNREAD in told else self.problems).append(f"error of a script: {told}")
-
-    def _heard(self, message: Any) -> None:
-        if message.type == "error" and CLOSED_UNREAD not in message.text:
-            self.problems.append(f"error on the console: {message.text} ({message.location.get('url')})")
-
-    def _asked(self, dialog: Any) -> None:
-        # JupyterLab asks before it leaves a page with changes; that is no business of what is tested.
-        if dialog.type != "beforeunload":
-            self.problems.append(f"the browser asked: {dialog.message}")
-        dialog.accept()
-
-    def _requested(self, request: Any) -> None:
-        own = (self.lab.base, self.lab.base.replace("http", "ws", 1), "data:", "blob:", "about:")
-        if not request.url.startswith(own):
-            self.problems.append(f"asked beyond this machine: {request.url}")
-
 
 class Pages:
     """The pages of a browser; a page that is left clean is used again."""
 
     def __init__(self, browser: Any, scale: int = 1) -> None:
-        self._context = browser.new_context(device_scale_factor=scale)
+        self.context = browser.new_context(device_scale_factor=scale)
         self._free: list[NotebookPage] = []
 
     def open(self, lab: Lab, path: str, *, dark: bool, own: bool, size: dict[str, int]) -> NotebookPage:
@@ -169,7 +179,7 @@ class Pages:
             shown.use_theme(dark=dark)
             shown.page.evaluate(OPEN, path)
             return shown
-        shown = NotebookPage(self._context.new_page(), lab)
+        shown = NotebookPage(self.context.new_page(), lab.base)
         shown.page.set_viewport_size(size)
         # One document alone; `reset` ignores a saved layout.
         shown.page.goto(f"{lab.base}/doc/tree/{path}?reset&token={lab.token}", wait_until="commit")

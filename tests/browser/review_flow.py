@@ -1,4 +1,4 @@
-"""The workflow that browser tests step; copied beside their notebooks."""
+"""The workflow that browser tests step."""
 
 from __future__ import annotations
 

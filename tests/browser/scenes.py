@@ -21,7 +21,7 @@ import asyncio
 from agentbench import Approval, InMemoryCheckpointStorage, WorkflowEvent, run_sync
 from agentbench.notebook import *
 from IPython.display import display
-from review_flow import build, held
+from tests.browser.review_flow import build, held
 
 def asking(data, type_, respond=lambda request_id, answer: None):
     return request_form(WorkflowEvent.request_info("r", "review", data, type_), respond=respond)

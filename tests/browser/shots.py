@@ -14,7 +14,6 @@ import argparse
 import contextlib
 import fnmatch
 import os
-import shutil
 import signal
 import sys
 import tempfile
@@ -41,7 +40,6 @@ def chosen(patterns: Sequence[str], nodes: Sequence[int]) -> Iterator[tuple[Scen
 def open_scene(pages: Pages, lab: Lab, scene: Scene, nodes: int) -> NotebookPage:
     """Run the cell of a scene in a new notebook."""
     name = f"{scene.name}-{nodes}"
-    shutil.copy(Path(__file__).with_name("review_flow.py"), lab.folder)
     lab.write(name, [SETUP, scene.cell.replace("NODES", str(nodes))])
     size = {"width": WIDTHS["wide"], "height": HEIGHT}
     shown = pages.open(lab, lab.path(name), dark=False, own=False, size=size)

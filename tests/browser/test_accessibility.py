@@ -22,16 +22,18 @@ from tests.browser.scenes import (
 
 pytest.importorskip("axe_playwright_python")
 
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
 
-
-def show_all(lab: Any, open_notebook: Any, scenes: Sequence[Scene]) -> Any:
-    """One notebook with all scenes, on a page so high that all are in sight: others would not be on it either."""
+def cells_of(scenes: Sequence[Scene]) -> list[str]:
     keep = "kept = [*globals().get('kept', ()), globals().get('panel')]"
-    cells = [f"{scene.cell.replace('NODES', '5')}\n{keep if 'display' in scene.cell else ''}" for scene in scenes]
-    lab.write("scenes", [SETUP, *cells])
-    page = open_notebook("scenes", height=1000 * len(scenes))
-    page.run_all()
+    return [
+        SETUP,
+        *(f"{scene.cell.replace('NODES', '5')}\n{keep if 'display' in scene.cell else ''}" for scene in scenes),
+    ]
+
+
+def show_all(open_cells: Any, scenes: Sequence[Scene]) -> Any:
+    """One page with all scenes."""
+    page = open_cells(cells_of(scenes))
     for number, scene in enumerate(scenes):
         page.press(*scene.press, within=page.panel.locator(".jp-Cell").nth(number + 1))
     return page
@@ -46,17 +48,17 @@ def found_in_both_themes(page: Any, *selectors: str, without: Sequence[str] = ()
     return found
 
 
-def test_a_stepper_has_nothing_serious_in_any_state(lab: Any, open_notebook: Any) -> None:
+def test_a_stepper_has_nothing_serious_in_any_state(open_cells: Any) -> None:
     from playwright.sync_api import expect
 
     open_ones = [scene for scene in STEPPER_SCENES if scene.shown == STEPPER and scene not in OVERLAYS]
-    page = show_all(lab, open_notebook, open_ones)
+    page = show_all(open_cells, open_ones)
     expect(page.panel.locator(STEPPER)).to_have_count(len(open_ones), timeout=30_000)
     assert found_in_both_themes(page, STEPPER) == []
 
 
-def test_menus_and_dialogs_above_a_stepper_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
-    page = show_all(lab, open_notebook, [OVERLAYS[-2]])
+def test_menus_and_dialogs_above_a_stepper_have_nothing_serious(open_cells: Any) -> None:
+    page = show_all(open_cells, [OVERLAYS[-2]])
     found = []
     for scene in OVERLAYS:
         page.page.keyboard.press("Escape")
@@ -65,8 +67,8 @@ def test_menus_and_dialogs_above_a_stepper_have_nothing_serious(lab: Any, open_n
     assert found == []
 
 
-def test_forms_of_every_kind_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
-    page = show_all(lab, open_notebook, FORM_SCENES)
+def test_forms_of_every_kind_have_nothing_serious(open_cells: Any) -> None:
+    page = show_all(open_cells, FORM_SCENES)
     assert found_in_both_themes(page, ".abf") == []
 
 
@@ -77,6 +79,9 @@ NOT_OURS = ("image-alt", "scrollable-region-focusable", "aria-input-field-name")
 
 def test_graphs_tables_plots_and_progress_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
     plain = [scene for scene in STEPPER_SCENES if scene.name == "stepper-plain"]
-    page = show_all(lab, open_notebook, (*FRAME_SCENES, *GRAPH_SCENES, *plain))
+    scenes = (*FRAME_SCENES, *GRAPH_SCENES, *plain)
+    lab.write("scenes", cells_of(scenes))
+    page = open_notebook("scenes", height=1000 * len(scenes))  # so high that all are in sight: others are not on it
+    page.run_all()
     assert found_in_both_themes(page, ".jp-Cell-outputArea", without=NOT_OURS) == []
     assert found_in_both_themes(page, GRAPH) == []

@@ -26,10 +26,8 @@ panel
 """
 
 
-def test_a_sub_workflow_is_opened_and_its_agents_are_read_and_answered(lab: Any, open_notebook: Any) -> None:
-    lab.write("agents", [SHOW])
-    shown = open_notebook("agents")
-    shown.run_all()
+def test_a_sub_workflow_is_opened_and_its_agents_are_read_and_answered(open_cells: Any) -> None:
+    shown = open_cells([SHOW])
     expect(header(shown)).to_contain_text("ready")
     shown.button("Step").click()
     expect(banner(shown)).to_contain_text("office is waiting for an answer")
@@ -69,10 +67,8 @@ panel
 """
 
 
-def test_a_person_steps_inside_a_sub_workflow(lab: Any, open_notebook: Any) -> None:
-    lab.write("inside", [INSIDE])
-    shown = open_notebook("inside")
-    shown.run_all()
+def test_a_person_steps_inside_a_sub_workflow(open_cells: Any) -> None:
+    shown = open_cells([INSIDE])
     expect(header(shown)).to_contain_text("ready")
     node(shown, "office").dblclick()
     shown.button("Step").focus()

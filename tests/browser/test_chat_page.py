@@ -14,8 +14,6 @@ from tests.browser.scenes import SETUP, TALK
 pytest.importorskip("playwright")
 pytest.importorskip("axe_playwright_python")
 
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
-
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 RUNS = """
 storage = InMemoryCheckpointStorage()
@@ -81,10 +79,8 @@ def test_a_person_talks_with_an_agent_approves_its_call_and_forks_a_turn(lab: An
     assert nothing_serious(page, ".abc")
 
 
-def test_a_run_opens_with_a_click_in_a_stepper_or_for_reading(lab: Any, open_notebook: Any) -> None:
-    lab.write("past", [SETUP, RUNS, "runs(storage)", "runs(storage, build(5))"])
-    page = open_notebook("past", height=2400)
-    page.run_all()
+def test_a_run_opens_with_a_click_in_a_stepper_or_for_reading(open_cells: Any) -> None:
+    page = open_cells([SETUP, RUNS, "runs(storage)", "runs(storage, build(5))"], height=2400)
     read, step = page.panel.locator(".abr").nth(0), page.panel.locator(".abr").nth(1)
     expect(read.locator("tbody tr")).to_have_count(2)
     expect(read).to_contain_text("waiting for an answer")

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
-
-SETUP = "from agentbench.notebook import form, stepper\nfrom review_flow import build"
+SETUP = "from agentbench.notebook import form, stepper\nfrom tests.browser.review_flow import build"
 # Everything in a panel that a person can use, and that does not lie within the page or cannot be scrolled to.
 CUT_OFF = """
 (frame) => [...frame.querySelectorAll('button, input, select, textarea, summary')].filter(each => {
@@ -26,11 +22,9 @@ def expect(what: Any) -> Any:
     return real(what)
 
 
-def test_at_twice_the_size_nothing_is_lost(lab: Any, open_notebook: Any) -> None:
+def test_at_twice_the_size_nothing_is_lost(open_cells: Any) -> None:
     # A browser that zooms to 200 % has half the pixels to lay out a page of 1280 by 1000.
-    lab.write("zoom", [SETUP, "panel = stepper(build(), 'cats')\ndisplay(panel)\npanel.run()"])
-    page = open_notebook("zoom", width=640, height=500)
-    page.run_all()
+    page = open_cells([SETUP, "panel = stepper(build(), 'cats')\ndisplay(panel)\npanel.run()"], width=640, height=500)
     frame = page.panel.locator(".abs-frame")
     expect(page.panel.locator(".abs-header")).to_contain_text("waiting for an answer")
     expect(frame.get_by_text("Publish this draft?")).to_be_attached()
@@ -48,19 +42,17 @@ def test_at_twice_the_size_nothing_is_lost(lab: Any, open_notebook: Any) -> None
     page.shot("zoom-200", frame)
 
 
-def test_what_moves_rests_where_a_person_prefers_that(lab: Any, open_notebook: Any) -> None:
+def test_what_moves_rests_where_a_person_prefers_that(open_cells: Any) -> None:
     run = """
 import asyncio
-from review_flow import held
+from tests.browser.review_flow import held
 panel = stepper(build(holds=True), 'cats')
 display(panel)
 at_work = asyncio.ensure_future(panel.arun())
 while not held:
     await asyncio.sleep(0.01)
 """
-    lab.write("motion", [SETUP, run])
-    page = open_notebook("motion", own=True)
-    page.run_all()
+    page = open_cells([SETUP, run])
     running = page.panel.locator(".ab_node[aria-label='library, running'] > .ab_shape")
     expect(running).to_have_css("animation-name", "ab_pulse")
     expect(running).to_have_css("transition-duration", "0.12s")

@@ -18,13 +18,13 @@ FURTHER = """
 """
 
 
-@pytest.fixture(params=["light", "dark"])
-def page(lab: Any, open_notebook: Any, request: pytest.FixtureRequest) -> Any:
+@pytest.fixture
+def page(lab: Any, open_notebook: Any) -> Any:
     """The first notebook as it is shipped, open and run, the stepper in view."""
     pytest.importorskip("vega_datasets")
     for path in NOTEBOOKS.iterdir():
         shutil.copy(path, lab.folder)
-    shown = open_notebook("01_first_workflow", dark=request.param == "dark")
+    shown = open_notebook("01_first_workflow")
     shown.run_all(finished=False)
     scroll_to(shown, larger_panel(shown))
     return shown
@@ -58,9 +58,8 @@ def node(shown: Any, name: str) -> Any:
     return larger_panel(shown).locator(f".ab_node[aria-label^='{name}']").first
 
 
-def test_a_newcomer_steps_and_answers(page: Any, request: pytest.FixtureRequest) -> None:
+def test_a_newcomer_steps_and_answers(page: Any) -> None:
     panel = larger_panel(page)
-    theme = request.node.callspec.params["page"]
     header, log = panel.locator(".abs-header"), panel.locator(".abs-last")
     expect(header).to_contain_text("superstep 1")
     expect(node(page, "convert")).to_have_attribute("aria-label", "convert, done")
@@ -72,13 +71,13 @@ def test_a_newcomer_steps_and_answers(page: Any, request: pytest.FixtureRequest)
     for name in ("consumption", "weight", "power"):
         expect(node(page, name)).to_have_attribute("aria-label", f"{name}, done")
     expect(node(page, "report")).to_have_attribute("aria-label", "report, queued")
-    page.shot(f"first-{theme}-stepped", panel)
+    page.shot("first-stepped", panel)
 
     page.press("Run", within=panel)
     expect(header).to_contain_text("waiting for an answer")
     expect(panel.get_by_text("Publish this report?").last).to_be_visible()
-    page.shot(f"first-{theme}-asked", panel)
+    page.shot("first-asked", panel)
     page.press("Approve", within=panel)
     expect(header).to_contain_text("finished")
     expect(panel.locator(".abs-banner-text")).to_contain_text("The median car of 1976")
-    page.shot(f"first-{theme}-answered", panel)
+    page.shot("first-answered", panel)

@@ -87,11 +87,10 @@ NAMELESS = """
 @pytest.mark.parametrize(
     ("dark", "width"), [(False, 1280), (True, 1280), (False, 560)], ids=["light", "dark", "narrow"]
 )
-def test_fields_of_every_kind_are_readable_in_both_themes(lab: Any, open_notebook: Any, dark: bool, width: int) -> None:
-    name = f"kinds-{dark}-{width}"
-    lab.write(name, [TYPES, "form(Plain, title='A job')", "form(Nested, title='A parcel')"])
-    shown = open_notebook(name, dark=dark, width=width, height=2600, own=True)
-    shown.run_all()
+def test_fields_of_every_kind_are_readable_in_both_themes(open_cells: Any, dark: bool, width: int) -> None:
+    shown = open_cells(
+        [TYPES, "form(Plain, title='A job')", "form(Nested, title='A parcel')"], dark=dark, width=width, height=2600
+    )
     for number in (0, 1):
         form = shown.panel.locator(".abf").nth(number)
         form.get_by_role("button", name="Submit").click()
@@ -105,10 +104,8 @@ def test_fields_of_every_kind_are_readable_in_both_themes(lab: Any, open_noteboo
     assert targets.evaluate_all(HARD_TO_HIT) == []
 
 
-def test_rows_are_added_moved_and_removed_by_keys_alone(lab: Any, open_notebook: Any) -> None:
-    lab.write("rows", [TYPES, "made = form(list[str], value=['red', 'green'], title='Tags')\nmade"])
-    shown = open_notebook("rows")
-    shown.run_all()
+def test_rows_are_added_moved_and_removed_by_keys_alone(open_cells: Any) -> None:
+    shown = open_cells([TYPES, "made = form(list[str], value=['red', 'green'], title='Tags')\nmade"])
     form = shown.panel.locator(".abf")
     keys = shown.page.keyboard
     form.get_by_label("Answer 2", exact=True).focus()
@@ -130,10 +127,8 @@ def test_rows_are_added_moved_and_removed_by_keys_alone(lab: Any, open_notebook:
     expect(form.locator(".abf-status")).to_contain_text("['blue', 'green']")
 
 
-def test_a_list_of_texts_can_be_typed_one_a_line(lab: Any, open_notebook: Any) -> None:
-    lab.write("lines", [TYPES, "made = form(list[str], value=['red'], title='Tags')\nmade"])
-    shown = open_notebook("lines")
-    shown.run_all()
+def test_a_list_of_texts_can_be_typed_one_a_line(open_cells: Any) -> None:
+    shown = open_cells([TYPES, "made = form(list[str], value=['red'], title='Tags')\nmade"])
     form = shown.panel.locator(".abf")
     form.get_by_role("button", name="One per line").click()
     lines = form.locator(".abf-rows textarea")
@@ -145,10 +140,8 @@ def test_a_list_of_texts_can_be_typed_one_a_line(lab: Any, open_notebook: Any) -
     expect(form.locator(".abf-status")).to_contain_text("['red', '', 'blue']")
 
 
-def test_the_whole_form_is_edited_as_json_and_back(lab: Any, open_notebook: Any) -> None:
-    lab.write("json", [TYPES, "made = form(Address, title='Where')\nmade"])
-    shown = open_notebook("json")
-    shown.run_all()
+def test_the_whole_form_is_edited_as_json_and_back(open_cells: Any) -> None:
+    shown = open_cells([TYPES, "made = form(Address, title='Where')\nmade"])
     form = shown.panel.locator(".abf")
     form.get_by_label("Street").fill("Rue 1")
     form.get_by_role("button", name="Edit as JSON").click()
@@ -169,16 +162,13 @@ def test_the_whole_form_is_edited_as_json_and_back(lab: Any, open_notebook: Any)
     expect(form.locator(".abf-status")).to_contain_text("Address(street='Rue 2', city='Lyon')")
 
 
-def test_another_type_is_chosen_and_what_was_typed_waits(lab: Any, open_notebook: Any) -> None:
-    lab.write(
-        "types",
+def test_another_type_is_chosen_and_what_was_typed_waits(open_cells: Any) -> None:
+    shown = open_cells(
         [
             TYPES,
             "made = form(Nested, value={'address': {'street': 's'}, 'tree': {'name': 'n'}, 'pair': (1, 'x')})\nmade",
-        ],
+        ]
     )
-    shown = open_notebook("types")
-    shown.run_all()
     form = shown.panel.locator(".abf")
     amount = form.get_by_role("group", name="Amount")
     amount.get_by_role("textbox").fill("5")
@@ -199,14 +189,12 @@ def test_another_type_is_chosen_and_what_was_typed_waits(lab: Any, open_notebook
     expect(form.locator(".abf-status")).to_contain_text("amount='five', pet=Dog(kind='dog', name='Rex')")
 
 
-def test_a_file_reaches_python_and_a_line_end_stays_what_it_was(lab: Any, open_notebook: Any) -> None:
+def test_a_file_reaches_python_and_a_line_end_stays_what_it_was(open_cells: Any) -> None:
     cells = [
         TYPES,
         "class Sent(BaseModel):\n    data: bytes\n    note: str\nmade = form(Sent, value={'note': 'a\\r\\nb'})\nmade",
     ]
-    lab.write("file", [*cells])
-    shown = open_notebook("file")
-    shown.run_all()
+    shown = open_cells(cells)
     form = shown.panel.locator(".abf")
     form.get_by_label("Data").set_input_files({"name": "x.bin", "mimeType": "text/plain", "buffer": b"\x00\xffab"})
     expect(form.locator(".abf-said")).to_have_text("x.bin, 4 bytes")
@@ -218,7 +206,7 @@ def test_a_file_reaches_python_and_a_line_end_stays_what_it_was(lab: Any, open_n
     expect(form.locator(".abf-status")).to_contain_text(r"\r\n")
 
 
-def test_an_inbox_shows_the_requests_of_two_runs_and_keeps_drafts(lab: Any, open_notebook: Any) -> None:
+def test_an_inbox_shows_the_requests_of_two_runs_and_keeps_drafts(open_cells: Any) -> None:
     flow = """
 from agentbench import Approval, Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
 from agentbench.notebook import inbox
@@ -248,9 +236,7 @@ box
 """
     # A form that is still sending is not open any more, but its run knows no answer yet.
     taken = "import asyncio\nwhile number.state != 'answered':\n    await asyncio.sleep(0.05)\nawait runs[0].result()"
-    lab.write("inbox", [flow, taken])
-    shown = open_notebook("inbox", height=1900)
-    shown.run_all(finished=False)
+    shown = open_cells([flow, taken], height=1900, finished=False)
     forms = shown.panel.locator(".abi .abf")
     expect(forms).to_have_count(4)
     expect(forms.nth(0).locator(".abf-origin")).to_contain_text("news, run ")
@@ -259,16 +245,14 @@ box
     forms.nth(1).get_by_label("Your answer").fill("3")
     shown.shot("inbox", shown.panel.locator(".abi"))
     forms.nth(1).get_by_role("button", name="Send").click()
-    expect(shown.panel.get_by_text("cells finished")).to_be_visible()
+    shown.output(-1)
     expect(forms).to_have_count(4)  # the answered one has made place for the question that followed
     expect(forms.nth(3)).to_contain_text("And why?")
     expect(forms.nth(1).get_by_label("Reason")).to_have_value("a draft")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_requests_of_every_kind_are_shown_and_arguments_are_edited_in_fields(
-    lab: Any, open_notebook: Any, dark: bool
-) -> None:
+def test_requests_of_every_kind_are_shown_and_arguments_are_edited_in_fields(open_cells: Any, dark: bool) -> None:
     asking = """
 from agentbench import Approval, WorkflowEvent
 from agentbench.notebook import request_form
@@ -299,10 +283,7 @@ asking(data, Approval)
         "form(Literal[tuple(f'option {n}' for n in range(40))], title='One of forty')",
         "value = dict(name='e')\nfor n in 'dcba':\n    value = {'name': n, 'child': value}\nform(Node, value=value)",
     ]
-    name = f"requests-{dark}"
-    lab.write(name, cells)
-    shown = open_notebook(name, dark=dark, height=3200, own=True)
-    shown.run_all()
+    shown = open_cells(cells, dark=dark, height=3200)
     forms = shown.panel.locator(".abf")
     approval = forms.nth(0)
     reject, approve = (approval.get_by_role("button", name=each, exact=True) for each in ("Reject", "Approve"))

@@ -92,10 +92,8 @@ def test_approving_inside_a_waiting_cell_ends_it(lab: Any, open_notebook: Any) -
     expect(form.get_by_role("button", name="Approve")).to_be_hidden()
 
 
-def test_a_wrong_number_keeps_its_text_and_says_what_is_wrong(lab: Any, open_notebook: Any) -> None:
-    lab.write("number", [FLOW, "asked = asking('How many?', int)\nasked", "print('raw', asked.raw)"])
-    shown = open_notebook("number")
-    shown.run_all()
+def test_a_wrong_number_keeps_its_text_and_says_what_is_wrong(open_cells: Any) -> None:
+    shown = open_cells([FLOW, "asked = asking('How many?', int)\nasked"])
     field = shown.panel.get_by_label("Your answer")
     expect(field).to_have_attribute("inputmode", "numeric")
     field.fill("1,5")
@@ -115,11 +113,9 @@ def test_a_wrong_number_keeps_its_text_and_says_what_is_wrong(lab: Any, open_not
     expect(shown.panel.locator(".abf-status")).to_contain_text("15")
 
 
-def test_a_refused_answer_is_in_the_field_again(lab: Any, open_notebook: Any) -> None:
+def test_a_refused_answer_is_in_the_field_again(open_cells: Any) -> None:
     refusing = "def refuse(request_id, answer):\n    raise ValueError('not while the moon is full')"
-    lab.write("refuse", [FLOW, refusing, "asking('Title?', str, refuse)"])
-    shown = open_notebook("refuse")
-    shown.run_all()
+    shown = open_cells([FLOW, refusing, "asking('Title?', str, refuse)"])
     field = shown.panel.get_by_label("Your answer")
     field.fill("Ulysses")
     field.press("Control+Enter")
@@ -128,10 +124,8 @@ def test_a_refused_answer_is_in_the_field_again(lab: Any, open_notebook: Any) ->
     expect(shown.button("Send")).to_be_enabled()
 
 
-def test_a_form_is_filled_and_sent_by_keys_alone(lab: Any, open_notebook: Any) -> None:
-    lab.write("keys", [FLOW, "asked = asking({'question': 'Which?', 'choices': list('abcde')}, str)\nasked"])
-    shown = open_notebook("keys")
-    shown.run_all()
+def test_a_form_is_filled_and_sent_by_keys_alone(open_cells: Any) -> None:
+    shown = open_cells([FLOW, "asked = asking({'question': 'Which?', 'choices': list('abcde')}, str)\nasked"])
     form = shown.panel.locator(".abf")
     form.get_by_role("radio", name="a", exact=True).focus()
     shown.page.keyboard.press("ArrowDown")
@@ -143,10 +137,8 @@ def test_a_form_is_filled_and_sent_by_keys_alone(lab: Any, open_notebook: Any) -
     expect(form).to_be_focused()  # its buttons are gone; keys go on from here
 
 
-def test_keys_of_a_form_stay_in_it_and_those_of_the_notebook_do_not(lab: Any, open_notebook: Any) -> None:
-    lab.write("keys", [FLOW, "form(str, title='Name')"])
-    shown = open_notebook("keys")
-    shown.run_all()
+def test_keys_of_a_form_stay_in_it_and_those_of_the_notebook_do_not(open_cells: Any) -> None:
+    shown = open_cells([FLOW, "form(str, title='Name')"])
     shown.page.evaluate(
         "window.heard = []; document.body.addEventListener('keydown', (event) => heard.push(event.key))"
     )
@@ -175,16 +167,14 @@ def test_typing_reaches_python_and_survives_a_reload_of_the_page(lab: Any, open_
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_everything_is_readable_in_both_themes(lab: Any, open_notebook: Any, dark: bool) -> None:
+def test_everything_is_readable_in_both_themes(open_cells: Any, dark: bool) -> None:
     cells = [
         FLOW,
         "asking({'prompt': 'Send?', 'text': 'T', 'arguments': {'to': 'all'}, 'editable': True}, Approval)",
         "asking('How many?', int)",
         "form(bool, title='Sure?', value=True)",
     ]
-    lab.write(f"theme{dark}", cells)
-    shown = open_notebook(f"theme{dark}", dark=dark)
-    shown.run_all()
+    shown = open_cells(cells, dark=dark)
     shown.panel.locator(".abf").nth(1).get_by_role("button", name="Send").click()
     shown.button("Edit arguments").click()
     expect(shown.panel.get_by_label("Arguments")).to_be_focused()
@@ -197,7 +187,7 @@ def test_everything_is_readable_in_both_themes(lab: Any, open_notebook: Any, dar
     assert shown.panel.locator(".abf button").evaluate_all(HARD_TO_HIT) == []
 
 
-def test_hostile_texts_are_shown_and_do_nothing(lab: Any, open_notebook: Any) -> None:
+def test_hostile_texts_are_shown_and_do_nothing(open_cells: Any) -> None:
     # JupyterLab folds away what follows the first fifty outputs of a cell.
     some = [
         f"""
@@ -218,9 +208,7 @@ refused.press("choose-0")
 display(refused)
 """,
     ]
-    lab.write("hostile", cells)
-    shown = open_notebook("hostile", own=True)
-    shown.run_all()
+    shown = open_cells(cells)
     shown.panel.locator(".abf").last.scroll_into_view_if_needed()
     expect(shown.panel.locator(".abf-status").last).to_contain_text("<img src=x onerror=window.pwned=1>")
     assert shown.page.evaluate("window.pwned") is None
@@ -248,9 +236,7 @@ for at in range(20):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_payload_of_a_question_is_shown_as_it_shows_itself_in_a_cell(
-    lab: Any, open_notebook: Any, dark: bool
-) -> None:
+def test_the_payload_of_a_question_is_shown_as_it_shows_itself_in_a_cell(open_cells: Any, dark: bool) -> None:
     cells = [
         FLOW,
         """
@@ -263,9 +249,7 @@ asking({"prompt": "Which flight?", "flights": table, "picture": Picture(), "note
 """,
         "asking(table, bool)",
     ]
-    lab.write(f"payload{dark}", cells)
-    shown = open_notebook(f"payload{dark}", dark=dark, own=True)
-    shown.run_all()
+    shown = open_cells(cells, dark=dark)
     form = shown.panel.locator(".abf").first
     table = form.frame_locator("iframe").first.locator("table")
     expect(table.locator("tbody tr")).to_have_count(2)

@@ -11,26 +11,18 @@ from agentbench.notebook.look.states import STATES
 from tests.notebook.look.test_states import contrast
 
 PANEL = """
-import ipywidgets as W
+from IPython.display import display
 from agentbench.notebook import make_graph_panel
 from tests.notebook.graphs import research, nested
 panel = make_graph_panel(research())
-told = W.Label('nothing')
-panel.on_select(lambda executor_id: setattr(told, 'value', f'selected {executor_id}'))
-panel.on_breakpoints(lambda ids: setattr(told, 'value', f'stops {",".join(ids)}'))
-go = W.Button(description='Go')
-go.on_click(lambda _: panel.update({'plan': 'done', 'search': 'running'}, {'plan': '2 visits'}))
-W.VBox([go, panel, told])
+display(panel)
+told = display('nothing', display_id=True)
+panel.on_select(lambda executor_id: told.update(f'selected {executor_id}'))
+panel.on_breakpoints(lambda ids: told.update(f'stops {",".join(ids)}'))
 """
 
-NARROW = """
-import re
-from agentbench.notebook import make_graph_panel
-from tests.notebook.graphs import research
-panel = make_graph_panel(research())
-panel.layout.width = f"{PART * float(re.search(r' width=.([0-9.]+)', panel.svg)[1])}px"
-panel
-"""
+# Gives a panel a part of the width that its picture has.
+NARROW = "(panel, part) => { panel.style.width = `${part * panel.querySelector('svg').width.baseVal.value}px`; }"
 
 STATES_CELL = """
 from agentbench.notebook import make_graph_panel
@@ -78,10 +70,8 @@ def node(shown: Any, name: str) -> Any:
 
 
 @pytest.fixture
-def graph(lab: Any, open_notebook: Any) -> Any:
-    lab.write("graph", [PANEL])
-    shown = open_notebook("graph")
-    shown.run_all()
+def graph(open_cells: Any) -> Any:
+    shown = open_cells([PANEL])
     node(shown, "plan").wait_for()
     return shown
 
@@ -90,7 +80,7 @@ def test_states_arrive_and_the_focus_stays(graph: Any) -> None:
     from playwright.sync_api import expect
 
     node(graph, "draft").focus()
-    graph.button("Go").evaluate("button => button.click()")
+    graph.run("panel.update({'plan': 'done', 'search': 'running'}, {'plan': '2 visits'})")
     expect(node(graph, "plan")).to_have_accessible_name("plan, done, 2 visits")
     expect(node(graph, "search")).to_have_accessible_name("search, running")
     expect(node(graph, "draft")).to_be_focused()
@@ -143,12 +133,11 @@ def test_the_graph_needs_no_mouse(graph: Any) -> None:
 
 @pytest.mark.parametrize(("part", "shrinks"), [(0.9, True), (0.4, False)])
 def test_a_picture_that_is_a_little_too_wide_is_shrunk_and_a_wider_one_scrolled(
-    lab: Any, open_notebook: Any, part: float, shrinks: bool
+    open_cells: Any, part: float, shrinks: bool
 ) -> None:
-    lab.write("narrow", [NARROW.replace("PART", str(part))])
-    shown = open_notebook("narrow")
-    shown.run_all()
+    shown = open_cells([PANEL])
     node(shown, "plan").wait_for()
+    shown.panel.locator(".ab_panel").evaluate(NARROW, part)
     shown.settle()
     port = shown.panel.locator(".ab_port")
     assert port.evaluate("port => port.scrollWidth <= port.clientWidth") is shrinks
@@ -174,12 +163,10 @@ def test_the_ground_is_dragged_and_a_drag_selects_nothing(graph: Any) -> None:
     expect(node(graph, "search")).to_have_attribute("aria-pressed", "false")
 
 
-def test_the_focus_stays_on_a_sub_workflow_that_is_opened(lab: Any, open_notebook: Any) -> None:
+def test_the_focus_stays_on_a_sub_workflow_that_is_opened(open_cells: Any) -> None:
     from playwright.sync_api import expect
 
-    lab.write("nested", [PANEL.replace("make_graph_panel(research())", "make_graph_panel(nested())")])
-    shown = open_notebook("nested")
-    shown.run_all()
+    shown = open_cells([PANEL.replace("make_graph_panel(research())", "make_graph_panel(nested())")])
     node(shown, "middle").focus()
     expect(node(shown, "middle")).to_have_accessible_description("sub-workflow")
     shown.page.keyboard.press("Enter")
@@ -196,12 +183,15 @@ def test_the_focus_stays_on_a_sub_workflow_that_is_opened(lab: Any, open_noteboo
     expect(node(shown, "deep")).to_be_visible()
 
 
-def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(graph: Any) -> None:
+def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(lab: Any, open_notebook: Any) -> None:
     from playwright.sync_api import expect
 
+    lab.write("keys", [PANEL])
+    graph = open_notebook("keys")
+    graph.run_all()
     heard = """(each) => {
         window.heard = [];
-        each.closest('.widget-vbox').onkeydown = (event) => window.heard.push(event.key);
+        each.closest('.jp-OutputArea').onkeydown = (event) => window.heard.push(event.key);
     }"""
     node(graph, "plan").evaluate(heard)
     node(graph, "plan").focus()
@@ -213,13 +203,9 @@ def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(graph: Any
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_states_have_the_colours_of_the_table_and_text_that_can_be_read(
-    lab: Any, open_notebook: Any, dark: bool
-) -> None:
+def test_states_have_the_colours_of_the_table_and_text_that_can_be_read(open_cells: Any, dark: bool) -> None:
     names = list(STATES)
-    lab.write("states", [STATES_CELL.format(names=names)])
-    shown = open_notebook("states", dark=dark)
-    shown.run_all()
+    shown = open_cells([STATES_CELL.format(names=names)], dark=dark)
     node(shown, "skipped").wait_for()
     # Transitions of the fill last 120 ms: read when nothing moves any more.
     shown.page.wait_for_function(
@@ -266,10 +252,8 @@ def test_hostile_text_does_not_run_and_nothing_leaves_the_machine(lab: Any, open
     assert shown.page.locator(".jp-OutputArea-output script, .jp-OutputArea-output iframe").count() == 0
 
 
-def test_the_page_checks_a_picture_before_it_adopts_it(lab: Any, open_notebook: Any) -> None:
-    lab.write("picture", [PANEL, TAMPERED])
-    shown = open_notebook("picture")
-    shown.run_all()
+def test_the_page_checks_a_picture_before_it_adopts_it(open_cells: Any) -> None:
+    shown = open_cells([PANEL, TAMPERED])
     node(shown, "plan").wait_for()
     port = shown.panel.locator(".ab_port")
     assert shown.page.evaluate("window.pwned") is None

@@ -9,14 +9,14 @@ import pytest
 
 from tests.browser.notebook_page import NotebookPage
 
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
-
-SETUP = "from agentbench.notebook import configure, make_graph_panel, stepper\nfrom review_flow import build"
+SETUP = (
+    "from agentbench.notebook import configure, make_graph_panel, stepper\nfrom tests.browser.review_flow import build"
+)
 SHOW = "panel = stepper(build(), 'cats', height=320)\npanel"
 # A superstep that lasts until a button is pressed.
 HELD = """
 import ipywidgets
-from review_flow import held
+from tests.browser.review_flow import held
 let_go = ipywidgets.Button(description='Let go')
 let_go.on_click(lambda _: held.pop()())
 panel = stepper(build(holds=True), 'cats', height=320)

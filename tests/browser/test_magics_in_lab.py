@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 CELLS = [
     "%load_ext agentbench\nfrom agentbench import WorkflowContext",
     "%%executor\nasync def load(topic: str) -> str:\n    return f'a draft about {topic}'",
@@ -21,10 +19,9 @@ CELLS = [
 ]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_a_workflow_can_be_written_in_cells(lab: Any, open_notebook: Any, dark: bool) -> None:
+def test_a_workflow_can_be_written_in_cells(lab: Any, open_notebook: Any) -> None:
     lab.write("cells", CELLS)
-    page = open_notebook("cells", dark=dark, height=1900)
+    page = open_notebook("cells", height=1900)
     page.run_all(finished=False)
     page.panel.get_by_text("Did you mean 'check'?").last.wait_for()
     shown = page.panel.inner_text()
@@ -38,4 +35,4 @@ def test_a_workflow_can_be_written_in_cells(lab: Any, open_notebook: Any, dark: 
         assert text in shown
     assert "Traceback" not in shown
     assert page.panel.locator(".jp-OutputArea img, .jp-OutputArea svg").count() >= 1
-    page.shot(f"cells-{'dark' if dark else 'light'}")
+    page.shot("cells")

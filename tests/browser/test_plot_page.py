@@ -1,4 +1,4 @@
-"""Plots to work with in a real JupyterLab: the switch of a timeline, the rows of a lineage, and pictures in cells."""
+"""Plots to work with: the switch of a timeline, the rows of a lineage, and pictures in cells."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 CELL = """
-import ipywidgets as W
+from IPython.display import display
 from agentbench import InMemoryCheckpointStorage
 from agentbench.notebook import compare, configure, lineage, timeline, usage
 from tests.notebook.graphs import research
@@ -18,10 +18,10 @@ async def ran():
     await run.result()
     return run
 one, other = await ran(), await ran()
-told = W.Label('nothing')
 rows = lineage(one).panel()
-rows.on_select(lambda each: setattr(told, 'value', f'chose {each}'))
-W.VBox([timeline(one).panel(), rows, told])
+display(timeline(one).panel(), rows)
+told = display('nothing', display_id=True)
+rows.on_select(lambda each: told.update(f'chose {each}'))
 """
 
 PICTURES = """
@@ -31,11 +31,8 @@ for each in (timeline(one), lineage(storage), usage(one), compare(one, other)): 
 
 
 @pytest.fixture(params=[False, True], ids=["light", "dark"])
-def plots(lab: Any, open_notebook: Any, request: pytest.FixtureRequest) -> Any:
-    lab.write("plots", [CELL, PICTURES])
-    shown = open_notebook("plots", dark=request.param)
-    shown.run_all()
-    return shown
+def plots(open_cells: Any, request: pytest.FixtureRequest) -> Any:
+    return open_cells([CELL, PICTURES], dark=request.param)
 
 
 def test_plots_are_worked_with_by_mouse_and_by_keyboard(plots: Any) -> None:

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
-
 CELLS = [
-    "from agentbench.notebook import inbox, make_graph_panel, stepper, timeline\nfrom review_flow import build",
+    "from agentbench.notebook import inbox, make_graph_panel, stepper, timeline",
+    "from tests.browser.review_flow import build",
     "panel = stepper(build(), 'cats', height=320)\npanel",
     "graph = make_graph_panel(build())\ngraph",
     "inbox(panel)",

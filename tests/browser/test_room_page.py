@@ -7,11 +7,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.tools.refresh_notebooks import NOTEBOOKS, text_of
-
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
 
 CHAIN = """
 from agentbench import Approval, Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
@@ -54,12 +50,8 @@ def expect(what: Any) -> Any:
     return real(what)
 
 
-def test_at_a_question_the_graph_is_whole_where_it_can_be_and_scrolls_where_it_cannot(
-    lab: Any, open_notebook: Any
-) -> None:
-    lab.write("chain", [CHAIN, "panel = stepper(builder.build(), 'cats')\npanel", "panel.run()"])
-    page = open_notebook("chain", own=True)
-    page.run_all()
+def test_at_a_question_the_graph_is_whole_where_it_can_be_and_scrolls_where_it_cannot(open_cells: Any) -> None:
+    page = open_cells([CHAIN, "panel = stepper(builder.build(), 'cats')\npanel", "panel.run()"])
     expect(page.panel.locator(".abs-requests .abf")).to_be_visible()
     port = page.panel.locator(".ab_port")
     for width in (1200, 700, 1200):
@@ -74,38 +66,30 @@ def test_at_a_question_the_graph_is_whole_where_it_can_be_and_scrolls_where_it_c
     assert port.locator("svg").get_attribute("width") == chosen  # it is the person's now
 
 
-def test_a_link_that_edits_needs_no_pointer_over_it(lab: Any, open_notebook: Any) -> None:
-    lab.write(
-        "edit",
+def test_a_link_that_edits_needs_no_pointer_over_it(open_cells: Any) -> None:
+    page = open_cells(
         [
-            "from agentbench.notebook import stepper\nfrom review_flow import build\n"
+            "from agentbench.notebook import stepper\nfrom tests.browser.review_flow import build\n"
             "panel = stepper(build(), 'cats')\npanel.step(2)\npanel"
-        ],
+        ]
     )
-    page = open_notebook("edit", own=True)
-    page.run_all()
     link = page.panel.get_by_role("button", name="Edit topic")
     page.page.mouse.move(0, 0)
     expect(link).to_have_css("opacity", "1")
 
 
-def test_the_menu_downloads_the_run_as_a_page(lab: Any, open_notebook: Any, tmp_path: Path) -> None:
-    lab.write(
-        "save",
+def test_the_menu_downloads_the_run_as_a_page(open_cells: Any, tmp_path: Path) -> None:
+    page = open_cells(
         [
-            "from agentbench.notebook import stepper\nfrom review_flow import build\n"
+            "from agentbench.notebook import stepper\nfrom tests.browser.review_flow import build\n"
             "panel = stepper(build(), 'cats')\npanel.step(2)\npanel"
-        ],
+        ]
     )
-    page = open_notebook("save", own=True)
-    page.run_all()
-    files = sorted(each.name for each in lab.folder.iterdir())
     with page.page.expect_download() as download:
         page.press("More", "Save as a page …")
     download.value.save_as(tmp_path / download.value.suggested_filename)
     assert download.value.suggested_filename == "research-flow.html"
     assert "A saved run of research-flow" in (tmp_path / "research-flow.html").read_text(encoding="utf-8")
-    assert sorted(each.name for each in lab.folder.iterdir()) == files
 
 
 def test_a_shipped_notebook_that_was_only_opened_and_saved_is_not_changed(lab: Any, open_notebook: Any) -> None:
@@ -122,7 +106,7 @@ def test_a_shipped_notebook_that_was_only_opened_and_saved_is_not_changed(lab: A
 
 
 def test_a_host_of_single_anywidgets_shows_the_whole_panel(lab: Any, open_notebook: Any) -> None:
-    cell = "from agentbench.notebook import as_anywidget, stepper\nfrom review_flow import build\n"
+    cell = "from agentbench.notebook import as_anywidget, stepper\nfrom tests.browser.review_flow import build\n"
     lab.write("one", [f"{cell}panel = stepper(build(), 'cats', height=320)\nas_anywidget(panel)"])
     page = open_notebook("one", own=True)
     page.run_all()

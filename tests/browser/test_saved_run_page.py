@@ -96,7 +96,7 @@ def open_file(pages: Any) -> Iterator[Callable[..., Any]]:
     with contextlib.ExitStack() as last:
 
         def open_it(path: Path, *, dark: bool = False, width: int = 1200) -> Any:
-            context = pages._context.browser.new_context(
+            context = pages.context.browser.new_context(
                 offline=True, color_scheme="dark" if dark else "light", viewport={"width": width, "height": 900}
             )
             last.callback(context.close)

@@ -1,4 +1,4 @@
-"""The stepper as a person meets it: a JupyterLab page, a mouse, a keyboard."""
+"""The stepper as a person meets it: a page, a mouse, a keyboard; what its keys do in JupyterLab."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import pytest
 
 from tests.notebook.attacks import ATTACKS
 
-SETUP = "from agentbench.notebook import stepper\nfrom review_flow import build"
+SETUP = "from agentbench.notebook import stepper\nfrom tests.browser.review_flow import build"
 SHOW = "panel = stepper(build(), 'cats', height=320)\npanel"
 # A superstep that lasts until a button is pressed.
 HELD = """
 import ipywidgets
-from review_flow import held
+from tests.browser.review_flow import held
 let_go = ipywidgets.Button(description='Let go')
 let_go.on_click(lambda _: held.pop()())
 display(stepper(build(holds=True), 'cats', height=320), let_go)
@@ -43,13 +43,10 @@ COLOURS = """
 """
 
 
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
-
-
-def shown(lab: Any, open_notebook: Any, name: str, *cells: str, **page: Any) -> Any:
-    """A page on which the cells were run."""
+def in_lab(lab: Any, open_notebook: Any, name: str, *cells: str) -> Any:
+    """A page of JupyterLab on which the cells were run."""
     lab.write(name, [SETUP, *cells])
-    opened = open_notebook(name, **page)
+    opened = open_notebook(name)
     opened.run_all()
     return opened
 
@@ -69,8 +66,8 @@ def expect(what: Any) -> Any:
     return expect_(what)
 
 
-def test_a_step_changes_graph_and_log_and_keeps_the_focus(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "step", SHOW)
+def test_a_step_changes_graph_and_log_and_keeps_the_focus(open_cells: Any) -> None:
+    page = open_cells([SETUP, SHOW])
     expect(header(page)).to_contain_text("ready")
     page.shot("light-ready")
     page.button("Step").click()
@@ -86,7 +83,7 @@ def test_a_step_changes_graph_and_log_and_keeps_the_focus(lab: Any, open_noteboo
 def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebook(
     lab: Any, open_notebook: Any
 ) -> None:
-    page = shown(lab, open_notebook, "slow", HELD)
+    page = in_lab(lab, open_notebook, "slow", HELD)
     page.button("Step").click()
     expect(header(page)).to_contain_text("paused")
     page.page.keyboard.press("s")
@@ -106,8 +103,8 @@ def test_a_slow_superstep_shows_who_is_at_work_and_keeps_the_keys_off_the_notebo
 
 
 @pytest.mark.parametrize("width", [600, 1200])
-def test_a_question_is_whole_and_its_node_in_sight(lab: Any, open_notebook: Any, width: int) -> None:
-    page = shown(lab, open_notebook, "whole", SHOW)
+def test_a_question_is_whole_and_its_node_in_sight(open_cells: Any, width: int) -> None:
+    page = open_cells([SETUP, SHOW])
     page.page.set_viewport_size({"width": width, "height": 1400})
     page.button("Run").click()
     expect(header(page)).to_contain_text("waiting for an answer")
@@ -122,8 +119,8 @@ def test_a_question_is_whole_and_its_node_in_sight(lab: Any, open_notebook: Any,
     assert inner["y"] + inner["height"] <= outer["y"] + outer["height"]
 
 
-def test_a_question_is_answered_beside_its_graph(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "answer", SHOW)
+def test_a_question_is_answered_beside_its_graph(open_cells: Any) -> None:
+    page = open_cells([SETUP, SHOW])
     page.button("Run").click()
     expect(header(page)).to_contain_text("waiting for an answer")
     expect(page.panel.locator(STATUS)).to_have_text("superstep 2, waiting for an answer, 1 request")
@@ -139,8 +136,8 @@ def test_a_question_is_answered_beside_its_graph(lab: Any, open_notebook: Any) -
     page.shot("light-done")
 
 
-def test_looking_back_and_going_on_from_there(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "back", SHOW)
+def test_looking_back_and_going_on_from_there(open_cells: Any) -> None:
+    page = open_cells([SETUP, SHOW])
     page.button("Run").click()
     page.button("Approve").click()
     expect(header(page)).to_contain_text("finished")
@@ -163,8 +160,8 @@ def test_looking_back_and_going_on_from_there(lab: Any, open_notebook: Any) -> N
     assert page.panel.locator(".abs-run").text_content() != run
 
 
-def test_a_failure_is_reported_and_its_superstep_taken_again(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "fail", "panel = stepper(build(fails=True), 'cats', height=320)\npanel")
+def test_a_failure_is_reported_and_its_superstep_taken_again(open_cells: Any) -> None:
+    page = open_cells([SETUP, "panel = stepper(build(fails=True), 'cats', height=320)\npanel"])
     page.button("Run").click()
     expect(header(page)).to_contain_text("failed")
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("library failed: ConnectionError: the index")
@@ -177,7 +174,7 @@ def test_a_failure_is_reported_and_its_superstep_taken_again(lab: Any, open_note
 
 
 def test_everything_can_be_done_without_a_mouse(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "keys", SHOW)
+    page = in_lab(lab, open_notebook, "keys", SHOW)
     keyboard = page.page.keyboard
     page.button("Step").focus()
     keyboard.press("s")
@@ -200,10 +197,8 @@ def test_everything_can_be_done_without_a_mouse(lab: Any, open_notebook: Any) ->
     assert page.page.evaluate(ACTIVE) == "Step"
 
 
-def test_nodes_and_values_open_in_the_details_and_everything_is_large_enough_to_hit(
-    lab: Any, open_notebook: Any
-) -> None:
-    page = shown(lab, open_notebook, "details", SHOW)
+def test_nodes_and_values_open_in_the_details_and_everything_is_large_enough_to_hit(open_cells: Any) -> None:
+    page = open_cells([SETUP, SHOW])
     page.button("Step").click()
     expect(header(page)).to_contain_text("superstep 0")
     node(page, "plan").click()
@@ -225,8 +220,8 @@ def test_nodes_and_values_open_in_the_details_and_everything_is_large_enough_to_
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_text_can_be_read_in_both_themes(lab: Any, open_notebook: Any, dark: bool) -> None:
-    page = shown(lab, open_notebook, "theme", SHOW, dark=dark)
+def test_text_can_be_read_in_both_themes(open_cells: Any, dark: bool) -> None:
+    page = open_cells([SETUP, SHOW], dark=dark)
     theme = "dark" if dark else "light"
     page.button("Step").click()
     expect(header(page)).to_contain_text("superstep 0")
@@ -253,8 +248,8 @@ def test_text_can_be_read_in_both_themes(lab: Any, open_notebook: Any, dark: boo
     page.shot(f"{theme}-done")
 
 
-def test_on_a_narrow_page_everything_stacks_and_nothing_is_cut_off(lab: Any, open_notebook: Any) -> None:
-    page = shown(lab, open_notebook, "narrow", SHOW, width=700)
+def test_on_a_narrow_page_everything_stacks_and_nothing_is_cut_off(open_cells: Any) -> None:
+    page = open_cells([SETUP, SHOW], width=700)
     page.button("Run").click()
     expect(header(page)).to_contain_text("waiting")
     frame = page.panel.locator(".abs-frame")
@@ -269,7 +264,7 @@ def test_on_a_narrow_page_everything_stacks_and_nothing_is_cut_off(lab: Any, ope
         page.shot(f"{'dark' if dark else 'light'}-narrow", frame)
 
 
-def test_what_models_and_people_write_is_shown_and_never_run(lab: Any, open_notebook: Any) -> None:
+def test_what_models_and_people_write_is_shown_and_never_run(open_cells: Any) -> None:
     attack_cells = [
         f"attacks = {ATTACKS!r}",
         """
@@ -299,7 +294,7 @@ panel = stepper(workflow, attacks, height=320)
 panel
 """,
     ]
-    page = shown(lab, open_notebook, "attacks", *attack_cells, own=True)
+    page = open_cells([SETUP, *attack_cells])
     page.button("Step").click()
     expect(page.panel.locator(".abs-requests .abf")).to_be_visible()
     for tab in ("Messages", "Events", "State"):

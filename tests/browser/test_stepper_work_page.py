@@ -6,12 +6,10 @@ from typing import Any
 
 import pytest
 
-pytestmark = pytest.mark.usefixtures("flow_beside_the_notebooks")
-
 SHOW = """
 from agentbench import InMemoryCheckpointStorage
 from agentbench.notebook import *
-from review_flow import build
+from tests.browser.review_flow import build
 storage = InMemoryCheckpointStorage()
 panel = stepper(build(), 'cats', storage=storage, height=320)
 panel
@@ -26,10 +24,8 @@ def expect(what: Any) -> Any:
 
 
 @pytest.fixture
-def page(lab: Any, open_notebook: Any) -> Any:
-    lab.write("work", [SHOW])
-    shown = open_notebook("work")
-    shown.run_all()
+def page(open_cells: Any) -> Any:
+    shown = open_cells([SHOW])
     expect(header(shown)).to_contain_text("ready")
     return shown
 
@@ -44,16 +40,6 @@ def banner(page: Any) -> Any:
 
 def node(page: Any, name: str) -> Any:
     return page.panel.locator(f".ab_node[aria-label^='{name}']").first
-
-
-def add_cell(page: Any, source: str) -> Any:
-    """Run one more cell below; its output."""
-    cells = page.panel.locator(".jp-CodeCell")
-    cells.last.locator(".cm-content").click()
-    page.page.keyboard.press("Control+a")
-    page.page.keyboard.insert_text(source)
-    page.page.keyboard.press("Control+Enter")
-    return cells.last.locator(".jp-OutputArea-output")
 
 
 def test_a_run_stops_before_a_node_that_was_marked_by_a_key_or_in_its_tab(page: Any) -> None:
@@ -138,9 +124,7 @@ def test_an_edited_value_goes_on_as_a_second_branch_and_the_first_one_stays(page
     page.button("Run").click()
     page.button("Approve").click()
     expect(header(page)).to_contain_text("finished")
-    expect(add_cell(page, "print(sorted(lineage_frame(storage).is_fork), len(runs_frame(storage)))")).to_contain_text(
-        "True] 2"
-    )
+    expect(page.run("sorted(lineage_frame(storage).is_fork), len(runs_frame(storage))")).to_contain_text("True], 2")
 
 
 def test_what_is_typed_just_before_another_tab_opens_stays_with_its_value(page: Any) -> None:
@@ -158,7 +142,7 @@ def test_what_is_typed_just_before_another_tab_opens_stays_with_its_value(page: 
         tabs.find((tab) => tab.textContent === "Messages").click();
     }""")
     expect(page.panel.locator(".abs-title")).to_contain_text("next superstep")
-    again = add_cell(page, "panel")  # a page that knows only what was told
+    again = page.run("panel")  # a page that knows only what was told
     expect(again.locator(".abs-title")).to_contain_text("next superstep")
     expect(again.get_by_role("textbox", name="New value of")).to_have_count(0)
     again.get_by_role("tab", name="State").click()
@@ -176,11 +160,11 @@ def test_showing_again_plays_what_is_stored_and_executes_nothing(page: Any) -> N
     page.press("More", "Show again from here")
     expect(banner(page)).to_contain_text("Finished. Output: published")
     expect(page.panel.locator(".abs-run")).to_have_text(run)
-    expect(add_cell(page, "print(len(runs_frame(storage)), 'run')")).to_contain_text("1 run")
+    expect(page.run("f'{len(runs_frame(storage))} run'")).to_contain_text("1 run")
 
 
 def test_a_closed_panel_leaves_the_page_and_is_text_from_then_on(page: Any) -> None:
     page.button("Step").click()
     expect(header(page)).to_contain_text("superstep 0")
-    expect(add_cell(page, "panel.close()\nprint(panel)")).to_contain_text("Stepper(research-flow, superstep 0, closed)")
+    expect(page.run("panel.close()\nrepr(panel)")).to_contain_text("Stepper(research-flow, superstep 0, closed)")
     expect(page.panel.locator(".abs-frame")).to_have_count(0)
