@@ -489,7 +489,7 @@ def test_a_chain_of_the_same_name_is_not_mixed_with_another(folder: Path, shown:
 def test_an_address_where_nothing_is_stays_empty(command: list[str], shown: Shown, tmp_path: Path) -> None:
     name, *rest = command
     for absent in ("absent", "absent.db"):
-        assert "There is nothing at " in shown.failure(name, tmp_path / absent, *rest)
+        assert "does not exist, so it has no checkpoints" in shown.failure(name, tmp_path / absent, *rest)
     assert list(tmp_path.iterdir()) == []
 
 

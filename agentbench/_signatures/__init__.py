@@ -1,4 +1,4 @@
-"""Input and output types of a callable, and the rules for matching values with types."""
+"""Reads the input and output types of callables, and matches values with types."""
 
 from agentbench._signatures.compatibility import always_fits, is_type_compatible
 from agentbench._signatures.equivalence import describe_redefinition, python_number, types_in, warn_of_redefinition

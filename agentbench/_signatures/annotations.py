@@ -1,4 +1,4 @@
-"""Callables taken apart: their parameters, their annotations, and the types that annotations as text name."""
+"""Inspects callables: their parameters, their annotations, and the types that text annotations name."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ _ALWAYS_KNOWN: Mapping[str, object] = {"Any": Any, "Optional": Optional, "Union"
 
 
 class Callee(NamedTuple):
-    """A callable taken apart, before it is called."""
+    """The parts of a callable, found without calling it."""
 
     name: str
-    #: Names of the parameters that are filled by position, without a bound `self`.
+    #: Names of positional parameters, without a bound `self`.
     parameters: tuple[str, ...]
-    #: Those that cannot be: keyword-only, `*args`, `**kwargs`.
+    #: Names of the other parameters: keyword-only, `*args`, `**kwargs`.
     other_parameters: tuple[str, ...]
-    #: The Python function inside, or None where there is none, as in a builtin; type checkers take it for a method.
+    #: The Python function inside, or None if there is none, as in a builtin. For type checkers it looks like a method.
     function: Any
 
     @property
     def annotations(self) -> Mapping[str, TypeLike]:
-        """Annotations by parameter name, as written."""
+        """The annotations by parameter name, as written."""
         return {} if self.function is None else self.function.__annotations__
 
     @property
     def module_names(self) -> dict[str, Any]:
-        """Globals of the module that the function was written in."""
+        """The globals of the module in which the function was written."""
         return {} if self.function is None else self.function.__globals__
 
     @property
     def enclosing_scopes(self) -> tuple[str, ...]:
-        """Names of the classes and functions around the definition, nearest first."""
+        """The names of the classes and functions around the definition, nearest first."""
         parts = self.function.__qualname__.split(".")[:-1] if self.function else []
         return tuple(part for part in reversed(parts) if part != "<locals>")
 
     @property
     def closure(self) -> Mapping[str, object]:
-        """Names that the function closes over and that have a value by now."""
+        """The names that the function closes over and that already have a value."""
         if self.function is None:
             return {}
         names: dict[str, object] = {}
         for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True):
-            with contextlib.suppress(ValueError):  # an empty cell: the name is assigned further down
+            with contextlib.suppress(ValueError):  # an empty cell: the name is assigned later
                 names[name] = cell.cell_contents
         return names
 
 
 def take_apart(func: Callable[..., object]) -> Callee:
-    """Look into a function, a bound method, a partial or a callable object."""
+    """Inspect a function, a bound method, a partial or a callable object."""
     if isinstance(func, (staticmethod, classmethod)):
         kind = type(func).__name__
         message = f"{func!r} is a {kind} object. Expected a function. Put @{kind} above this decorator, not below it."
@@ -92,7 +92,7 @@ def _parameters_of(func: Callable[..., object]) -> tuple[tuple[str, ...], tuple[
     try:
         parameters = inspect.signature(func).parameters.values()
     except ValueError as error:
-        message = f"{func!r} does not say its parameters. Expected a Python function. Wrap it in one."
+        message = f"{func!r} does not reveal its parameters. Wrap it in a Python function."
         raise ValueError(message) from error
     filled = func.keywords if isinstance(func, functools.partial) else {}
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -101,7 +101,7 @@ def _parameters_of(func: Callable[..., object]) -> tuple[tuple[str, ...], tuple[
 
 
 class UnknownNameError(Exception):
-    """Signal between modules, never raised to users: a name in the text of an annotation is not known (yet)."""
+    """An internal signal, never raised to users: a name in a text annotation is not known (yet)."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
@@ -109,7 +109,7 @@ class UnknownNameError(Exception):
 
 
 class Scope(NamedTuple):
-    """Where the names in a callable's annotations are looked up: in its module, but first in all that is nearer."""
+    """The scope in which the names in annotations are looked up: the nearest scopes first, the module last."""
 
     module_names: dict[str, Any]
     local_names: Mapping[str, object]
@@ -127,7 +127,7 @@ class Scope(NamedTuple):
             raise ValueError(message) from error
 
     def resolve(self, annotation: TypeLike) -> TypeLike:
-        """Return the annotation with every piece of text inside it replaced by what `evaluate` returns."""
+        """Return the annotation with every text inside it replaced by the result of `evaluate`."""
         if isinstance(annotation, str):
             return self.resolve(self.evaluate(annotation))
         if isinstance(annotation, ForwardRef):
@@ -143,7 +143,7 @@ class Scope(NamedTuple):
 
 
 def holds_text(annotation: TypeLike) -> bool:
-    """Whether there is text in an annotation, so that it needs a scope to be understood."""
+    """Return whether an annotation contains text, so that it needs a scope."""
     if isinstance(annotation, (str, ForwardRef)):
         return True
     if isinstance(annotation, list):
@@ -152,7 +152,7 @@ def holds_text(annotation: TypeLike) -> bool:
 
 
 def scope_of(callee: Callee, *, known: Mapping[str, object], fallbacks: Mapping[str, object]) -> Scope:
-    """Return the scope of a callable's annotations: what is around the definition, `known`, the caller, the module."""
+    """Return the scope of a callable's annotations: its surroundings, `known`, the caller, and the module."""
     enclosing, caller = _running_scopes(callee)
     names = {**_ALWAYS_KNOWN, **fallbacks}
     names = {name: value for name, value in names.items() if name not in callee.module_names}
@@ -162,7 +162,7 @@ def scope_of(callee: Callee, *, known: Mapping[str, object], fallbacks: Mapping[
 
 
 def _running_scopes(callee: Callee) -> tuple[list[Mapping[str, object]], Mapping[str, object]]:
-    """Return the local names of the frames around the definition, nearest first, and those of the library's caller."""
+    """Return the local names of the frames around the definition, nearest first, and of the library's caller."""
     awaited = list(callee.enclosing_scopes)
     enclosing: list[Mapping[str, object]] = []
     caller: Mapping[str, object] | None = None

@@ -1,4 +1,4 @@
-"""A cache for functions of a class that keeps no class alive, such as those of notebook cells that are run again."""
+"""A cache for functions of a class that keeps no class alive, such as classes of notebook cells that are run again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _IMMUTABLE, _HEAP = 1 << 8, 1 << 9  # Py_TPFLAGS_IMMUTABLETYPE, Py_TPFLAGS_HEAPT
 
 
 def is_lasting(cls: type) -> bool:
-    """Return whether a class is written in C, so that it is never freed and takes no attributes."""
+    """Return whether a class is written in C, so that it is never freed and accepts no attributes."""
     return cls.__flags__ & (_HEAP | _IMMUTABLE) != _HEAP
 
 
 class _Cached(Generic[ResultT]):
-    """A result on the class that it is about. Copies of the class, as pickles by value make them, begin without it."""
+    """A result stored on its class. Copies of the class, as pickles by value create them, start without it."""
 
     __slots__ = ("result",)
 
@@ -49,7 +49,7 @@ def cached_on_class(function: Callable[[Any], ResultT]) -> Callable[[Any], Resul
         result = function(cls)
         if is_lasting(cls):
             of_lasting_classes[cls] = result
-        elif not is_protocol(cls):  # of which an attribute would be a member
+        elif not is_protocol(cls):  # an attribute would become a member of the protocol
             type.__setattr__(cls, name, _Cached(result))
         return result
 

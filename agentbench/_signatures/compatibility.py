@@ -1,4 +1,4 @@
-"""Whether values declared as one type may be passed where another type is declared; used while a graph is built."""
+"""Whether values declared as one type can be passed where another type is declared; used while building graphs."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ from agentbench._signatures.matching import is_instance_of
 
 
 def is_type_compatible(source: TypeLike, target: TypeLike) -> bool:
-    """Return whether values declared as `source` may be passed where `target` is declared.
+    """Return whether values declared as `source` can be passed where `target` is declared.
 
-    Arguments are covariant. An `int` may be passed as a `float`, and what else `is_instance_of` takes as another class.
-    `Any` and missing arguments are trusted: messages are checked again at run time.
+    Arguments are covariant. An `int` can be passed as a `float`, as can other replacements that `is_instance_of`
+    accepts.
+    `Any` and missing arguments are trusted, because messages are checked again at run time.
     """
     return _Comparison(trusting=True).fits(source, target)
 
@@ -38,7 +39,7 @@ def always_fits(source: TypeLike, target: TypeLike) -> bool:
 
 
 class _Comparison:
-    """Compares two types and those within them; a pair that comes up again within itself fits: aliases may recur."""
+    """Compares two types and their parts; a pair that recurs inside itself fits, since aliases may be recursive."""
 
     def __init__(self, *, trusting: bool) -> None:
         self._trusting = trusting
@@ -96,7 +97,7 @@ class _Comparison:
         return not _is_variadic(source) and len(source) == len(target) and self._arguments_fit(source, target)
 
     def _arguments_fit(self, source: tuple[TypeLike, ...], target: tuple[TypeLike, ...]) -> bool:
-        # dict[K, V] as Iterable[K]: the spare arguments say nothing about the target.
+        # dict[K, V] as Iterable[K]: the remaining arguments say nothing about the target.
         return all(self.fits(one, other) for one, other in zip(source, target, strict=False))
 
     def _fits_typed_dict(self, source: TypeLike, target: TypeLike) -> bool:
@@ -132,7 +133,7 @@ class _Comparison:
 
 
 def _is_open(type_: TypeLike) -> bool:
-    """Whether nothing is known about a type before its values arrive."""
+    """Return whether nothing is known about a type before its values arrive."""
     if is_any(type_):
         return True
     return not isinstance(type_, (type, TypeVar)) and origin_of(type_) is None and not is_never(type_)

@@ -1,4 +1,4 @@
-"""Classes that stand for others although `isinstance` does not say so: numbers, and classes that were defined again."""
+"""Classes that can replace others although `isinstance` says no: numbers, and classes that were defined again."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from typing import Any, get_args
 from agentbench._user_code import warn_user
 from agentbench.exceptions import WorkflowWarning
 
-#: The number classes of Python, by the classes of numpy that are the bases of its scalars. Found by name: values of
-#: numpy may come to a program that does not need numpy itself.
+#: Python's number classes, by the numpy classes that are the bases of its scalars. Found by name, because numpy values
+#: may reach a program that does not use numpy itself.
 _NUMPY_BASES = {"bool": bool, "bool_": bool, "integer": int, "floating": float, "complexfloating": complex}
 NUMBERS = (bool, int, float, complex)
 
-# Each class of a value is compared once; weak, so that a class that was defined again in a notebook is not kept.
+# Each class of a value is compared once; weak, so that a class redefined in a notebook is not kept alive.
 _told: weakref.WeakKeyDictionary[type, set[str]] = weakref.WeakKeyDictionary()
 _numbers_of: weakref.WeakKeyDictionary[type, frozenset[type]] = weakref.WeakKeyDictionary()
 
 
 def stands_for(cls: type, classes: tuple[Any, ...]) -> bool:
-    """Return whether values of `cls` may be passed where instances of one of `classes` are declared.
+    """Return whether values of `cls` can be passed where instances of one of `classes` are declared.
 
-    An `int` may be passed as a `float`, and either as a `complex`; a scalar of numpy as the number that it is. An
-    instance of a class that was defined again in a notebook, with the same fields, may be passed as the old class.
+    An `int` can be passed as a `float`, and either as a `complex`; a numpy scalar as the Python number it represents.
+    An
+    instance of a class that was redefined in a notebook, with the same fields, can be passed as the old class.
     """
     numbers = _numbers_of.get(cls)
     if numbers is None:
@@ -40,7 +41,7 @@ def stands_for(cls: type, classes: tuple[Any, ...]) -> bool:
 
 
 def python_number(value: Any) -> Any:
-    """Return the number of Python that a scalar of numpy is; another value as it is."""
+    """Return the Python number of a numpy scalar; return other values unchanged."""
     cls = type(value)
     return value if isinstance(value, NUMBERS) or not stands_for(cls, NUMBERS) else value.item()
 
@@ -53,19 +54,19 @@ def _find_numbers(cls: type) -> frozenset[type]:
         number = next((_NUMPY_BASES[name] for name in bases if name in _NUMPY_BASES), None)
     if number is None:
         return frozenset()
-    if number is bool:  # fits `int`, as in Python, but a truth value passed as a float is rather a mistake
+    if number is bool:  # fits `int`, as in Python, but a bool passed as a float is probably a mistake
         return frozenset((bool, int))
     return frozenset(NUMBERS[NUMBERS.index(number) :])
 
 
 def describe_redefinition(given: Collection[Any], taken: Collection[Any], giver: str, taker: str) -> str | None:
-    """Return what to run again where a given class and a taken one are two definitions of one class; else None.
+    """Return what to run again if a sent and a declared type are two definitions of one class; otherwise None.
 
     Args:
-        given: Types that are sent.
-        taken: Types that are declared.
-        giver: Who sends, as text for a person.
-        taker: Who takes.
+        given: The types that are sent.
+        taken: The types that are declared.
+        giver: The sender, as text for a person.
+        taker: The receiver, as text for a person.
     """
     found = _find_redefinition(given, taken)
     if found is None:
@@ -76,7 +77,7 @@ def describe_redefinition(given: Collection[Any], taken: Collection[Any], giver:
 
 
 def warn_of_redefinition(given: Collection[Any], taken: Collection[Any], giver: str, taker: str) -> None:
-    """Warn of what `describe_redefinition` returns, once for each definition of the class."""
+    """Warn with the text of `describe_redefinition`, once for each definition of the class."""
     found = _find_redefinition(given, taken)
     if found is None:
         return
@@ -115,14 +116,14 @@ def _classes_in(type_: Any) -> Iterator[type]:
 
 
 def _fields(cls: type) -> dict[str, Any]:
-    """Return names and types of the fields, as text: their classes may have been defined again, too."""
+    """Return names and types of the fields, as text, because their classes may have been redefined too."""
     if issubclass(cls, Enum):
         return {member.name: member.value for member in cls}
     hints: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         try:
             own = inspect.get_annotations(base)
-        except NameError:  # of Python 3.14, where annotations are evaluated here
+        except NameError:  # in Python 3.14, annotations are evaluated here
             return {}
         hints |= {n: hint if isinstance(hint, str) else inspect.formatannotation(hint) for n, hint in own.items()}
     return hints

@@ -1,4 +1,4 @@
-"""Type expressions: what kind one is, in any spelling and Python version, and its name as text."""
+"""Type expressions: their kind, in any spelling and Python version, and their name as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
 TypeLike = Any
-"""Any object that an annotation may be: typing has no static name for that before Python 3.15."""
+"""Any object that an annotation may be; typing has no static name for that before Python 3.15."""
 
 NoneType = type(None)
 
@@ -22,13 +22,13 @@ _TYPES_WITHOUT_ORIGIN = _NEVER | {"Any", "LiteralString", "Self"}
 
 
 def origin_of(type_: TypeLike) -> TypeLike:
-    """Return what a generic was made from: `list` for `list[int]`, `Union` or `UnionType` for unions, else None."""
+    """Return the origin of a generic: `list` for `list[int]`, `Union` or `UnionType` for unions, otherwise None."""
     return get_origin(type_)
 
 
 def special_name(type_: TypeLike) -> str | None:
     """Return the name of a typing construct such as `Any` or `Never`, or None for everything else."""
-    # Compared by name: typing and typing_extensions may each have an object of their own.
+    # Compared by name, because typing and typing_extensions may each have their own object.
     if isinstance(type_, type):
         return "Any" if type_.__name__ == "Any" and type_.__module__ in _TYPING_MODULES else None
     if type(type_).__module__ not in _TYPING_MODULES:
@@ -68,33 +68,33 @@ def is_protocol(type_: TypeLike) -> bool:
 
 
 def is_static_protocol(type_: TypeLike) -> bool:
-    """Whether this is a protocol that `isinstance` refuses."""
+    """Whether this is a protocol that `isinstance` rejects."""
     return is_protocol(type_) and not getattr(type_, "_is_runtime_protocol", False)
 
 
 def is_type_form(value: object) -> bool:
-    """Whether an annotation may be this object without being text or a forward reference."""
+    """Whether an annotation may be this object, apart from text and forward references."""
     if value is None or isinstance(value, (type, TypeVar, typing.NewType)):
         return True
     return origin_of(value) is not None or is_alias(value) or special_name(value) in _TYPES_WITHOUT_ORIGIN
 
 
 def unwrap(type_: TypeLike) -> TypeLike:
-    """Strip what does not matter for values: `Annotated`, `NewType`, `Required`, aliases (`Any` if not evaluable)."""
+    """Strip what is irrelevant for values: `Annotated`, `NewType`, `Required`, aliases (`Any` if not evaluable)."""
     while (inner := _one_layer_off(type_)) is not type_:
         type_ = inner
     return type_
 
 
 def type_arguments(type_: TypeLike) -> tuple[TypeLike, ...] | None:
-    """Return the arguments of a generic, or None where it has none (`list`, `typing.List`); `tuple[()]` has `()`."""
+    """Return the arguments of a generic, or None if it has none (`list`, `typing.List`); `tuple[()]` has `()`."""
     if not hasattr(type_, "__args__") or origin_of(type_) is None:
         return None
     return get_args(type_)
 
 
 def fields_of(cls: TypeLike) -> dict[str, TypeLike]:
-    """Return the annotated fields of a typed dict or dataclass; names that cannot be resolved give no fields at all."""
+    """Return the annotated fields of a typed dict or dataclass; none at all if a name cannot be resolved."""
     try:
         return typing.get_type_hints(cls)
     except (AttributeError, NameError, TypeError):
@@ -102,20 +102,20 @@ def fields_of(cls: TypeLike) -> dict[str, TypeLike]:
 
 
 def required_keys_of(typed_dict: TypeLike) -> frozenset[str]:
-    """Return the keys that a typed dict must have, also where its annotations are postponed."""
+    """Return the required keys of a typed dict, even if its annotations are postponed."""
     required: frozenset[str] = typed_dict.__required_keys__
     try:
         hints = typing.get_type_hints(typed_dict, include_extras=True)
     except (AttributeError, NameError, TypeError):
         return required
-    # Python reads postponed annotations as plain text and takes every key of such a class for required.
+    # Python reads postponed annotations as plain text and treats every key of such a class as required.
     marks = {name: special_name(origin_of(hint)) for name, hint in hints.items()}
     optional = {name for name, mark in marks.items() if mark == "NotRequired"}
     return (required - optional) | {name for name, mark in marks.items() if mark == "Required"}
 
 
 def flatten_union(type_: TypeLike) -> tuple[TypeLike, ...]:
-    """Return the members of a union in the order written; `()` for `Never`, any other type alone. A `NewType` stays."""
+    """Return the members of a union as written; `()` for `Never`; any other type alone, including a `NewType`."""
     members: list[TypeLike] = []
     for member in _members(type_):
         if member not in members:
@@ -152,10 +152,10 @@ def _one_layer_off(type_: TypeLike) -> TypeLike:
 
 
 def union_of(members: tuple[TypeLike, ...]) -> TypeLike:
-    """Return the union of types, written `A | B` where all of them allow it."""
+    """Return the union of types, written `A | B` if all of them allow it."""
     try:
         return functools.reduce(operator.or_, members)
-    except TypeError:  # such as forward references, which know no `|` on older Pythons
+    except TypeError:  # such as forward references, which lack `|` on older Pythons
         return operator.getitem(Union, members)
 
 
@@ -163,7 +163,7 @@ def leaf_address(type_: TypeLike) -> tuple[str, str]:
     """Return module and qualified name of a type without arguments; TypeError if it has none."""
     name = getattr(type_, "__qualname__", None) or getattr(type_, "__name__", None) or getattr(type_, "_name", None)
     if not isinstance(name, str):
-        message = f"{type_!r} has no name to write it by. Expected a class or another named type."
+        message = f"{type_!r} has no name. Expected a class or another named type."
         raise TypeError(message)
     return type_.__module__, name
 
@@ -192,9 +192,9 @@ def type_name(type_: TypeLike) -> str:
 
 
 def type_of(value: object) -> str:
-    """Return the name of a value's type, of a list with those of its items: `list[str | int]`.
+    """Return the name of a value's type; for a list, with those of its items: `list[str | int]`.
 
-    Types of numpy and pandas have the name of their package: `numpy.bool` is not `bool`.
+    Types of numpy and pandas are prefixed with their package: `numpy.bool` is not `bool`.
     """
     cls = type(value)
     package = cls.__module__.partition(".")[0]

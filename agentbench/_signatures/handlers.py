@@ -1,7 +1,8 @@
-"""What a handler takes, sends and yields, read from its annotations or from explicit types.
+"""The types that a handler takes, sends and yields, read from its annotations or from explicit types.
 
-A type may be named before it exists. Then a `PendingSignature` is read again by `resolve(owner)`, when the first
-executor of a class is constructed.
+A type may be named before it exists. A `PendingSignature` is then read again by `resolve(owner)`, when the first
+executor
+of a class is constructed.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ class PendingSignature(NamedTuple):
     reading: Reading
 
     def resolve(self, owner: type) -> HandlerSignature:
-        """Look names up again, also in the handler's class; `NameError` or `ValueError` if one is still not known."""
+        """Look names up again, including the handler's class; `NameError` or `ValueError` if one is still unknown."""
         return _complete(self.reading.with_names({**vars(owner), owner.__name__: owner}), self.read)
 
 
 def read_handler(
     func: Callable[..., object], *, context_type: type, explicit: ExplicitTypes | None = None
 ) -> HandlerSignature | PendingSignature:
-    """Read a `@handler` method `(self, message, ctx)`: its annotations, or else only the decorator's explicit types."""
+    """Read a `@handler` method `(self, message, ctx)`: its annotations, or only the decorator's explicit types."""
     reading = Reading("@handler", take_apart(func), context_type, explicit or ExplicitTypes())
     reading.expect_parameters("(self, message, ctx)")
     return _start(reading, _handler)
@@ -48,7 +49,7 @@ def read_response_handler(
 def read_function(
     func: Callable[..., object], *, context_type: type, explicit: ExplicitTypes | None = None
 ) -> HandlerSignature:
-    """Read an `@executor` callable `(message)` or `(message, ctx)`; an explicit type beats its annotation."""
+    """Read an `@executor` callable `(message)` or `(message, ctx)`; an explicit type overrides its annotation."""
     reading = Reading("@executor", take_apart(func), context_type, explicit or ExplicitTypes())
     reading.expect_parameters("(message)", "(message, ctx)")
     return _complete(reading, _function)
@@ -80,7 +81,7 @@ def _response_handler(reading: Reading) -> HandlerSignature:
     is_explicit = reading.explicit.has_any()
     if is_explicit:
         reading.expect_explicit("request", "response")
-    context = reading.context_types(3, required=False)  # has to be a context, also if the types were passed
+    context = reading.context_types(3, required=False)  # must be a context, even if the types were passed
     if is_explicit:
         context = reading.explicit_context_types()
         request, response = reading.explicit_type("request"), reading.explicit_type("response")

@@ -1,4 +1,4 @@
-"""Whether a value fits a type, and answers from outside converted to a type.
+"""Checks whether a value fits a type, and converts responses from outside to a type.
 
 Every message is checked, so each type is compiled once into a check.
 """
@@ -38,10 +38,11 @@ Check = Callable[[object], bool]
 
 
 def is_instance_of(value: object, type_: TypeLike) -> bool:
-    """Return whether a value fits a type, contents of lists, sets, tuples and dicts included.
+    """Return whether a value fits a type, including the contents of lists, sets, tuples and dicts.
 
-    `int` fits `float`, as type checkers have it, and what `stands_for` names fits, such as scalars of numpy. What
-    cannot be decided at run time accepts every value.
+    `int` fits `float`, as for type checkers, and so do the replacements named by `stands_for`, such as numpy scalars.
+    If a
+    type cannot be checked at run time, every value fits.
     """
     return check_for(type_)(value)
 
@@ -49,7 +50,7 @@ def is_instance_of(value: object, type_: TypeLike) -> bool:
 def check_for(type_: TypeLike, *, exact: bool = False) -> Check:
     """Return the compiled check of a type: `check_for(t)(v)` equals `is_instance_of(v, t)`.
 
-    With `exact` by `isinstance` alone: no other class stands for those of the type.
+    With `exact`, only `isinstance` counts: no other class replaces those of the type.
     """
     if isinstance(type_, type) and not is_alias(type_):
         return _exact_check_of_class(type_) if exact else _check_of_class(type_)
@@ -57,7 +58,7 @@ def check_for(type_: TypeLike, *, exact: bool = False) -> Check:
 
 
 def decided_by_class(type_: TypeLike) -> bool:
-    """Return whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table may remember it."""
+    """Return whether `is_instance_of(value, type_)` depends on `type(value)` alone, so that a table can cache it."""
     form = unwrap(type_)
     if is_union(form):
         return all(decided_by_class(member) for member in get_args(form))
@@ -132,7 +133,7 @@ def _check_typed_dict(form: TypeLike, exact: bool) -> Check:
         if not isinstance(value, Mapping) or not required <= value.keys():
             return False
         for name in fields.keys() & value.keys():
-            if name not in checks:  # made on use, for a typed dict may contain itself
+            if name not in checks:  # created on use, because a typed dict may contain itself
                 checks[name] = check_for(fields[name], exact=exact)
             if not checks[name](value[name]):
                 return False
@@ -151,7 +152,7 @@ def _check_any(_: TypeLike, members: tuple[TypeLike, ...], exact: bool) -> Check
 
 
 def _deciding_classes(type_: TypeLike) -> tuple[type, ...] | None:
-    """Return the classes whose instances fit, where classes are all there is to it."""
+    """Return the classes whose instances fit, if the class alone decides."""
     members = tuple(unwrap(member) for member in flatten_union(type_))
     return None if any(map(is_any, members)) or not decided_by_class(type_) else members
 
@@ -229,11 +230,13 @@ _BY_ORIGIN: dict[TypeLike, Callable[[TypeLike, tuple[TypeLike, ...], bool], Chec
 
 
 def coerce_answer(value: object, type_: TypeLike) -> object:
-    """Convert an answer from outside to the requested type, where that is safe; else it comes back unchanged.
+    """Convert a response from outside to the requested type if that is safe; otherwise return it unchanged.
 
-    `int` becomes `float`, a scalar of numpy the number that it stands for, a `dict` a dataclass or a model, a text what
-    a class makes of it (`_from_text_`), such as a message, or a list of one. Of a union the first member that fits
-    wins.
+    `int` becomes `float`, a numpy scalar the number it represents, a `dict` a dataclass or a model, and a text an
+    instance
+    that the class creates from it (`_from_text_`), such as a message, or a list of one. For a union, the first member
+    that
+    fits wins.
     """
     if check_for(type_, exact=True)(value):
         return value
@@ -265,7 +268,7 @@ def _convert(value: object, member: TypeLike) -> object:
 
 
 def text_reader(member: TypeLike) -> Callable[[str], object] | None:
-    """Return what makes a value of this type from a text that a person typed; None for types without such a method."""
+    """Return a function that creates a value of this type from typed text; None if the type has no such method."""
     form = unwrap(member)
     make = getattr(origin_of(form) or form, "_from_text_", None)
     if make is None and origin_of(form) is list:
@@ -275,7 +278,7 @@ def text_reader(member: TypeLike) -> Callable[[str], object] | None:
 
 
 def find_misfits(answer: object, type_: TypeLike) -> list[str]:
-    """Return what is wrong with the fields of a dict as an answer of this type; empty where no field is."""
+    """Return the problems in the fields of a dict as a response of this type; empty if there are none."""
     models = [m for m in flatten_union(type_) if hasattr(m, "model_validate") or dataclasses.is_dataclass(m)]
     if not isinstance(answer, dict) or len(models) != 1:
         return []
@@ -289,7 +292,7 @@ def find_misfits(answer: object, type_: TypeLike) -> list[str]:
     for name, item in answer.items():
         expected = hints.get(name, object)
         if name not in fields:
-            found.append(f"there is no field {name!r}, but {', '.join(map(repr, fields))}")
+            found.append(f"unknown field {name!r}; fields: {', '.join(map(repr, fields))}")
         elif not is_instance_of(coerce_answer(item, expected), expected):
             inner = find_misfits(item, expected)
             is_ = f"is {masked_repr(mask_secrets(item, key=name))}; expected {type_name(expected)}"

@@ -1,4 +1,4 @@
-"""The types of one callable, and every rule of the decorators that it may break."""
+"""Reads the types of one callable, and checks the rules of the decorators."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class ExplicitTypes(NamedTuple):
     response: TypeLike = None
 
     def has_any(self) -> bool:
-        """Return whether any type was passed, which makes the mode explicit."""
+        """Return whether any type was passed, which makes all types explicit."""
         return any(type_ is not None for type_ in self)
 
 
 class HandlerSignature(NamedTuple):
-    """What one handler takes (of a response handler, the response), sends and yields, the last two as union members."""
+    """The types that a handler takes (or, for a response handler, the response), sends and yields, unions flattened."""
 
     message_type: TypeLike
     send_types: tuple[TypeLike, ...] = ()
@@ -45,18 +45,18 @@ class HandlerSignature(NamedTuple):
     response_type: TypeLike = None
 
     def resolve(self, owner: type) -> HandlerSignature:
-        """Return this signature: all its types are known."""
+        """Return this signature, since all its types are known."""
         return self
 
 
 class ContextTypes(NamedTuple):
-    """The two type arguments of a context; `None` where none was declared."""
+    """The two type arguments of a context; `None` if one was not declared."""
 
     send: TypeLike = None
     yields: TypeLike = None
 
     def or_else(self, other: ContextTypes) -> ContextTypes:
-        """Return these types, with the other's where none was declared."""
+        """Return these types, completed by the other's where none was declared."""
         return ContextTypes(*(theirs if mine is None else mine for mine, theirs in zip(self, other, strict=True)))
 
     def members(self) -> tuple[tuple[TypeLike, ...], tuple[TypeLike, ...]]:
@@ -84,8 +84,8 @@ class Reading:
 
     @property
     def scope(self) -> Scope:
-        """Where names are looked up; built on first use, for most signatures hold no text."""
-        if self._scope is None:  # no cached_property, whose frame would pass for that of the caller
+        """The scope for names; built on first use, because most signatures contain no text."""
+        if self._scope is None:  # not a cached_property, whose frame would look like the caller's
             fallbacks = {self._context_type.__name__: self._context_type}
             self._scope = scope_of(self.callee, known=self._known, fallbacks=fallbacks)
         return self._scope
@@ -100,7 +100,7 @@ class Reading:
         return {name: value for name, value in names if isinstance(value, ModuleType) or is_type_form(value)}
 
     def expect_parameters(self, *forms: str) -> None:
-        """Raise unless the number of parameters is that of one of the forms, such as `(self, message, ctx)`."""
+        """Raise unless the number of parameters matches one of the forms, such as `(self, message, ctx)`."""
         names, others = self.callee.parameters, self.callee.other_parameters
         if others or len(names) not in [form.count(",") + 1 for form in forms]:
             found = f"has the parameters ({', '.join((*names, *others))})"
@@ -110,7 +110,7 @@ class Reading:
         """Raise unless these types were passed."""
         missing = [slot for slot in slots if getattr(self.explicit, slot) is None]
         if missing:
-            hint = f"With explicit types all of them come from the decorator. Pass {_keywords(slots)}."
+            hint = f"With explicit types, all types come from the decorator. Pass {_keywords(slots)}."
             self._refuse(f"has explicit types without {_keywords(missing)}", hint)
 
     def expect_unannotated(self, position: int, slot: str) -> None:
@@ -128,11 +128,11 @@ class Reading:
         for slot, written, allowed in zip(slots, annotated.members(), passed.members(), strict=True):
             extra = [type_ for type_ in written if type_ not in allowed]
             if extra and Any not in allowed:
-                found = f"annotates its context with {' | '.join(map(type_name, extra))}, which {slot}= does not hold"
+                found = f"annotates its context with {' | '.join(map(type_name, extra))}, which {slot}= lacks"
                 self._refuse(found, f"Add it to {slot}=, or write the context annotation without arguments.")
 
     def explicit_type(self, slot: str) -> TypeLike:
-        """Return a type that was passed, `None` if it was not. Text that names nothing is a `NameError`."""
+        """Return a type that was passed, or `None`. Text that names nothing is a `NameError`."""
         passed = getattr(self.explicit, slot)
         return None if passed is None else self._message_type(passed, f"{slot}=")
 
@@ -148,7 +148,7 @@ class Reading:
         return self._message_type(self.callee.annotations[name], repr(name))
 
     def context_types(self, position: int, *, required: bool) -> ContextTypes:
-        """Return the type arguments of the context annotation, which is an error to omit if it is `required`."""
+        """Return the type arguments of the context annotation; omitting it is an error if it is `required`."""
         name = self.callee.parameters[position]
         if name not in self.callee.annotations:
             if required:
@@ -186,7 +186,7 @@ class Reading:
         try:
             return self.scope.resolve(written)
         except UnknownNameError as error:
-            # Inside WorkflowContext[...] a later reading may help; any other unknown name is no context.
+            # Inside WorkflowContext[...] a later reading may help; any other unknown name cannot be a context.
             complaint = self._unknown_name(repr(name), error)
             if not self._is_context_form(written):
                 raise complaint from error

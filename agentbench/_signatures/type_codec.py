@@ -1,11 +1,12 @@
-"""Types to JSON-able values and back, by name and structure.
+"""Converts types to JSON values and back, by name and structure.
 
-A class or other named type is the text `"module.qualname"`, of its definition. Everything built from
-types is a dictionary with one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is
+A class or other named type becomes the text `"module.qualname"`, with the names of its definition. Everything built
+from
+types becomes a dictionary with one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is
 dropped, and `typing.List[int]` comes back as `list[int]`.
 
-Decoding imports nothing and runs nothing: a name is looked up in the modules that are loaded, in their plain
-namespaces, and has to stand for a type there.
+Decoding imports nothing and runs nothing: a name is looked up in the plain namespaces of the loaded modules, and must
+denote a type there.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from agentbench._signatures.forms import (
 )
 
 TypeData = Any
-"""JSON-able: text for a named type, else a dictionary; inside `args` also lists (parameters of a callable)."""
+"""JSON values: text for a named type, otherwise a dictionary; inside `args` also lists (parameters of a callable)."""
 
 _Find = Callable[[str], TypeLike]
 
 _ELLIPSIS = "..."
-#: Making larger ones takes minutes.
+#: Creating larger ones takes minutes.
 _MOST: Mapping[str, int] = {"union": 200, "literal": 10_000, "args": 200}
 _RENAMED: Mapping[str, TypeLike] = {"typing.Never": NoReturn}
 _SCALARS = (str, int, bool, NoneType)
 
 
 def type_to_dict(type_: TypeLike) -> TypeData:
-    """Return a JSON-able description of a type; TypeError if it is none, or a `Literal` holds what JSON cannot."""
+    """Return a type as JSON values; TypeError if it is not a type, or a `Literal` contains a value that JSON lacks."""
     if type_ is Ellipsis:
         return _ELLIPSIS
     if type_ is None:
@@ -60,7 +61,7 @@ def type_to_dict(type_: TypeLike) -> TypeData:
 
 
 def find_loaded_type(address: str) -> TypeLike:
-    """Return the type of a name, `"module.qualname"` or `"module:qualname"`, in a loaded module, or raise TypeError."""
+    """Return the type named `"module.qualname"` or `"module:qualname"` in a loaded module, or raise TypeError."""
     for module_name, path in _splits(address):
         found = _look_up(module_name, path)
         if found is not None and is_type_form(found):
@@ -68,14 +69,14 @@ def find_loaded_type(address: str) -> TypeLike:
     if address in _RENAMED:
         return _RENAMED[address]
     message = (
-        f"Type {address!r} is not known here. Expected a type in a module that is loaded, and not one defined inside a "
+        f"Type {address!r} is not known here. Expected a type in a loaded module, and not one defined inside a "
         "function. Import its module first, then decode again."
     )
     raise TypeError(message)
 
 
 def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
-    """Return the type that `type_to_dict` or `"module:qualname"` described, by `find`; else raise a `TypeError`."""
+    """Return the type described by `type_to_dict` or `"module:qualname"`, using `find`; otherwise raise `TypeError`."""
     if isinstance(data, str):
         return Ellipsis if data == _ELLIPSIS else find(data)
     if isinstance(data, list):
@@ -98,7 +99,7 @@ def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
 
 
 def _generic_parts(type_: TypeLike) -> tuple[TypeLike, tuple[TypeLike, ...] | None]:
-    # A parametrised pydantic model is a class of its own, whose name no module holds.
+    # A parametrised pydantic model is a separate class, whose name is in no module.
     metadata = getattr(type_, "__pydantic_generic_metadata__", None)
     if isinstance(metadata, dict) and metadata.get("origin") is not None:
         return metadata["origin"], metadata["args"]
@@ -131,11 +132,11 @@ def _literal_from_data(data: TypeData, find: _Find) -> object:
 
 
 def _malformed(data: object) -> TypeError:
-    return TypeError(f"{data!r} does not describe a type, or a value of a Literal. Expected what type_to_dict returns.")
+    return TypeError(f"{data!r} does not describe a type or a value of a Literal. Expected a result of type_to_dict.")
 
 
 def _splits(address: str) -> list[tuple[str, str]]:
-    """Return the ways to part an address into module and name, the longest module first."""
+    """Return the ways to split an address into module and name, the longest module first."""
     module_name, colon, path = address.partition(":")
     if colon:
         return [(module_name, path)]
@@ -154,7 +155,7 @@ def _look_up(module_name: str, path: str) -> object:
 
 
 def _namespace_of(owner: object) -> Mapping[str, object]:
-    # Plain namespaces only: getattr could run code of a module or a proxy, and with it an import.
+    # Plain namespaces only, because getattr could run code of a module or a proxy, and with it an import.
     if isinstance(owner, type):
         return cast("Mapping[str, object]", type.__getattribute__(owner, "__dict__"))
     return object.__getattribute__(owner, "__dict__") if issubclass(type(owner), types.ModuleType) else {}

@@ -1,4 +1,4 @@
-"""`typing.TypedDict` for pydantic, which on Python 3.11 only reads the one of `typing_extensions`."""
+"""`typing.TypedDict` for pydantic, which on Python 3.11 supports only the one of `typing_extensions`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _twins: WeakKeyDictionary[type, type] = WeakKeyDictionary()
 
 
 def readable_by_pydantic(annotation: TypeLike) -> TypeLike:
-    """Return a type with each class made by `typing.TypedDict` in it replaced by an equal one that pydantic reads."""
+    """Return a type in which every `typing.TypedDict` class is replaced by an equal one that pydantic supports."""
     if sys.version_info >= (3, 12):
         return annotation
     if is_typed_dict(annotation):
@@ -40,7 +40,7 @@ def _twin(cls: TypeLike) -> TypeLike:
     if twin is None:
         from typing_extensions import TypedDict
 
-        # It is known before its fields are, since they may be of the class itself.
+        # It is registered before its fields are known, since they may refer to the class itself.
         _twins[cls] = twin = TypedDict(cls.__name__, {})  # type: ignore[operator]
         twin.__doc__, twin.__module__ = cls.__doc__, cls.__module__
         hints, required = get_type_hints(cls, include_extras=True), required_keys_of(cls)

@@ -1,4 +1,4 @@
-"""Checkpoints: what is saved of a run, the storages, and how chains of checkpoints are listed, compared and forked."""
+"""Checkpoints: the saved state of runs, storages for it, and functions to list, compare and fork checkpoints."""
 
 from agentbench._lazy import Door
 

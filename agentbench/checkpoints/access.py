@@ -1,6 +1,6 @@
-"""Calls of any storage, also of one that a user wrote: functions that use its capabilities or do without them.
+"""Calls to any storage, including custom ones: functions that use its optional capabilities if it has them.
 
-What such a storage does wrong becomes an error that says so. A storage that does not promise to copy gets copies.
+Mistakes of a custom storage become errors that describe them. A storage that does not promise to copy gets copies.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ResultT = TypeVar("ResultT")
 
 
 def makes_copies(storage: object) -> bool:
-    """Return whether the class that saves and loads promises, by `keeps_copies = True`, to save and load copies."""
+    """Return whether the class that saves and loads declares, by `keeps_copies = True`, that it copies checkpoints."""
     for cls in type(storage).__mro__:
         own = vars(cls)
         if "keeps_copies" in own:
@@ -39,7 +39,7 @@ def makes_copies(storage: object) -> bool:
 
 
 def checks_head(storage: object) -> TypeGuard[SupportsHeadCheck]:
-    """Return whether a storage checks the head and saves in one step; a class with a `save` of its own loses that."""
+    """Return whether a storage checks the head and saves in one step; a class that overrides `save` loses that."""
     for cls in type(storage).__mro__:
         own = vars(cls)
         if "save_if_head" in own or "save" in own:
@@ -50,7 +50,7 @@ def checks_head(storage: object) -> TypeGuard[SupportsHeadCheck]:
 async def load_checkpoint(
     storage: CheckpointStorage, checkpoint_id: CheckpointID | CheckpointInfo
 ) -> WorkflowCheckpoint:
-    """Load a checkpoint as the caller's own; a storage that returns `None` for an unknown id is understood."""
+    """Load a checkpoint as the caller's own copy; a storage may return `None` for an unknown id."""
     checkpoint_id = id_of(checkpoint_id)
     try:
         found: object = await _awaitable(storage.load(checkpoint_id), storage, "load")
@@ -74,7 +74,7 @@ async def save_checkpoint(
 ) -> CheckpointID:
     """Save a checkpoint that the caller may change afterwards, and return its id.
 
-    With `expected_seq` only if that is the number of the chain's newest, in one step where the storage has that.
+    With `expected_seq`, save only if that is the chain's newest number, in one step if the storage supports that.
     """
     own = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
     if expected_seq is not None:
@@ -88,8 +88,8 @@ async def save_checkpoint(
 async def save_at_head(storage: CheckpointStorage, checkpoint: WorkflowCheckpoint, head_seq: int) -> CheckpointID:
     """Save a checkpoint as the newest of its chain, and return its id.
 
-    Runs of a workflow share a chain. A checkpoint that was saved after number `head_seq` is a conflict only if it has
-    an ancestor in common with this one; after others, this one takes the next number.
+    Runs of a workflow share a chain. A checkpoint saved after number `head_seq` is a conflict only if it has a common
+    ancestor with this one; otherwise this one takes the next number.
 
     Raises:
         WorkflowBusyError: There is a conflict. Nothing was saved.
@@ -109,9 +109,9 @@ async def save_at_head(storage: CheckpointStorage, checkpoint: WorkflowCheckpoin
 def _is_continued(
     checkpoint: WorkflowCheckpoint, later: Sequence[CheckpointInfo], infos: Sequence[CheckpointInfo]
 ) -> bool:
-    """Return whether one of the later checkpoints has an ancestor in common with a checkpoint."""
+    """Return whether one of the later checkpoints has a common ancestor with a checkpoint."""
     oldest: dict[str | None, str | None] = {}
-    for info in infos:  # parents come first; one that was removed stands for its own ancestors
+    for info in infos:  # parents come first; a removed one represents its ancestors
         parent = info.previous_checkpoint_id
         oldest[info.checkpoint_id] = oldest.get(parent, parent) or info.checkpoint_id
     parent = checkpoint.previous_checkpoint_id
@@ -119,19 +119,19 @@ def _is_continued(
 
 
 def _awaitable(result: Awaitable[ResultT], storage: object, method: str) -> Awaitable[ResultT]:
-    """Return what a method of a storage returned, or say that the method is not async."""
+    """Return the awaitable that a storage method returned, or raise an error that says the method is not async."""
     found: object = result
     if isinstance(found, Awaitable):
         return result
     msg = (
-        f"{type(storage).__name__}.{method}() is no coroutine: it returned a {type(found).__name__}, which cannot be "
-        f"awaited. Write `async def {method}`; all six methods of a CheckpointStorage are async."
+        f"{type(storage).__name__}.{method}() is not a coroutine: it returned a {type(found).__name__}, which cannot "
+        f"be awaited. Write `async def {method}`; all six methods of a CheckpointStorage are async."
     )
     raise WorkflowCheckpointException(msg)
 
 
 def checkpoint_error(error: Exception, what: str) -> WorkflowCheckpointException:
-    """Return an error as a `WorkflowCheckpointException`; one that is such an error already is returned as it is."""
+    """Return an error as a `WorkflowCheckpointException`; an instance of that class is returned unchanged."""
     if isinstance(error, WorkflowCheckpointException):
         return error
     reason = f"{type(error).__name__}: {error}".removesuffix(": ").removesuffix(".")
@@ -146,21 +146,21 @@ async def list_infos(
     before: CheckpointID | None = None,
     limit: int | None = None,
 ) -> list[CheckpointInfo]:
-    """Return what the checkpoints of a storage are, without what they hold.
+    """List the checkpoints of a storage, without their contents.
 
     Args:
-        storage: Any. One without `SupportsCheckpointInfos` loads whole chains for this.
+        storage: Any storage. One without `SupportsCheckpointInfos` has to load whole chains.
         workflow_name: The chain; `None` for all chains.
         run_id: Only checkpoints that this run wrote.
-        before: Only those that come before the checkpoint with this id; with `limit`, pages backwards through a chain.
-        limit: At most so many, the newest ones.
+        before: Only checkpoints before the one with this id; with `limit`, this pages backwards through a chain.
+        limit: Maximum number of checkpoints; the newest ones are returned.
 
     Returns:
-        Oldest first; of several chains one after another, sorted by name.
+        Infos, oldest first; chains one after another, sorted by name.
 
     Raises:
-        CheckpointNotFoundError: There is no checkpoint `before` among them.
-        WorkflowCheckpointException: All chains are requested, and the storage does not know their names.
+        CheckpointNotFoundError: The checkpoint `before` is not among them.
+        WorkflowCheckpointException: All chains are requested, but the storage does not know their names.
         ValueError: `limit` is negative.
 
     Example:
@@ -179,10 +179,10 @@ async def list_infos(
 
 
 async def list_workflow_names(storage: CheckpointStorage | CheckpointManager, prefix: str = "") -> list[str]:
-    """Return the names of the chains that a storage holds, sorted.
+    """Return the sorted names of the chains in a storage.
 
     Args:
-        storage: One with `SupportsChainNames`.
+        storage: A storage with `SupportsChainNames`.
         prefix: Only names that begin with it.
 
     Raises:
@@ -217,21 +217,21 @@ async def head_of(storage: CheckpointStorage, workflow_name: str) -> CheckpointI
 
 
 def next_seq(head: CheckpointInfo | None) -> int:
-    """Return the sequence number that continues a chain after its newest checkpoint; `None` for an empty chain."""
+    """Return the sequence number after a chain's newest checkpoint; `None` for an empty chain."""
     return 1 if head is None else head.seq + 1
 
 
 async def lineage(
     storage: CheckpointStorage | CheckpointManager, checkpoint_id: CheckpointID | CheckpointInfo
 ) -> list[CheckpointInfo]:
-    """Return the checkpoints that led to one, across runs, forks and chains.
+    """Return the checkpoints that led to a checkpoint, across runs, forks and chains.
 
     Args:
-        storage: Any.
-        checkpoint_id: Where to start: the id, or the info.
+        storage: Any storage.
+        checkpoint_id: The checkpoint to start from: its id, or its info.
 
     Returns:
-        Oldest first, the checkpoint itself last. The list begins later where older checkpoints were removed.
+        Infos, oldest first, ending with the checkpoint itself. Removed checkpoints shorten the list at its beginning.
 
     Raises:
         WorkflowCheckpointException: The id is unknown.
@@ -264,16 +264,16 @@ async def prune_chain(storage: CheckpointStorage | CheckpointManager, *, workflo
     """Remove all but the newest checkpoints of a chain.
 
     Args:
-        storage: Any. One without `SupportsPrune` deletes them one by one.
+        storage: Any storage. One without `SupportsPrune` deletes them one by one.
         workflow_name: The chain.
-        keep: How many checkpoints stay, at least 1.
+        keep: How many checkpoints to keep, at least 1.
 
     Returns:
-        How many were removed.
+        The number of removed checkpoints.
 
     Raises:
         ValueError: `keep` is less than 1; `delete_chain` removes all.
-        TypeError: `keep` is no whole number.
+        TypeError: `keep` is not a whole number.
 
     Example:
         >>> removed = await prune_chain(storage, workflow_name="report", keep=20)
@@ -287,10 +287,10 @@ async def prune_chain(storage: CheckpointStorage | CheckpointManager, *, workflo
 
 
 async def delete_chain(storage: CheckpointStorage | CheckpointManager, workflow_name: str) -> int:
-    """Remove all checkpoints of a chain, and return how many there were.
+    """Remove all checkpoints of a chain and return their number.
 
     Args:
-        storage: Any. One without `SupportsPrune` deletes them one by one.
+        storage: Any storage. One without `SupportsPrune` deletes them one by one.
         workflow_name: The chain.
 
     Example:

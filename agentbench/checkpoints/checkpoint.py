@@ -1,4 +1,4 @@
-"""The saved point of a workflow: what one superstep left behind, enough to go on from there."""
+"""A checkpoint: the saved state of a workflow after a superstep, sufficient to continue from it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CheckpointID: TypeAlias = str
 
 
 def id_of(checkpoint: object) -> CheckpointID:
-    """Return the id of a checkpoint, from the id itself, an info or a checkpoint."""
+    """Return the id of a checkpoint, from an id, an info or a checkpoint."""
     found = getattr(checkpoint, "checkpoint_id", checkpoint)
     if not isinstance(found, str):
         msg = f"The checkpoint is a {type(checkpoint).__name__}; expected its id, or a CheckpointInfo."
@@ -32,7 +32,7 @@ def _now() -> str:
 
 
 class _ReadLater(Displayable):
-    """A checkpoint whose larger fields are read at the first access, by `_read(name)`; their slots are empty."""
+    """A checkpoint whose larger fields are read on first access, by `_read(name)`; until then their slots are empty."""
 
     __slots__ = ("_read",)
 
@@ -54,24 +54,26 @@ class _ReadLater(Displayable):
 @drawn_by("agentbench.notebook.cards.checkpoint:checkpoint_bundle")
 @dataclass(slots=True, repr=False)
 class WorkflowCheckpoint(_ReadLater):
-    """All that a workflow needs to go on after a superstep, in this process or in another one.
+    """The complete state for continuing a workflow after a superstep, in this process or in another one.
 
-    It belongs to a workflow's definition, not to an instance of it: any workflow with the same graph can go on from it.
-    Two checkpoints are equal when all fields are. The timestamp has six fractional digits and ends in `+00:00`, so that
-    the order of the texts is the order in time.
+    It belongs to a workflow's definition, not to an instance: any workflow with the same graph can continue from it.
+    Two
+    checkpoints are equal if all fields are. The timestamp has six fractional digits and ends in `+00:00`, so that it
+    sorts
+    by time as text.
 
     Attributes:
-        workflow_name: Groups checkpoints; all of one name are a chain.
-        graph_signature_hash: Identifies the graph that made it.
+        workflow_name: The name of the chain; checkpoints with the same name form a chain.
+        graph_signature_hash: Identifies the graph that created it.
         checkpoint_id: Its own id.
-        previous_checkpoint_id: The checkpoint that the run went on from, across forks and resumed runs too.
-        timestamp: When it was made: ISO 8601, UTC.
-        messages: Messages waiting for the next superstep, by the id of the executor that sent them.
-        state: The committed state; what the executors saved of themselves is under `_executor_state`.
-        pending_request_info_events: Requests that wait for an answer, by their ids.
-        iteration_count: Number of the superstep.
-        metadata: Anything; the engine's own keys are in `agentbench.checkpoints.metadata`.
-        version: Of this format.
+        previous_checkpoint_id: The checkpoint from which the run continued, across forks and resumed runs too.
+        timestamp: The creation time: ISO 8601, UTC.
+        messages: Messages for the next superstep, by the id of the sending executor.
+        state: The committed state; the executors' own state is under `_executor_state`.
+        pending_request_info_events: Open requests, by id.
+        iteration_count: The number of the superstep.
+        metadata: Any data; the engine's own keys are in `agentbench.checkpoints.metadata`.
+        version: The version of this format.
 
     Example:
         >>> checkpoint = await storage.get_latest(workflow_name="report")
@@ -93,7 +95,7 @@ class WorkflowCheckpoint(_ReadLater):
     version: str = "1.0"
 
     def __repr__(self) -> str:
-        """Of a checkpoint that is read later, only what is known already: looking at one must not read, nor fail."""
+        """Describe the fields that are already known: displaying a checkpoint must not read it, and must not fail."""
         iteration, messages, requests = map(self._value, ("iteration_count", "messages", "pending_request_info_events"))
         facts = [
             repr(self._value("checkpoint_id")),
@@ -106,7 +108,7 @@ class WorkflowCheckpoint(_ReadLater):
         return f"{type(self).__name__}({', '.join(filter(None, facts))})"
 
     def _value(self, name: str) -> Any:
-        """The value of a field, or an ellipsis for one that was not read yet."""
+        """Return the value of a field, or an ellipsis if it has not been read yet."""
         try:
             return object.__getattribute__(self, name)
         except AttributeError:
@@ -114,15 +116,15 @@ class WorkflowCheckpoint(_ReadLater):
 
     @classmethod
     def read_later(cls, known: Mapping[str, Any], read: Callable[[str], Mapping[str, Any]]) -> WorkflowCheckpoint:
-        """Build a checkpoint of known fields; `read` returns another one, perhaps with others, at the first access."""
+        """Build a checkpoint from known fields; `read` returns a complete one on first access to the others."""
         checkpoint = object.__new__(cls)
         for name, value in known.items():
             setattr(checkpoint, name, value)
-        object.__setattr__(checkpoint, "_read", read)  # a slot of the base, which mypy overlooks
+        object.__setattr__(checkpoint, "_read", read)  # a slot of the base, which mypy does not see
         return checkpoint
 
     def to_json(self) -> str:
-        """Return one line of JSON, which `from_json` reads. UnstorableValueError: register_state_type() helps."""
+        """Return one line of JSON, which `from_json` reads. UnstorableValueError: `register_state_type()` may help."""
         from agentbench.serialization.search import explain_unstorable  # noqa: PLC0415 - most checkpoints stay in memory
         from agentbench.serialization.writer import JsonWriter  # noqa: PLC0415 - as above
 
@@ -133,15 +135,16 @@ class WorkflowCheckpoint(_ReadLater):
 
     @classmethod
     def from_json(cls, text: str | bytes | bytearray | memoryview) -> WorkflowCheckpoint:
-        """Build a checkpoint from what `to_json` returned.
+        """Build a checkpoint from the result of `to_json`.
 
         Args:
-            text: The text, or its bytes in UTF-8, as many clients of databases give it back.
+            text: The text, or its bytes in UTF-8, as many database clients return it.
 
         Raises:
-            WorkflowCheckpointException: The text is damaged, is no checkpoint, is of a format that this version does
-                not know, or holds instances of classes that are not known in this process: import their modules first.
-            TypeError: It is neither text nor bytes.
+            WorkflowCheckpointException: The text is damaged, is not a checkpoint, has a format that this version does
+                not
+                know, or contains instances of classes that are unknown in this process: import their modules first.
+            TypeError: The argument is neither text nor bytes.
         """
         from agentbench.serialization.reader import JsonReader  # noqa: PLC0415 - as above
 
@@ -154,7 +157,7 @@ class WorkflowCheckpoint(_ReadLater):
         return checkpoint
 
     def require_known_version(self) -> None:
-        """Refuse another format than this one: the number before the point; the rest may differ."""
+        """Reject a different format version; only the number before the point has to match."""
         version: object = self.version
         if not isinstance(version, str) or version.partition(".")[0] != _KNOWN_FORMAT:
             message = (
@@ -164,27 +167,27 @@ class WorkflowCheckpoint(_ReadLater):
             raise WorkflowCheckpointException(message)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name, in their order; the values are the checkpoint's own, not copies."""
+        """Return the fields by name, in order; the values are the checkpoint's own, not copies."""
         return {name: getattr(self, name) for name in FIELDS}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> WorkflowCheckpoint:
-        """Build a checkpoint from what `to_dict` returned.
+        """Build a checkpoint from the result of `to_dict`.
 
         Args:
-            data: Values by field name. `workflow_name` and `graph_signature_hash` must be there, every other field has
-                a default. The values are not copied; messages and request events may be there in the form of
-                their own `to_dict()`, as a storage of one's own writes them.
+            data: Values by field name. `workflow_name` and `graph_signature_hash` are required; every other field has a
+                default. The values are not copied; messages and request events may have the form of their own
+                `to_dict()`, as some storages write them.
 
         Raises:
-            WorkflowCheckpointException: A field is missing, not known, or no dictionary where one is expected.
+            WorkflowCheckpointException: A field is missing, unknown, or not a dictionary where one is expected.
         """
         unknown = [key for key in data if key not in FIELDS]
         missing = [name for name in _REQUIRED if name not in data]
         if unknown or missing:
             message = (
-                f"No checkpoint can be read from these fields: {_names(missing)} missing, {_names(unknown)} unknown. "
-                f"Expected what to_dict() returns: {', '.join(FIELDS)}."
+                f"These fields do not form a checkpoint: {_names(missing)} missing, {_names(unknown)} unknown. "
+                f"Expected the fields of to_dict(): {', '.join(FIELDS)}."
             )
             raise WorkflowCheckpointException(message)
         for name in _DICTIONARIES:
@@ -199,7 +202,7 @@ class WorkflowCheckpoint(_ReadLater):
 
 
 def _rebuilt(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Messages and events that came as dictionaries, as objects; without the engine's types, found by name."""
+    """Convert messages and events from dictionaries to objects; the engine's types are found by name, not imported."""
     rebuilt: dict[str, Any] = {}
     messages, requests = data.get("messages"), data.get("pending_request_info_events")
     if isinstance(messages, dict) and any(isinstance(m, dict) for sent in messages.values() for m in sent):
@@ -223,7 +226,7 @@ def _of_type(tag: str, value: Any) -> Any:
         return kind.cls.from_dict(value)
     except (KeyError, TypeError, ValueError) as error:
         why = f"{type(error).__name__}: {str(error).rstrip('.')}"
-        message = f"No {kind.cls.__name__} can be read from {masked_repr(value)}: {why}."
+        message = f"Cannot read a {kind.cls.__name__} from {masked_repr(value)}: {why}."
         raise WorkflowCheckpointException(message, error) from error
 
 
@@ -231,7 +234,7 @@ def _decode(text: str | bytes | bytearray | memoryview) -> str:
     try:
         return text if isinstance(text, str) else bytes(text).decode()
     except UnicodeDecodeError as error:
-        message = f"The bytes are no text in UTF-8: {error}. Expected those of what to_json() returned."
+        message = f"The bytes are not UTF-8 text: {error}. Expected the encoded result of to_json()."
         raise WorkflowCheckpointException(message, error) from error
 
 
@@ -240,7 +243,7 @@ def _names(keys: list[Any]) -> str:
 
 
 def _count(queued: Any) -> str:
-    """How many there are, in lists by name or by name alone; of a damaged field its type."""
+    """Return the number of items, in lists by name or by name alone; for a damaged field, its type."""
     try:
         return str(sum(len(each) if isinstance(each, list) else 1 for each in queued.values()))
     except Exception:  # noqa: BLE001 - a repr must not fail, however odd the field is

@@ -1,4 +1,4 @@
-"""What differs between two checkpoints, of any storage, chain or run."""
+"""The differences between two checkpoints of any storage, chain or run."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _BOOKKEEPING = {"trace_contexts", "source_span_ids", "_stamps"}
 @drawn_by("agentbench.notebook.history.changes:diff_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckpointDiff(Displayable):
-    """What differs between two checkpoints. Iterates over its changes; empty, and false, if there are none.
+    """The differences between two checkpoints. Iterates over the changes; empty, and false, if there are none.
 
-    `str()` is a text of one line per change, secrets masked and long values cut; a notebook shows a table.
+    `str()` returns one line per change, with secrets masked and long values cut; notebooks display a table.
 
     Attributes:
-        before: The one checkpoint.
-        after: The other one.
-        changes: In the order of the parts that they are about.
+        before: The earlier checkpoint.
+        after: The later checkpoint.
+        changes: The changes, in the order of the compared parts.
 
     Example:
         >>> diff = diff_checkpoints(first, second)
@@ -61,26 +61,27 @@ class CheckpointDiff(Displayable):
 def diff_checkpoints(
     a: WorkflowCheckpoint | Mapping[str, Any], b: WorkflowCheckpoint | Mapping[str, Any]
 ) -> CheckpointDiff:
-    """Compare what two checkpoints hold.
+    """Compare the contents of two checkpoints.
 
-    Compared are the shared state (`state`), what the executors saved of themselves (`executors`), messages that wait
-    for others at a fan-in (`fan_in_buffers`), waiting messages (`messages`), open requests (`requests`), the superstep,
-    the graph, and the caller's own metadata (`metadata`). Ids, times and traces are not; they are in `before`
-    and `after` of the result.
+    The comparison includes the shared state (`state`), the executors' own state (`executors`), messages waiting at
+    fan-ins (`fan_in_buffers`), queued messages (`messages`), open requests (`requests`), the superstep, the graph, and
+    the
+    caller's own metadata (`metadata`). It excludes ids, times and traces; they are in `before` and `after` of the
+    result.
 
-    Dicts are compared by key, objects by field, sets by member, lists of things with ids by id and all other lists in
-    order. Types count, NaN equals NaN. Values that cannot be compared count as changed, and never raise.
+    Dicts are compared by key, objects by field, sets by member, lists of items with ids by id and all other lists in
+    order. Types matter, NaN equals NaN. Values that cannot be compared count as changed, and never raise.
 
     Args:
-        a: The checkpoint before, or what its `to_dict` gives.
-        b: The checkpoint after, or what its `to_dict` gives. The two need not be related.
+        a: The earlier checkpoint, or its `to_dict()`.
+        b: The later checkpoint, or its `to_dict()`. The two need not be related.
 
     Returns:
-        The changes that lead from `a` to `b`. Their values are those of the checkpoints, not copies.
+        The changes from `a` to `b`. Their values are those of the checkpoints, not copies.
 
     Raises:
-        WorkflowCheckpointException: A dict is not one of a checkpoint.
-        TypeError: One of the two is an id, an info or something else that does not hold what is to be compared.
+        WorkflowCheckpointException: A dict is not the form of a checkpoint.
+        TypeError: An argument is an id, an info or another object without contents.
 
     Example:
         >>> for change in diff_checkpoints(await storage.load(first), await storage.load(second)):
@@ -122,7 +123,7 @@ def _content(checkpoint: WorkflowCheckpoint, *, with_graph: bool) -> dict[str, A
 
 
 def _read_request(request: Any) -> Any:
-    """The compared fields of a request; a request in another form unchanged."""
+    """Return the compared fields of a request; a request in another form is returned unchanged."""
     if not all(hasattr(type(request), name) for name in _OF_REQUESTS):
         return request
     return {name: getattr(request, name) for name in _OF_REQUESTS}

@@ -1,4 +1,4 @@
-"""Pure: edits of what a checkpoint holds, checked when they are staged; a run gets them only by going on from there."""
+"""Pure functions that edit a checkpoint: edits are checked when staged, and apply to runs that continue from it."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ _MESSAGE = re.compile(r"(pending_messages|messages)\[(0|[1-9][0-9]*)\]\.?(.+)?",
 @drawn_by("agentbench.notebook.history.changes:edit_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class Edit(Displayable):
-    """One staged change of a value, made by `Stepper.edit`.
+    """One staged change of a value, created by `Stepper.edit`.
 
-    Its text is a line such as `~ draft.title: 'Cats' -> 'Dogs'`, secrets masked.
+    Its text is a line such as `~ draft.title: 'Cats' -> 'Dogs'`, with secrets masked.
 
     Attributes:
-        path: Where: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` among
-            the messages that wait, or `pending_messages[0]` where the state has a key `messages`.
+        path: The place: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` in
+            the
+            queued messages, or `pending_messages[0]` if the state has a key `messages`.
         before: The value in the checkpoint.
         after: The new value.
 
@@ -57,7 +58,7 @@ class Edit(Displayable):
 
 @drawn_by("agentbench.notebook.history.changes:edits_bundle")
 class StagedEdits(list[Edit], Displayable):
-    """Edits in the order in which they are applied; shows itself as a diff."""
+    """Edits in the order in which they are applied; displayed as a diff."""
 
     __slots__ = ()
 
@@ -69,7 +70,7 @@ class StagedEdits(list[Edit], Displayable):
 
 
 class EditDesk:
-    """The staged edits of one stepper, by the checkpoint that they are edits of."""
+    """The staged edits of one stepper, by checkpoint."""
 
     def __init__(self) -> None:
         self._staged: dict[str, dict[str, Edit]] = {}
@@ -79,13 +80,13 @@ class EditDesk:
         return tuple(self._staged.get(checkpoint_id or "", {}).values())
 
     def stage(self, checkpoint_id: str, edit: Edit) -> None:
-        """Add one, in place of one of the same path."""
+        """Add an edit, replacing one with the same path."""
         staged = self._staged.setdefault(checkpoint_id, {})
         staged.pop(edit.path, None)
         staged[edit.path] = edit
 
     def discard(self, checkpoint_id: str | None, path: str | None = None) -> None:
-        """Drop those of a checkpoint, or the one of a path."""
+        """Drop the edits of a checkpoint, or the edit of one path."""
         if path is None:
             self._staged.pop(checkpoint_id or "", None)
         else:
@@ -96,7 +97,7 @@ class EditDesk:
 
 @dataclass(frozen=True, slots=True)
 class Updates:
-    """The changes of a fork: whole values of the shared state, and the whole queue of messages where one was edited."""
+    """The changes of a fork: whole values of the shared state, and the whole message queue if a message was edited."""
 
     state: dict[str, Any]
     messages: dict[str, list[Any]] | None
@@ -105,20 +106,20 @@ class Updates:
 def checked_edit(
     checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: Iterable[Edit] = (), further: Container[str] = ()
 ) -> Edit:
-    """Make an edit of a checkpoint.
+    """Create an edit of a checkpoint.
 
-    A value must fit the type that its dataclass or model declares for it, else that of the present value; texts of
-    numbers and the like are read as pydantic reads them. It must be one that can be stored.
+    A value must fit the type that its dataclass or model declares, or else the type of the current value; texts of
+    numbers and similar values are converted as by pydantic. The value must be storable.
 
     Args:
         checkpoint: The checkpoint being edited; it is not changed.
-        path: Where.
+        path: The place of the value.
         value: The new value.
         staged: Edits that are applied before this one.
         further: Keys of the state that may have no value yet.
 
     Raises:
-        InvalidEdit: The path leads nowhere, or the value does not fit.
+        InvalidEdit: The path does not exist, or the value does not fit.
     """
     root = _after(checkpoint, [edit for edit in staged if edit.path != path])
     try:
@@ -127,7 +128,7 @@ def checked_edit(
     except LookupError as error:
         raise InvalidEdit(path, str(error.args[0])) from None
     usual = _usual_path(root, place.steps)
-    if usual not in (path, None):  # one place has one edit, however its path is written
+    if usual not in (path, None):  # one edit per place, however its path is written
         return checked_edit(checkpoint, usual, value, staged)
     after = _fitting(path, value, place)
     _require_storable(path, after, place.value)
@@ -146,7 +147,7 @@ def updates_of(checkpoint: WorkflowCheckpoint, edits: Sequence[Edit]) -> Updates
     return Updates({key: root[_STATE][key] for key in keys}, queue)
 
 
-# --- where it goes ----------------------------------------------------------------------------------------------------
+# --- the place of an edit ---------------------------------------------------------------------------------------------
 
 # A checkpoint is edited as one value of two parts.
 _STATE, _MESSAGES = "state", "messages"
@@ -169,7 +170,7 @@ def _with_dots(path: str) -> str:
 
 
 def _usual_path(root: Mapping[str, Any], steps: tuple[Any, ...]) -> str | None:
-    """Return a path as this package writes it; `None` if that does not lead there, as with keys that are cut."""
+    """Return a path in this package's notation; `None` if that cannot be followed, as for cut keys."""
     if steps[0] == _STATE:
         path = path_text(steps[1:])
     else:
@@ -192,7 +193,7 @@ def _find(root: Mapping[str, Any], path: str) -> Place:
     number, rest = int(of_message[2]), of_message[3]
     waiting = root[_MESSAGES]
     if number >= len(waiting):
-        msg = f"there is no such message; {len(waiting)} wait here, counted from 0"
+        msg = f"the message does not exist; {len(waiting)} are queued here, counted from 0"
         raise LookupError(msg)
     data, to_data = waiting[number].data, (_MESSAGES, number, "data")
     if rest is None:
@@ -201,7 +202,7 @@ def _find(root: Mapping[str, Any], path: str) -> Place:
     return place._replace(steps=(*to_data, *place.steps))
 
 
-# --- what may be there ------------------------------------------------------------------------------------------------
+# --- the value of an edit ---------------------------------------------------------------------------------------------
 
 
 def _fitting(path: str, value: Any, place: Place) -> Any:
@@ -241,7 +242,7 @@ def _require_storable(path: str, value: Any, before: Any) -> None:
 
 
 def _is_storable_as_it_is(value: Any, before: Any) -> bool:
-    """Whether the previous value was not serializable either, yet a storage held it: then it can hold this one too."""
+    """Return whether the previous value was not serializable either, though the storage held it."""
     from agentbench.serialization.json_text import to_json  # noqa: PLC0415 - needed by edits alone
 
     if type(value) is not type(before) or not _can_be_copied(value):

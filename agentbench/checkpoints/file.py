@@ -1,4 +1,4 @@
-"""A checkpoint storage in files of a folder."""
+"""A checkpoint storage in the files of a folder."""
 
 from __future__ import annotations
 
@@ -20,30 +20,35 @@ if TYPE_CHECKING:
 
 
 class FileCheckpointStorage(ContentAddressedStorage):
-    """A storage that needs nothing but a folder, shared by any number of processes of one machine.
+    """A storage that needs only a folder, and that any number of processes of one machine can share.
 
-    A chain is one file of JSON lines. A save appends what is new: what checkpoints of a chain have in common is stored
-    once. Files are for their owner only (mode 0600) and are never written or read through links. A killed process loses
-    nothing that was saved. With `codec="pickle"` each checkpoint is a file `<id>.json`, as agent-framework writes it;
-    such files, and those of earlier versions, are part of their chain.
+    A chain is one file of JSON lines. A save appends the new data only: parts that checkpoints of a chain share are
+    stored
+    once. Files are accessible to their owner only (mode 0600) and are never written or read through links. A killed
+    process
+    loses nothing that was saved. With `codec="pickle"` each checkpoint is a file `<id>.json` in the format of
+    agent-framework; such files, and those of earlier versions, are part of their chain.
 
-    Ids must be able to name files: not empty, without separators, not reserved on some system. What cannot be read is
-    left out of lists with a warning in the log, and never hides the others.
+    Ids must be valid file names: not empty, without separators, not reserved on any system. Unreadable checkpoints are
+        left
+    out of lists with a logged warning, and never hide the others.
 
     Args:
-        storage_path: The folder; made with its parents (mode 0700) if it is not there.
-        allowed_checkpoint_types: With `codec="pickle"`: more types that may be unpickled, as `"module:qualname"`;
+        storage_path: The folder; created with its parents (mode 0700) if it does not exist.
+        allowed_checkpoint_types: With `codec="pickle"`: additional types that may be unpickled, as `"module:qualname"`;
             `{"*"}` allows all. Not needed otherwise.
-        codec: `"json"` keeps checkpoints as tagged JSON, without pickle. `"pickle"` writes whole checkpoints in the
-            pickled format of agent-framework, and reads both. Unpickling runs code from the files: only for folders
-            that no one else can write to.
-        fsync: Whether what was saved must survive a power cut, and not only a killed process. Slower by some
-            milliseconds per checkpoint.
+        codec: `"json"` stores checkpoints as tagged JSON, without pickle. `"pickle"` writes whole checkpoints in the
+            pickled
+            format of agent-framework, and reads both. Unpickling runs code from the files: use it only for folders to
+            which no one else can write.
+        fsync: Whether saved data must survive a power failure, and not only a killed process. Slower by some
+            milliseconds
+            per checkpoint.
         keep_last: How many checkpoints of each chain to keep; `None` keeps all.
 
     Raises:
-        WorkflowCheckpointException: There is no such folder, and it cannot be made.
-        ValueError: The path is empty, `codec` is not known, or `keep_last` is less than 1.
+        WorkflowCheckpointException: The folder does not exist and cannot be created.
+        ValueError: The path is empty, `codec` is unknown, or `keep_last` is less than 1.
 
     Example:
         >>> storage = FileCheckpointStorage("checkpoints", keep_last=100)
@@ -67,11 +72,11 @@ class FileCheckpointStorage(ContentAddressedStorage):
             message = f'codec is {codec!r}; expected "json" or "pickle".'
             raise ValueError(message)
         if not os.fspath(storage_path):
-            message = "storage_path is empty; expected a folder. For the current one say '.'."
+            message = "storage_path is empty; expected a folder. Use '.' for the current one."
             raise ValueError(message)
         self._ab_path = os.path.abspath(os.fspath(storage_path))
         self._ab_pickled: PickledFormat | None = None
-        if codec == "pickle":  # only then is a module loaded that can unpickle
+        if codec == "pickle":  # only then import a module that can unpickle
             module = import_module("agentbench.checkpoints.file_storage.pickled_format")
             self._ab_pickled = module.PickledFormat(allowed_checkpoint_types or ())
         self._ab_files = FileBackend(self._ab_path, fsync=fsync, pickled=self._ab_pickled)
@@ -93,7 +98,7 @@ class FileCheckpointStorage(ContentAddressedStorage):
         try:
             return super()._delete(checkpoint_id)
         except UnreadableCheckpointError as error:
-            if error.holds is not None:  # another one, whose name is the same to the file system
+            if error.holds is not None:  # another one, with the same name for the file system
                 raise
             return self._ab_files.discard(checkpoint_id)
 

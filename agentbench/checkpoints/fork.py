@@ -1,4 +1,4 @@
-"""Another future from a saved point: a fork is a checkpoint of its own, and changes nothing that exists."""
+"""Forks: a fork is a new checkpoint from which a run can take another direction; nothing existing changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 
 _OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S}
-"""What a fork does not take over: no run wrote it, no executor ran for it."""
+"""Metadata that a fork does not inherit, because no run wrote it and no executor ran for it."""
 
 
 async def fork_checkpoint(  # noqa: PLR0913 - the published signature
@@ -41,36 +41,37 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     clock: Clock | None = None,
     ids: IdSource | None = None,
 ) -> CheckpointInfo:
-    """Save an edited sibling of a checkpoint, from which a run can go on in another direction.
+    """Save an edited copy of a checkpoint, from which a run can continue in another direction.
 
-    The fork has a new id and the present time, follows the original (`previous_checkpoint_id`) and keeps its superstep,
-    messages and requests; it is the newest one of its chain. Its metadata are the original's without what only one run
-    has; its `source` is `fork`, with edits `update`, and `forked_from` names the original.
+    The fork has a new id and the current time. It follows the original (`previous_checkpoint_id`), keeps its superstep,
+    messages and requests, and is the newest one of its chain. Its metadata is the original's without the entries of a
+    single
+    run; its `source` is `fork`, or `update` if there are edits, and `forked_from` is the original's id.
 
     Args:
-        storage: Any; the original is there, and the fork goes there.
+        storage: Any storage; it holds the original and gets the fork.
         checkpoint_id: The original, by its id or its info.
-        workflow_name: The chain that the fork joins; by default that of the original.
+        workflow_name: The chain of the fork; by default that of the original.
         state_updates: New values for keys of the state; the other keys stay.
-        messages: Replaces the waiting messages, all of them: lists of `WorkflowMessage`s by the id of the sending
-            executor.
-        requests: Replaces the open requests, all of them, by id.
-        with_history: Copy what led to the original to the other chain first, so that this chain is complete; the fork
-            then follows the copy of the original. Nothing to do on the original's own chain.
+        messages: Replaces all queued messages: lists of `WorkflowMessage`s by the id of the sending executor.
+        requests: Replaces all open requests, by id.
+        with_history: First copy the checkpoints that led to the original to the other chain, so that this chain is
+            complete; the fork then follows the copy of the original. Has no effect on the original's own chain.
         metadata: Added to that of the fork. `seq`, `source`, `forked_from` and `sizes` are always the fork's own.
         head_seq: The number of the chain's newest checkpoint (0: an empty chain) as the caller knows it: the fork is
-            saved only if that is still the newest. By default it is read when the call begins.
-        clock: Gives its timestamp; by default the clock of the process.
-        ids: Gives its id, and those of copies; by default the ids of the process.
+            saved
+            only if that is still the newest. By default it is read when the call begins.
+        clock: The source of its timestamp; by default the clock of the process.
+        ids: The source of its id, and of those of copies; by default the ids of the process.
 
     Returns:
         The fork, ready to be loaded or resumed from.
 
     Raises:
-        TypeError: `storage` is none, or `messages` holds something other than lists.
-        ValueError: `state_updates` has a path into a value instead of a key.
-        WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; nothing was saved then.
-        WorkflowBusyError: Another writer has saved to the chain since; nothing was saved then.
+        TypeError: `storage` is not a storage, or `messages` contains something other than lists.
+        ValueError: `state_updates` contains a path into a value instead of a key.
+        WorkflowCheckpointException: The original is unknown, or the fork cannot be saved; then nothing is saved.
+        WorkflowBusyError: Another writer has saved to the chain in the meantime; then nothing is saved.
 
     Example:
         >>> fork = await fork_checkpoint(storage, info, workflow_name="what if", state_updates={"topic": "llamas"})
@@ -84,13 +85,13 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
             raise TypeError(msg)
     clock, ids = clock or runtime_defaults().clock, ids or runtime_defaults().ids
     original = await load_checkpoint(storage, checkpoint_id)
-    # What resembles a path into a value would become a key of its own, which no executor reads.
+    # A path into a value would become a separate key, which no executor reads.
     for key in state_updates or ():
         whole = key.partition(".")[0]
         if key not in original.state and "." in key and isinstance(original.state.get(whole), Mapping):
             msg = (
                 f"state_updates replaces whole keys, and the state has no key {key!r}, but a dict {whole!r}. "
-                f"Give all of it: state_updates={{{whole!r}: {{...}}}}."
+                f"Pass the whole dict: state_updates={{{whole!r}: {{...}}}}."
             )
             raise ValueError(msg)
     chain = original.workflow_name if workflow_name is None else workflow_name
@@ -128,7 +129,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
 async def _copied_history(
     storage: CheckpointStorage, checkpoint_id: CheckpointID, chain: str, first_seq: int, ids: IdSource
 ) -> list[WorkflowCheckpoint]:
-    """Make copies for another chain of what led to a checkpoint, it included, oldest first."""
+    """Copy the checkpoints that led to a checkpoint, including it, for another chain, oldest first."""
     copies: list[WorkflowCheckpoint] = []
     previous: CheckpointID | None = None
     for place, info in enumerate(await lineage(storage, checkpoint_id)):
@@ -146,11 +147,11 @@ async def _save_all(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCh
     save = save_checkpoint if is_strict else save_at_head
     try:
         for checkpoint in checkpoints:
-            saved.append(checkpoint.checkpoint_id)  # before: it may have arrived although the save fails
+            saved.append(checkpoint.checkpoint_id)  # added first, because a failed save may still have arrived
             await save(storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1)
     except BaseException as error:
         for checkpoint_id in saved:
-            with contextlib.suppress(Exception):  # what made the save fail is what matters
+            with contextlib.suppress(Exception):  # the error of the save matters more
                 await storage.delete(checkpoint_id)
         if isinstance(error, Exception) and not isinstance(error, (WorkflowCheckpointException, WorkflowBusyError)):
             raise checkpoint_error(error, f"The fork {checkpoints[-1].checkpoint_id!r} was not saved") from error

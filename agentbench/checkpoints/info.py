@@ -1,4 +1,4 @@
-"""What a checkpoint is, without what it holds: cheap to list, enough to load it."""
+"""Descriptions of checkpoints without their contents: cheap to list, and sufficient to load them."""
 
 from __future__ import annotations
 
@@ -18,28 +18,29 @@ from agentbench.exceptions import CheckpointNotFoundError
 @drawn_by("agentbench.notebook.cards.checkpoint:checkpoint_info_bundle")
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckpointInfo(Displayable):
-    """What a checkpoint is, without what it holds: cheap to list, and enough to load it or to go on from it.
+    """A description of a checkpoint without its contents: cheap to list, and sufficient to load or continue from it.
 
-    Infos are what `list_infos` returns and what `checkpoint_saved` events carry. Two are equal if they name the same
-    checkpoint. `CheckpointInfo.of(checkpoint)` describes one that is at hand.
+    `list_infos` returns infos, and `checkpoint_saved` events carry them. Two are equal if they name the same
+    checkpoint.
+    `CheckpointInfo.of(checkpoint)` describes a loaded checkpoint.
 
     Attributes:
-        workflow_name: The chain that it is part of.
-        checkpoint_id: Its id; what a storage loads it by.
-        iteration: Number of the superstep.
-        timestamp: When it was made: ISO 8601, UTC.
-        previous_checkpoint_id: The checkpoint that the run went on from.
-        seq: Place in the chain, from 1; 0 if it was saved without one.
-        source: Why it was made, one of `agentbench.checkpoints.metadata.CheckpointSource`.
+        workflow_name: The chain to which it belongs.
+        checkpoint_id: Its id, by which a storage loads it.
+        iteration: The number of the superstep.
+        timestamp: The creation time: ISO 8601, UTC.
+        previous_checkpoint_id: The checkpoint from which the run continued.
+        seq: The position in the chain, from 1; 0 if it was saved without one.
+        source: The reason for saving it, one of `agentbench.checkpoints.metadata.CheckpointSource`.
         run_id: The run that wrote it.
-        graph_signature_hash: Identifies the graph that made it.
-        n_messages: How many messages wait for the next superstep.
-        n_requests: How many requests wait for an answer.
-        size_bytes: How many bytes were newly written for it; 0 where nothing is written.
+        graph_signature_hash: Identifies the graph that created it.
+        n_messages: The number of messages queued for the next superstep.
+        n_requests: The number of open requests.
+        size_bytes: The number of bytes newly written for it; 0 if nothing is written.
         writers: Ids of the executors that ran in the superstep.
-        forked_from: The checkpoint that it was forked from.
-        metadata: The checkpoint's metadata, not to be changed. The readable graph signature is not in it, only in the
-            checkpoint.
+        forked_from: The checkpoint from which it was forked.
+        metadata: The checkpoint's metadata; do not change it. It excludes the readable graph signature, which only the
+            checkpoint has.
 
     Example:
         >>> infos = await list_infos(storage, workflow_name="report")
@@ -71,7 +72,7 @@ class CheckpointInfo(Displayable):
 
     @classmethod
     def of(cls, checkpoint: WorkflowCheckpoint, *, own_metadata: bool = False) -> CheckpointInfo:
-        """Describe a checkpoint; metadata that do not change any more (`own_metadata`) are not copied."""
+        """Describe a checkpoint; metadata that will not change (`own_metadata`) is not copied."""
         found = checkpoint.metadata
         own = {key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}
         sizes = found.get(keys.SIZES)
@@ -104,13 +105,13 @@ def _seq_of(metadata: Mapping[str, Any]) -> int:
 
 
 def writers_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the ids of the executors that ran, or none where the caller stores something else under the key."""
+    """Return the ids of the executors that ran, or none if the caller stores something else under the key."""
     writers = metadata.get(keys.WRITERS)
     return tuple(writers) if isinstance(writers, (list, tuple)) else ()
 
 
 def checkpoint_order(item: WorkflowCheckpoint | CheckpointInfo) -> tuple[int, str]:
-    """Return the key that sorts a chain, oldest first: by sequence number, as clocks may go back, then by time."""
+    """Return the key that sorts a chain, oldest first: by sequence number, since clocks may go back, then by time."""
     seq = item.seq if isinstance(item, CheckpointInfo) else _seq_of(item.metadata)
     return seq, _comparable_time(item.timestamp)
 
@@ -133,7 +134,7 @@ def select_infos(
     before: CheckpointID | None = None,
     limit: int | None = None,
 ) -> list[CheckpointInfo]:
-    """Choose from infos, oldest first, what `list_infos` returns; for storages that have all of them at hand."""
+    """Select infos for `list_infos`, oldest first; for storages that have all of them in memory."""
     require_limit("limit", limit, none="all")
     if before is not None:
         ids = [info.checkpoint_id for info in infos]

@@ -9,16 +9,16 @@ if TYPE_CHECKING:
 
 
 class CheckpointManager:
-    """A checkpoint storage as an argument of runs; a bare storage is accepted wherever a manager is.
+    """A checkpoint storage as an argument of runs; wherever a manager is accepted, so is a bare storage.
 
     Args:
-        storage: Where the checkpoints go.
+        storage: The storage for the checkpoints.
 
     Attributes:
         storage: The same storage.
 
     Raises:
-        TypeError: `storage` is no checkpoint storage.
+        TypeError: `storage` is not a checkpoint storage.
 
     Example:
         >>> manager = CheckpointManager.create_in_memory()
@@ -44,7 +44,7 @@ class CheckpointManager:
 def bare_storage(
     value: CheckpointManager | CheckpointStorage | None, name: str = "checkpoint_storage"
 ) -> CheckpointStorage | None:
-    """Return the storage inside a manager, or the storage itself; None for none."""
+    """Return the storage inside a manager, or the storage itself; None for None."""
     storage = value.storage if isinstance(value, CheckpointManager) else value
     if storage is not None:
         _check(storage, name)
@@ -68,7 +68,7 @@ _EXPECTED = (
 
 
 def _check(storage: Any, name: str) -> None:
-    # By its type only: a text may be a URL with a password.
+    # By its type only, because a text may be a URL with a password.
     what = f"{name} is of type {type(storage).__name__}"
     if isinstance(storage, type):
         msg = f"{name} is the class {storage.__name__} itself, not a storage made of it; {_EXPECTED}."

@@ -1,6 +1,6 @@
 """A checkpoint storage in memory, for as long as the process lives.
 
-A conversation is in every checkpoint of its chain, each time a little longer. The entries of such a list are stored
+Every checkpoint of a chain contains the conversation, each time a little longer. The entries of such a list are stored
 once, in a log of the chain; a checkpoint stores how many of them it has.
 """
 
@@ -23,19 +23,20 @@ from agentbench.serialization.search import find_part, items_of
 
 #: Shorter lists are copied: sharing them would save nothing.
 _SHORTEST_SHARED = 32
-#: How far dictionaries are searched for long lists: state, executor state, the state of one executor.
+#: The depth to which dictionaries are searched for long lists: state, executor state, the state of one executor.
 _DEEPEST_LIST = 3
 
 
 @drawn_by("agentbench.notebook.cards.storage:storage_bundle")
 class InMemoryCheckpointStorage(ChainStorage):
-    """A storage for tests, notebooks and all else that ends with its process.
+    """A storage for tests, notebooks and everything else that ends with its process.
 
-    Checkpoints are copied when they are saved and when they are loaded, so that a run never changes a stored one: any
-    number of runs may go on from one checkpoint, and all of them begin alike. Values that are frozen once saved
-    (messages, and everything immutable) are shared instead. It may be used from several threads and event loops.
+    Checkpoints are copied when they are saved and when they are loaded, so a run never changes a stored one: any number
+        of
+    runs can continue from one checkpoint, and all of them begin with the same state. Values that are frozen once saved
+    (messages, and everything immutable) are shared instead. It can be used from several threads and event loops.
 
-    A save costs time in proportion to the state, the newest checkpoint of a chain is found at once, and infos are
+    A save takes time in proportion to the state, the newest checkpoint of a chain is found immediately, and infos are
     listed without copying any state.
 
     Args:
@@ -43,8 +44,8 @@ class InMemoryCheckpointStorage(ChainStorage):
             keeps all.
 
     Raises:
-        TypeError: `keep_last` is no whole number.
-        ValueError: It is less than 1.
+        TypeError: `keep_last` is not a whole number.
+        ValueError: `keep_last` is less than 1.
 
     Example:
         >>> storage = InMemoryCheckpointStorage(keep_last=100)
@@ -75,11 +76,11 @@ class InMemoryCheckpointStorage(ChainStorage):
         self._ab_lock = threading.Lock()
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Store a copy and return its id. WorkflowCheckpointException: something in it cannot be copied."""
+        """Store a copy and return its id. WorkflowCheckpointException: a value in it cannot be copied."""
         return self._save(checkpoint, None)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Store a copy if the newest checkpoint of its chain has this number, 0: none, else `WorkflowBusyError`."""
+        """Store a copy if the newest checkpoint of its chain has this number (0: none), else `WorkflowBusyError`."""
         return self._save(checkpoint, expected_seq)
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
@@ -173,7 +174,7 @@ class _Entry:
 
     @property
     def info(self) -> CheckpointInfo:
-        """The checkpoint's info, made at the first use: most checkpoints are saved and never listed."""
+        """The checkpoint's info, created on first use, because most checkpoints are saved but never listed."""
         if self._info is None:
             self._info = CheckpointInfo.of(self.checkpoint)
         return self._info
@@ -183,7 +184,7 @@ _order: Callable[[_Entry], tuple[int, str]] = attrgetter("order")
 
 
 class _ListPrefix:
-    """The first entries of a log. A copy of it is a list of them."""
+    """The first entries of a log. Copying it returns a list of them."""
 
     __slots__ = ("length", "log")
 
@@ -197,7 +198,7 @@ class _ListPrefix:
 
 
 class _ListLogs:
-    """The logs of one chain, as they were needed for its newest checkpoint."""
+    """The logs of one chain, as used by its newest checkpoint."""
 
     __slots__ = ("_logs",)
 
@@ -206,11 +207,11 @@ class _ListLogs:
         self._logs: dict[int, list[Any]] = {}
 
     def share(self, state: dict[str, Any]) -> dict[int, _ListPrefix]:
-        """Append what is new in long lists of a state to their logs; return what takes their places, by identity."""
+        """Append new entries of long lists in a state to their logs; return the lists' replacements, by identity."""
         former, self._logs = self._logs, {}
         prefixes: dict[int, _ListPrefix] = {}
         holders: list[tuple[dict[Any, Any], int]] = [(state, 1)] if type(state) is dict else []
-        for holder, depth in holders:  # grows while it is walked through
+        for holder, depth in holders:  # grows during the loop
             for item in holder.values():
                 if type(item) is dict:
                     if depth < _DEEPEST_LIST:
@@ -233,7 +234,7 @@ def _copy(
     signature: dict[str, Any] | None = None,
     shared: dict[int, _ListPrefix] | None = None,
 ) -> WorkflowCheckpoint:
-    """Copy a checkpoint, with `signature` in the place of its own equal one, and `shared` in that of long lists."""
+    """Copy a checkpoint, with `signature` replacing its own equal one, and `shared` replacing long lists."""
     content = {name: getattr(checkpoint, name) for name in FIELDS}
     if signature is not None:
         content["metadata"] = {**checkpoint.metadata, GRAPH_SIGNATURE: None}
@@ -243,8 +244,8 @@ def _copy(
         path, part = find_part(checkpoint, _has_no_copy, _parts_of)
         message = (
             f"Checkpoint {checkpoint.checkpoint_id!r} cannot be saved: {path} is a {type(part).__module__}."
-            f"{type(part).__qualname__}, which cannot be copied ({error}). Expected values that can be. Hold such "
-            "things in the executor instead, and make them anew in on_checkpoint_restore."
+            f"{type(part).__qualname__}, which cannot be copied ({error}). Expected values that can be copied. Hold "
+            "such objects in the executor instead, and create them again in on_checkpoint_restore."
         )
         raise WorkflowCheckpointException(message, error) from error
     if signature is not None:

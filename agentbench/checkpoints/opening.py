@@ -1,4 +1,4 @@
-"""A checkpoint storage by its address: a folder, a file of SQLite, the URL of a database or of a Redis server."""
+"""Opens a checkpoint storage by its address: a folder, an SQLite file, the URL of a database or of a Redis server."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
     """Open the checkpoint storage at an address.
 
     Args:
-        target: A folder of `FileCheckpointStorage`, as a path or a `file://` URL; a file of SQLite, as a path (known by
+        target: A folder for `FileCheckpointStorage`, as a path or a `file://` URL; an SQLite file, as a path
+            (recognized by
             its content, or by the suffix `.db`, `.sqlite` or `.sqlite3`); a `redis://`, `rediss://` or `unix://` URL;
-            any other URL is one of SQLAlchemy.
-        create: Whether folders, files and tables that are not there are made, now or when the storage is first used.
+            any other URL is passed to SQLAlchemy.
+        create: Whether to create missing folders, files and tables, now or when the storage is first used.
 
     Raises:
-        WorkflowCheckpointException: There is nothing at the address, or something else than a storage.
+        WorkflowCheckpointException: The address does not exist, or is not that of a storage.
         MissingExtraError: The package for this kind of storage is not installed.
         ValueError: The URL is malformed.
 
@@ -56,7 +57,7 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
 
 
 def displayed_address(target: str | os.PathLike[str]) -> str:
-    """Return an address, or what resembles one, without what may be secret: before the host, after the `?`."""
+    """Return an address, or a similar text, without possible secrets: before the host, and after the `?`."""
     text = os.fspath(target)
     resembles = _LIKE_URL.match(text)
     if resembles is None:
@@ -65,7 +66,7 @@ def displayed_address(target: str | os.PathLike[str]) -> str:
 
 
 def is_sqlite_file(path: str) -> bool:
-    """Return whether a file holds a database of SQLite, or is an empty one that is named so."""
+    """Return whether a file is an SQLite database, or is empty and has a database's suffix."""
     try:
         with open(path, "rb") as file:
             start = file.read(len(_SQLITE_MAGIC))
@@ -78,10 +79,10 @@ def is_sqlite_file(path: str) -> bool:
 def _path_of(url: str) -> str:
     parts = urlsplit(url)
     if parts.netloc not in ("", "localhost"):
-        msg = f"{displayed_address(url)!r} is on another machine. Expected a folder of this one: file:///folder."
+        msg = f"{displayed_address(url)!r} is on another machine. Expected a folder on this machine: file:///folder."
         raise WorkflowCheckpointException(msg)
     path = unquote(parts.path)
-    return path[1:] if re.match(r"/[A-Za-z]:", path) else path  # a drive of Windows
+    return path[1:] if re.match(r"/[A-Za-z]:", path) else path  # a Windows drive
 
 
 def _open_path(path: str, *, create: bool) -> CheckpointStorage:
@@ -89,7 +90,7 @@ def _open_path(path: str, *, create: bool) -> CheckpointStorage:
         return _folder(path)
     if os.path.exists(path):
         if not is_sqlite_file(path):
-            msg = f"{path!r} is neither a folder nor a file of SQLite. {_EXPECTED}"
+            msg = f"{path!r} is neither a folder nor an SQLite file. {_EXPECTED}"
             raise WorkflowCheckpointException(msg)
         return _sql(path, create=create)
     if not create:
@@ -100,18 +101,18 @@ def _open_path(path: str, *, create: bool) -> CheckpointStorage:
 def _require_database(url: str, *, create: bool) -> None:
     path = url.partition("://")[2].partition("?")[0].removeprefix("/")
     if path in ("", ":memory:"):
-        msg = f"{displayed_address(url)!r} is a database in memory, which is empty. Name its file: sqlite:///runs.db."
+        msg = f"{displayed_address(url)!r} is an in-memory database, which is empty. Name a file: sqlite:///runs.db."
         raise WorkflowCheckpointException(msg)
     if not create and not path.startswith("file:") and not os.path.exists(path):
         raise _nothing_at(displayed_address(url))
 
 
 def _nothing_at(path: str) -> WorkflowCheckpointException:
-    msg = f"There is nothing at {displayed_address(path)!r}, so there are no checkpoints. {_EXPECTED}"
+    msg = f"{displayed_address(path)!r} does not exist, so it has no checkpoints. {_EXPECTED}"
     return WorkflowCheckpointException(msg)
 
 
-# Each kind is loaded when it is needed: most programs use one, and two of them need packages of their own.
+# Each kind is imported on use: most programs need one, and two of them need additional packages.
 
 
 def _folder(path: str) -> CheckpointStorage:
@@ -131,17 +132,17 @@ def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
     except (exc.ArgumentError, ImportError) as error:
         reason = str(error).rstrip(".")
         place = displayed_address(url_or_path)
-        msg = f"{place!r} names no driver that is installed: {reason}. Install it, or correct the URL."
+        msg = f"{place!r} names no installed driver: {reason}. Install it, or correct the URL."
         raise WorkflowCheckpointException(msg, error) from error
     if not create and _lacks_tables(url_or_path):
         storage.close()
-        msg = f"The database at {displayed_address(url_or_path)!r} holds no checkpoints: none were ever saved there."
+        msg = f"The database at {displayed_address(url_or_path)!r} has no checkpoints: none were ever saved there."
         raise WorkflowCheckpointException(msg)
     return storage
 
 
 def _lacks_tables(url_or_path: str) -> bool:
-    """Return whether the first use would make tables; `False` where that cannot be read: the first use says why."""
+    """Return whether the first use would create tables; `False` if that cannot be read, as the first use reports it."""
     from sqlalchemy import create_engine, inspect
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool

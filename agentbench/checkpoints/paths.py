@@ -1,4 +1,4 @@
-"""Pure: a place within a value: its path, its value and declared type, and a copy of the whole with another value."""
+"""Pure functions for a place in a value: its path, value and declared type, and copies with another value there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agentbench._plain_text import plain_line
 __all__ = ["Place", "find_place", "replace_at"]
 
 _NUMBER = re.compile(r"0|[1-9][0-9]*", re.ASCII)
-# A step in brackets: a position or a key as Python writes it, or the id of an item, as in `[message_id='m3']`.
+# A step in brackets: a position or a key in Python notation, or the id of an item, as in `[message_id='m3']`.
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _BRACKETS = re.compile(rf"\[(?:(?P<id>\w+)=)?(?P<value>-?[0-9]+|{_TEXT})\]", re.ASCII)
 _NAMED = 12  # names in an error
@@ -24,8 +24,8 @@ class Place(NamedTuple):
     """A place in a value.
 
     Attributes:
-        steps: Keys, positions and field names that lead there.
-        value: The value there.
+        steps: The keys, positions and field names of the path.
+        value: The value at this place.
         declared: The type that the surrounding class declares for it; `None` if none is declared.
     """
 
@@ -37,11 +37,11 @@ class Place(NamedTuple):
 def find_place(root: Any, path: str) -> Place:
     """Follow a path such as `draft.title`, `items[0].name`, `users['a b']` or `findings[id='rain'].text`.
 
-    A step may also be written after a dot: `items.0.name`. Keys that contain dots are found too, the longest that leads
-    on first.
+    A step may also be written after a dot: `items.0.name`. Keys with dots are found too; the longest key with which the
+    path can be followed is tried first.
 
     Raises:
-        LookupError: The path leads nowhere; the text says where it ends and which names are there.
+        LookupError: The path does not exist; the text says where it ends and which names exist there.
     """
     steps: list[Any] = []
     value, declared, rest = root, None, path
@@ -57,7 +57,7 @@ def find_place(root: Any, path: str) -> Place:
 
 
 def replace_at(root: Any, steps: tuple[Any, ...], value: Any) -> Any:
-    """Return a copy of a value with another one at a place; everything that is not on the path is shared."""
+    """Return a copy of a value with another value at a place; everything off the path is shared."""
     if not steps:
         return value
     first, *others = steps
@@ -68,7 +68,7 @@ def replace_at(root: Any, steps: tuple[Any, ...], value: Any) -> Any:
 
 
 def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
-    """Return the next key, the longest from which the path leads on, and the rest of the path."""
+    """Return the next key (the longest with which the path can be followed) and the rest of the path."""
     steps = list(_steps_from(value, rest))
     for step, tail in steps:
         if _leads_on(_item(value, step), tail):
@@ -93,7 +93,7 @@ def _leads_on(value: Any, rest: str) -> bool:
 
 
 def _steps_from(value: Any, rest: str) -> Iterator[tuple[Any, str]]:
-    """Return each first step of a path that can be taken, the longest first, with the rest of the path."""
+    """Return each possible first step of a path, the longest first, with the rest of the path."""
     known = _names_in(value)
     for end in reversed([*_ends(rest, 0)]):
         head, tail = rest[:end], rest[end + 1 :] if rest[end : end + 1] == "." else rest[end:]
@@ -115,7 +115,7 @@ def _steps_from(value: Any, rest: str) -> Iterator[tuple[Any, str]]:
 
 
 def _ends(rest: str, start: int) -> Iterator[int]:
-    """Return where the first step of a path may end."""
+    """Return the positions at which the first step of a path may end."""
     yield from (at for at, sign in enumerate(rest) if at >= start and (sign == "." or (sign == "[" and at)))
     yield len(rest)
 
@@ -125,7 +125,7 @@ def _id_of(item: Any, name: str) -> Any:
 
 
 def _names_in(value: Any) -> Any:
-    """Return the steps that can be taken from a value."""
+    """Return the possible steps from a value."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -149,7 +149,7 @@ def _item(value: Any, step: Any) -> Any:
 
 def _with_item(value: Any, step: Any, item: Any) -> Any:
     if isinstance(value, Mapping):
-        changed: Any = copy.copy(value)  # keeps the class of a dict, such as a defaultdict
+        changed: Any = copy.copy(value)  # preserves the class of a dict, such as a defaultdict
         changed[step] = item
         return changed
     if isinstance(value, list):

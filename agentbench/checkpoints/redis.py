@@ -1,10 +1,10 @@
 """A checkpoint storage in a Redis server.
 
-A checkpoint lasts as long as the server keeps its data. Let it write an append-only file (`appendonly yes`), and do not
-let it evict keys that never expire (`maxmemory-policy noeviction`, the default, or a `volatile-` one).
+A checkpoint lasts as long as the server keeps its data. Configure it to write an append-only file (`appendonly yes`),
+and not to evict keys that never expire (`maxmemory-policy noeviction`, the default, or a `volatile-` policy).
 
-All keys begin with the prefix in braces, so that in a cluster they lie on one node; different prefixes spread over
-several nodes. Names and ids are UTF-8. These are the keys of the prefix `agentbench`:
+All keys begin with the prefix in braces, so that in a cluster they are on one node; different prefixes are spread over
+several nodes. Names and ids are UTF-8. The keys of the prefix `agentbench` are:
 
 - `{agentbench}:chains`, sorted set: the names of the chains.
 - `{agentbench}:index`, hash: by checkpoint id its chain and its entry in the chain's order.
@@ -17,8 +17,8 @@ several nodes. Names and ids are UTF-8. These are the keys of the prefix `agentb
 - `{agentbench}:parts:NAME`, hash: by part id the texts that the checkpoints of a chain share.
 - `{agentbench}:meta:NAME`, hash: `version` counts the savings, `generation` is raised when parts were removed.
 
-Every write is a script that runs in the server as one step, and needs one round trip. Which parts are
-no longer needed is worked out here; they are removed only if no one has saved to the chain meanwhile.
+Every write is a script that runs in the server as one step and needs one round trip. Unneeded parts are determined
+by the client; they are removed only if no one has saved to the chain in the meantime.
 """
 
 from __future__ import annotations
@@ -31,19 +31,21 @@ from agentbench.checkpoints.redis_storage.client import RedisClient
 class RedisCheckpointStorage(ContentAddressedStorage):
     """A storage in a Redis server (5.0 or newer), for several processes and machines at once.
 
-    Nothing is sent before the first use. A server that went away is used again when it is back. What it lost by a
-    restart (it may write to disk only now and then) does not count as stored: the next checkpoint is saved in full.
+    Nothing is sent before the first use. After an outage the server is used again. Data that it lost in a restart (it
+    may
+    write to disk only now and then) does not count as stored: the next checkpoint is saved in full.
 
     Args:
         url_or_client: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` with TLS, `unix://path`; or a
-            `redis.Redis` or `redis.RedisCluster`, which is used as it is and not closed; or a `redis.asyncio.Redis`,
-            whose connection settings are taken over.
-        prefix: What its keys begin with. Storages with different prefixes do not see each other.
+            `redis.Redis` or `redis.RedisCluster`, which is used unchanged and not closed; or a `redis.asyncio.Redis`,
+            whose connection settings are used.
+        prefix: The prefix of its keys. Storages with different prefixes do not see each other.
         keep_last: How many checkpoints of each chain to keep; `None` keeps all.
 
     Raises:
         MissingExtraError: The package redis is not installed.
-        ValueError: The URL is not one of a Redis server, the prefix is empty or holds a brace, or `keep_last` is less
+        ValueError: The URL is not that of a Redis server, the prefix is empty or contains a brace, or `keep_last` is
+            less
             than 1.
         TypeError: `url_or_client` is neither a URL nor a client.
 

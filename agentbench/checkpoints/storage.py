@@ -1,7 +1,7 @@
-"""What a checkpoint storage is: the protocol, its optional capabilities, and the rules that all storages share.
+"""The protocol of checkpoint storages, its optional capabilities, and the rules that all storages share.
 
-Six methods make a storage; no base class is needed. More methods make a capability, which is found by `isinstance`. The
-functions of `agentbench.checkpoints.access` use a capability where there is one, else the six methods.
+Six methods make a storage; no base class is needed. Additional methods provide capabilities, which are detected by
+`isinstance`. The functions of `agentbench.checkpoints.access` use a capability if there is one, else the six methods.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from agentbench.exceptions import WorkflowBusyError
 
 @runtime_checkable
 class CheckpointStorage(Protocol):
-    """Where checkpoints are stored: any class with these six methods.
+    """A storage for checkpoints: any class with these six methods.
 
-    A storage saves and loads copies, because a run goes on changing its state after a save. A class that copies says so
-    by `keeps_copies = True`; for every other class the engine makes the copies. `agentbench.testing.storage_suite`
-    checks a storage of your own.
+    A storage must save and load copies, because a run continues to change its state after a save. A class that copies
+    declares `keeps_copies = True`; for every other class the engine makes the copies. Check your own storage with
+    `agentbench.testing.storage_suite`.
 
     Example:
         >>> class TextStorage:
@@ -53,7 +53,7 @@ class CheckpointStorage(Protocol):
     """
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Store a checkpoint, in place of one with its id, which is returned; else `WorkflowCheckpointException`."""
+        """Store a checkpoint, replacing one with its id; return the id. Raises `WorkflowCheckpointException`."""
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
         """Return a checkpoint. WorkflowCheckpointException: the id is unknown, or it cannot be read."""
@@ -89,7 +89,7 @@ class SupportsCheckpointInfos(Protocol):
         before: CheckpointID | None = None,
         limit: int | None = None,
     ) -> list[CheckpointInfo]:
-        """Do what the function `agentbench.checkpoints.list_infos` says."""
+        """See the function `agentbench.checkpoints.list_infos`."""
 
 
 @runtime_checkable
@@ -101,7 +101,7 @@ class SupportsChainNames(Protocol):
     """
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
-        """Do what the function `agentbench.checkpoints.list_workflow_names` says."""
+        """See the function `agentbench.checkpoints.list_workflow_names`."""
 
 
 @runtime_checkable
@@ -115,12 +115,12 @@ class SupportsHeadCheck(Protocol):
     """
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Save a checkpoint if its chain's newest has this number (0: an empty chain), else `WorkflowBusyError`."""
+        """Save a checkpoint if its chain's newest has this number (0: empty chain), otherwise `WorkflowBusyError`."""
 
 
 @runtime_checkable
 class SupportsPrune(Protocol):
-    """A storage that removes many checkpoints at once, with all that only they need; all storages of the library do.
+    """A storage that removes many checkpoints at once, with their unshared data; all storages of the library do.
 
     Example:
         >>> await storage.prune(workflow_name="report", keep=10)
@@ -128,14 +128,14 @@ class SupportsPrune(Protocol):
     """
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Do what the function `agentbench.checkpoints.prune_chain` says."""
+        """See the function `agentbench.checkpoints.prune_chain`."""
 
     async def delete_chain(self, workflow_name: str) -> int:
-        """Do what the function `agentbench.checkpoints.delete_chain` says."""
+        """See the function `agentbench.checkpoints.delete_chain`."""
 
 
 class ChainStorage(Displayable):
-    """What the storages of the library have in common: all capabilities over a few methods of each."""
+    """The common base of the library's storages: all capabilities over a few methods of each."""
 
     def __init__(self, keep_last: int | None = None) -> None:
         if keep_last is not None:
@@ -150,7 +150,7 @@ class ChainStorage(Displayable):
         before: CheckpointID | None = None,
         limit: int | None = None,
     ) -> list[CheckpointInfo]:
-        """List checkpoints without their content; arguments and errors are those of the function `list_infos`."""
+        """List checkpoints without their contents; for arguments and errors, see the function `list_infos`."""
         choice: dict[str, Any] = {"run_id": run_id, "before": before, "limit": limit}
         limits = {name: value for name, value in choice.items() if value is not None}
         if workflow_name is not None:
@@ -159,12 +159,12 @@ class ChainStorage(Displayable):
         return select_infos([info for name in names for info in await self._infos(name)], **limits)
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
-        """Remove all but the `keep` newest checkpoints of a chain, with all that only they need; return how many."""
+        """Remove all but the `keep` newest checkpoints of a chain, with their unshared data; return how many."""
         require_limit("keep", keep, least=1)
         return await self._remove(workflow_name, keep)
 
     async def delete_chain(self, workflow_name: str) -> int:
-        """Remove all checkpoints of a chain, and return how many were removed."""
+        """Remove all checkpoints of a chain and return their number."""
         return await self._remove(workflow_name, 0)
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
@@ -176,7 +176,7 @@ class ChainStorage(Displayable):
         raise NotImplementedError
 
     async def _remove(self, workflow_name: str, keep: int) -> int:
-        """Remove all but the newest checkpoints of a chain, and return how many were removed."""
+        """Remove all but the newest checkpoints of a chain, and return the number removed."""
         raise NotImplementedError
 
 
@@ -185,6 +185,6 @@ def require_head(workflow_name: str, head_seq: int, expected_seq: int) -> None:
     if head_seq != expected_seq:
         message = (
             f"The chain {workflow_name!r} is at sequence number {head_seq}, expected {expected_seq}: another writer "
-            "has saved to it, or removed from it, meanwhile. Load its latest checkpoint and go on from there."
+            "has saved to it, or removed from it, in the meantime. Load its latest checkpoint and continue from there."
         )
         raise WorkflowBusyError(message)

@@ -1,1 +1,1 @@
-"""Values as tagged JSON and back, without pickle. Its public names are found in `agentbench`."""
+"""Values as tagged JSON and back, without pickle. The public names are exported by `agentbench`."""

@@ -12,10 +12,10 @@ import numpy as np
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import of_kind, register_type
 
-#: Scalars that a number or text of Python represents exactly.
+#: Scalars that a Python number or text represents exactly.
 _PLAIN: Final = frozenset({"?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"})
 
-#: Kinds of arrays that hold Python objects, or texts of any length.
+#: Kinds of arrays that contain Python objects, or texts of any length.
 _ITEM_BY_ITEM: Final = frozenset({"O", "T"})
 _MOST_EMPTY: Final = 1 << 16
 
@@ -35,13 +35,11 @@ def _write_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
 
 def _write_dtype(dtype: np.dtype[Any]) -> Any:
     if dtype.hasobject and dtype.kind not in _ITEM_BY_ITEM:
-        reason = "It has fields that are Python objects. Give each of them an array of its own."
+        reason = "It has fields that are Python objects. Store each of them in a separate array."
         raise UnstorableValueError(np.ndarray, reason)
     if dtype.kind == "T":
         if dtype != np.dtypes.StringDType():
-            raise UnstorableValueError(
-                np.ndarray, "Its texts have a missing value of their own. Use an array of objects."
-            )
+            raise UnstorableValueError(np.ndarray, "Its text type defines a missing value. Use an array of objects.")
         return "T"
     return dtype.str if dtype.names is None and dtype.subdtype is None else np.lib.format.dtype_to_descr(dtype)
 
@@ -52,7 +50,7 @@ def _read_array(found: dict[str, Any]) -> np.ndarray[Any, Any]:
     if dtype.kind not in _ITEM_BY_ITEM:
         buffer = bytearray(b64decode(of_kind(str, found["bytes"]), validate=True))
         _require_size(len(buffer), dtype.itemsize * math.prod(shape))
-        if not dtype.itemsize:  # any number of such items take no room
+        if not dtype.itemsize:  # any number of such items takes no space
             _require_size(min(math.prod(shape), _MOST_EMPTY), math.prod(shape))
         array = np.ndarray(shape, dtype, buffer, order=order)
         _require_texts(array)
@@ -60,7 +58,7 @@ def _read_array(found: dict[str, Any]) -> np.ndarray[Any, Any]:
     items = of_kind(list, found["items"])
     _require_size(len(items), math.prod(shape))
     flat = np.empty(len(items), dtype)
-    for place, item in enumerate(items):  # assigned at once, lists among them would be taken for rows
+    for place, item in enumerate(items):  # one by one, because lists would otherwise become rows
         flat[place] = item
     return flat.reshape(shape, order=order) if order == "C" else flat.reshape(shape[::-1]).T
 
@@ -71,20 +69,20 @@ def _read_dtype(description: Any) -> np.dtype[Any]:
     if description == "T":
         return np.dtypes.StringDType()
     dtype = np.lib.format.descr_to_dtype(description)
-    if dtype.hasobject and dtype.kind != "O":  # its bytes would be taken for addresses
+    if dtype.hasobject and dtype.kind != "O":  # its bytes would be used as addresses
         message = f"an array of {dtype} is never written"
         raise ValueError(message)
     return dtype
 
 
 def _require_texts(array: np.ndarray[Any, Any]) -> None:
-    """Refuse numbers that are no characters, with which numpy makes broken texts."""
+    """Reject numbers that are not characters, from which numpy would make invalid texts."""
     for name in array.dtype.names or ():
         _require_texts(array[name])
     if array.dtype.kind == "U" and array.size:
         numbers = np.frombuffer(array.tobytes(), array.dtype.byteorder.replace("|", "=") + "u4")
         if numbers.max() > sys.maxunicode:
-            message = "its texts hold what is no character"
+            message = "its texts contain invalid characters"
             raise ValueError(message)
 
 
@@ -99,7 +97,7 @@ def _write_scalar(scalar: Any) -> list[Any]:
     if dtype.char in _PLAIN:
         return [dtype.str, scalar.item()]
     if dtype.char == "U":
-        return ["U", "".join((scalar,))]  # str() would drop zeros at its end
+        return ["U", "".join((scalar,))]  # str() would drop trailing zeros
     if dtype.char == "S":
         return ["S", b"".join((scalar,))]
     return [_write_dtype(dtype), {"bytes": b64encode(np.asarray(scalar).tobytes()).decode()}]

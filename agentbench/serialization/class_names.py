@@ -1,7 +1,8 @@
-"""Classes by name: the name that is written for a class, and the class of a name in this process.
+"""The stored names of classes, and the classes with a stored name in this process.
 
-A name is looked up among the registered classes and in the modules that are loaded. Nothing is imported. What a program
-or notebook stored as `__main__.Car` is found when one class `Car` is registered, in any module.
+A name is looked up among the registered classes and in the loaded modules. Nothing is imported. A class that a program
+or
+notebook stored as `__main__.Car` is found if exactly one class `Car` is registered, in any module.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 
 _REGISTERED: Final[dict[str, type]] = {}
 _NAMES: Final[dict[type, str]] = {}
-#: Names of unknown classes whose instances were read as plain values; None while that is an error.
+#: Names of unknown classes whose instances were read as plain values; None if unknown classes are an error.
 _unknown: set[str] | None = None
 
-#: The library's own data classes by their own names, and where they are. Files name them by the module in which they
-#: were when the file was written; the last part of such a name is all that counts.
+#: The library's own data classes by name, with their modules. Files name them by the module they were in when the file
+#: was written; only the last part of such a name counts.
 _DATA_CLASSES: Final[Mapping[str, str]] = {
     name: module
     for module, names in {
@@ -51,7 +52,7 @@ _DATA_CLASSES: Final[Mapping[str, str]] = {
     }.items()
     for name in names
 }
-#: More classes that may be in a state of a user's, found wherever they were; pickles may not name them unasked.
+#: Further classes that user state may contain, found wherever they were; pickles may not name them without permission.
 _MORE_CLASSES: Final[Mapping[str, str]] = {
     "AgentSession": "agentbench.agents.sessions.session",
     "BoundaryCheckpoint": "agentbench.workflows.graph.boundary",
@@ -63,23 +64,23 @@ _MORE_CLASSES: Final[Mapping[str, str]] = {
     "RunOptions": "agentbench.workflows.executors.options",
     "StepReport": "agentbench.workflows.run.report",
 }
-#: Modules of Python with enums and named tuples that a state may hold; a process that reads one may not have them yet.
+#: Standard modules with enums and named tuples that a state may contain; the reading process may not have them loaded.
 _OF_PYTHON: Final = ("calendar", "difflib", "http", "re", "signal", "socket", "urllib.parse", "uuid")
 
 
 def class_name(cls: type) -> str:
-    """Return the qualified name of a class, by which it is known."""
+    """Return the qualified name that identifies a class."""
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
 def is_of_library(name: str) -> bool:
-    """Tell whether this is, or once was, the qualified name of one of the library's own data classes."""
+    """Return whether this is, or once was, the qualified name of one of the library's own data classes."""
     package, _, own_name = name.rpartition(".")
     return package.startswith("agentbench.") and own_name in _DATA_CLASSES
 
 
 def module_of_library_class(name: str) -> str | None:
-    """Return the present module of a class of the library by its name in any version; `None` for other classes."""
+    """Return the current module of a library class by its name in any version; `None` for other classes."""
     package, _, own_name = name.rpartition(".")
     if not package.startswith("agentbench."):
         return None
@@ -87,7 +88,7 @@ def module_of_library_class(name: str) -> str | None:
 
 
 def register_class(cls: type, name: str | None = None) -> None:
-    """Register a class by a name, by default its qualified one; a later class of that name replaces it."""
+    """Register a class by a name, by default its qualified one; a later class with that name replaces it."""
     if name is not None:
         refuse_other(cls, name, _REGISTERED.get(name))
         _NAMES[cls] = name
@@ -95,9 +96,9 @@ def register_class(cls: type, name: str | None = None) -> None:
 
 
 def refuse_other(cls: type, name: str, taken_by: type | None) -> None:
-    """Raise ValueError if a name belongs to a class of another qualified name."""
+    """Raise ValueError if a name belongs to a class with another qualified name."""
     if taken_by is not None and class_name(taken_by) != class_name(cls):
-        message = f"{name!r} is the identifier of {class_name(taken_by)} already. Choose another for {class_name(cls)}."
+        message = f"{name!r} is already the identifier of {class_name(taken_by)}. Choose another for {class_name(cls)}."
         raise ValueError(message)
 
 
@@ -111,7 +112,7 @@ def stored_type(type_: Any) -> Any:
     except TypeError as error:
         cls = type_ if isinstance(type_, type) else type(type_)
         reason = (
-            "No process could find the class again by its name. Define it at the top level of a module or notebook, "
+            "The class cannot be found again by its name. Define it at the top level of a module or notebook, "
             "or pass it to register_state_type()."
         )
         raise UnstorableValueError(cls, reason) from error
@@ -119,7 +120,7 @@ def stored_type(type_: Any) -> Any:
 
 
 class UnknownInstance(dict[str, Any]):
-    """An instance of an unknown class, to people `{name: fields}`; it is written again as it was stored."""
+    """An instance of an unknown class, displayed as `{name: fields}`; it is written again as it was stored."""
 
     def __init__(self, tag: str, name: Any, type_name: str, content: Any) -> None:
         super().__init__({type_name: content})
@@ -135,7 +136,7 @@ class UnknownType(str):
 
 @contextmanager
 def unknown_as_plain() -> Iterator[set[str]]:
-    """Read what is of unknown classes as `UnknownInstance` and `UnknownType`; yields the set of their names."""
+    """Read values of unknown classes as `UnknownInstance` and `UnknownType`; yield the set of their names."""
     global _unknown
     _unknown = set()
     try:
@@ -145,7 +146,7 @@ def unknown_as_plain() -> Iterator[set[str]]:
 
 
 def as_plain(error: UnknownStoredTypeError, tag: str, name: Any, content: Any) -> Any:
-    """Return what stands for an instance that cannot be made; raises the error where nothing is wanted."""
+    """Return the replacement for an instance that cannot be created, or raise the error if none is requested."""
     if _unknown is None:
         raise error
     _unknown.add(error.type_name)
@@ -153,7 +154,7 @@ def as_plain(error: UnknownStoredTypeError, tag: str, name: Any, content: Any) -
 
 
 def find_type(data: Any) -> Any:
-    """Return the class or typing form that was written, or raise UnknownStoredTypeError."""
+    """Return the stored class or typing form, or raise UnknownStoredTypeError."""
     try:
         return type_from_dict(data, _find)
     except Exception as error:
@@ -166,7 +167,7 @@ def find_type(data: Any) -> Any:
 
 
 def find_class(data: Any) -> Any:
-    """Return the class that was written, never a typing form, or raise UnknownStoredTypeError."""
+    """Return the stored class, never a typing form, or raise UnknownStoredTypeError."""
     if isinstance(data, str) and data not in _REGISTERED:
         module, _, name = data.rpartition(".")
         holder = sys.modules.get(module)
@@ -175,7 +176,7 @@ def find_class(data: Any) -> Any:
             return found  # the same as by find_type(), only faster
     found = find_type(data)
     if not isinstance(found, type):
-        raise UnknownStoredTypeError(str(data), "which is no class here. Load the module that defined it")
+        raise UnknownStoredTypeError(str(data), "which is not a class here. Load the module that defined it")
     return found
 
 
@@ -199,7 +200,7 @@ def _find(name: str) -> Any:
 
 
 def moved_from_main(name: str, classes: Iterable[type]) -> type | None:
-    """Find a class of a program or notebook that is in a module now: the only registered one of that qualified name."""
+    """Find a program's or notebook's class that is now in a module: the only registered one of that qualified name."""
     module, _, qualified = name.partition(".")
     if module != "__main__":
         return None

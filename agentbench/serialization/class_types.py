@@ -1,6 +1,6 @@
-"""How instances of users' classes are stored: dataclasses, named tuples, enums and pydantic models.
+"""How instances of user classes are stored: dataclasses, named tuples, enums and pydantic models.
 
-Fields are stored by name. Reading runs no constructor and no validator, and sets nothing but what the class declares.
+Fields are stored by name. Reading runs no constructor and no validator, and sets only declared fields.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 from agentbench.serialization.class_names import as_plain, class_name, find_class, stored_type
 from agentbench.serialization.registry import StateType, of_kind
 
-_HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: made by a class statement, not written in C
+_HEAP_TYPE: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE: created by a class statement, not written in C
 
 
 def find_class_type(cls: type) -> StateType | None:
-    """Find how instances of exactly this class are stored, if it is of one of the kinds of this module."""
+    """Return how instances of exactly this class are stored, if it is of a kind that this module handles."""
     if issubclass(cls, Enum):
         return _enum_type(cls)
     if _is_named_tuple(cls):
@@ -41,14 +41,14 @@ def _enum_type(cls: type[Enum]) -> StateType:
 
     def encode(member: Enum) -> str:
         if cls.__members__.get(member._name_) is not member:
-            raise UnstorableValueError(cls, f"{member!r} is none of its members.")
+            raise UnstorableValueError(cls, f"{member!r} is not one of its members.")
         return member._name_
 
     return StateType(cls, "enum", encode, CLASS_DECODERS["enum"], name)
 
 
 def _read_flag(cls: type[Flag], value: Any) -> Flag:
-    return cls(of_kind(int, value))  # a constructor of the user's could take anything
+    return cls(of_kind(int, value))  # a user's constructor could accept anything
 
 
 def _is_named_tuple(cls: Any) -> bool:
@@ -62,7 +62,7 @@ def _named_tuple_type(cls: Any) -> StateType:
 
     def encode(instance: Any) -> dict[str, Any]:
         if len(instance) != len(names) or getattr(instance, "__dict__", None):
-            raise UnstorableValueError(cls, "It holds more than its fields. Pass it to register_state_type().")
+            raise UnstorableValueError(cls, "It contains more than its fields. Pass it to register_state_type().")
         return dict(zip(names, instance, strict=True))
 
     return StateType(cls, "namedtuple", encode, CLASS_DECODERS["namedtuple"], name)
@@ -79,10 +79,10 @@ def _read_named_tuple(cls: Any, values: Any) -> Any:
 
 def _dataclass_type(cls: Any) -> StateType:
     if any(not base.__flags__ & _HEAP_TYPE for base in cls.__mro__[:-1]):
-        raise UnstorableValueError(cls, "It holds more than its fields. Pass it to register_state_type() with encode.")
+        raise UnstorableValueError(cls, "It has more than its fields. Pass it to register_state_type() with encode.")
     name = stored_type(cls)
     names = tuple(field.name for field in fields(cls))
-    # Fields without a default that the constructor does not take.
+    # Fields without a default that are not parameters of the constructor.
     may_be_unset = {
         field.name for field in fields(cls) if not field.init and field.default is field.default_factory is MISSING
     }
@@ -110,7 +110,7 @@ def _dataclass_type(cls: Any) -> StateType:
 
 
 def _cached_names(cls: type) -> set[str]:
-    """Return the names of cached properties: they are among the attributes, and computed again when needed."""
+    """Return the names of cached properties, which are stored as attributes and recomputed when needed."""
     return {name for base in cls.__mro__ for name, found in vars(base).items() if isinstance(found, cached_property)}
 
 
@@ -133,7 +133,7 @@ def _read_dataclass(cls: Any, values: Any) -> Any:
 
 
 def is_model(cls: type) -> bool:
-    """Return whether this is a class of pydantic models; there is none before pydantic is loaded."""
+    """Return whether this is a pydantic model class; there are none until pydantic is loaded."""
     base = vars(sys.modules.get("pydantic.main", sys)).get("BaseModel")
     return base is not None and issubclass(cls, base)
 
@@ -215,7 +215,7 @@ def _no_default(cls: type, key: str) -> UnknownStoredTypeError:
 
 def _holds_more(cls: type, names: Any) -> UnstorableValueError:
     listed = ", ".join(map(repr, sorted(names)))
-    reason = f"It holds {listed} besides its fields. Declare fields for that, or pass it to register_state_type()."
+    reason = f"It contains {listed} besides its fields. Declare fields for that, or pass it to register_state_type()."
     return UnstorableValueError(cls, reason)
 
 
@@ -225,7 +225,7 @@ def _decoder(tag: str, kind: str, fits: Callable[[Any], bool], read: Callable[[A
         try:
             cls = find_class(name)
             if not fits(cls):
-                raise UnknownStoredTypeError(str(name), f"which is no {kind} here. Load the module that defined it")
+                raise UnknownStoredTypeError(str(name), f"which is not a {kind} here. Load the module that defined it")
             return read(cls, content)
         except UnknownStoredTypeError as error:
             return as_plain(error, tag, name, content)

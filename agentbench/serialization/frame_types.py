@@ -56,7 +56,7 @@ def _values_of(owner: Any) -> Any:
     return owner.array
 
 
-# Whatever pandas is called with is checked before: what it makes of other kinds is endless, or ends the process.
+# All arguments are checked before pandas is called: other kinds may make it run endlessly, or crash the process.
 
 
 def _require(is_right: bool, expected: str) -> None:
@@ -156,7 +156,7 @@ def _write_zone(zone: Any) -> Any:
 
 
 def _read_zone(zone: Any) -> Any:
-    # pandas takes paths of files, too
+    # pandas also accepts file paths
     return pd.DatetimeTZDtype("ns", zone if isinstance(zone, tzinfo) else zone_name(zone)).tz
 
 

@@ -1,4 +1,4 @@
-"""Any storable value as one line of JSON, and back."""
+"""Converts any storable value to one line of JSON, and back."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def to_json(value: Any) -> str:
 
 
 def from_json(text: str) -> Any:
-    """Return the value that `to_json` wrote. Nothing that the text names is imported or called."""
+    """Return the value that `to_json` wrote. Nothing named in the text is imported or called."""
     return JsonReader().read(text)

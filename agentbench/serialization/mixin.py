@@ -1,4 +1,4 @@
-"""Objects that write themselves as dictionaries and JSON, and are made of them again."""
+"""Objects that convert themselves to dictionaries and JSON, and can be created from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _slots_of = cached_on_class(slots_of)
 
 @runtime_checkable
 class SerializationProtocol(Protocol):
-    """An object that can be written as a dictionary and made of one.
+    """An object that can be converted to a dictionary and created from one.
 
     Example:
         from agentbench import Message, SerializationProtocol
@@ -38,15 +38,15 @@ class SerializationProtocol(Protocol):
 
     @classmethod
     def from_dict(cls, data: MutableMapping[str, Any], /, **kwargs: Any) -> Any:
-        """Make an object of a dictionary."""
+        """Create an object from a dictionary."""
 
 
 class SerializationMixin:
-    """Gives a class `to_dict`, `from_dict`, `to_json` and `from_json` over its public attributes.
+    """Adds `to_dict`, `from_dict`, `to_json` and `from_json` over the public attributes of a class.
 
     Attributes:
         DEFAULT_EXCLUDE: Names of attributes that are never written.
-        INJECTABLE: Names of attributes that are never written and passed in on reading, such as clients.
+        INJECTABLE: Names of attributes that are never written but passed in on reading, such as clients.
 
     Example:
         from agentbench import EchoChatClient, SerializationMixin
@@ -71,8 +71,9 @@ class SerializationMixin:
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
         """Return the public attributes by name, after the `"type"`, without the excluded ones.
 
-        Objects with a `to_dict` of their own are written by it, also within lists and dictionaries. Values that JSON
-        lacks are left out, with a line in the log.
+        Objects with their own `to_dict` are converted by it, also within lists and dictionaries. Values without a JSON
+        form are
+        left out, with a log line.
         """
 
         def convert(value: Any) -> Any:
@@ -102,23 +103,23 @@ class SerializationMixin:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], /, *, dependencies: _Dependencies | None = None) -> Self:
-        """Make an instance by calling the constructor with a dictionary in the form of `to_dict`.
+        """Create an instance by calling the constructor with a dictionary in the form of `to_dict`.
 
         Args:
             data: The attributes by name; a `"type"` is optional.
-            dependencies: Arguments that are not written, by type: `{"greeter": {"client": client}}`; for one
-                instance only: `{"greeter": {"greeting:Hello": {"client": client}}}`. Dictionaries are merged into
-                those in `data`.
+            dependencies: Arguments that are not written, by type: `{"greeter": {"client": client}}`; for a single
+                instance:
+                `{"greeter": {"greeting:Hello": {"client": client}}}`. Dictionaries are merged into those in `data`.
 
         Raises:
-            ValueError: The data are of another type.
-            TypeError: The constructor does not know one of the names.
+            ValueError: The data is of another type.
+            TypeError: The constructor does not accept one of the names.
         """
         arguments = dict(data)
         type_ = arguments.pop("type", None)
         known = type_identifiers(cls)
         if type_ is not None and type_ not in known:
-            message = f"The data are of type {type_!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
+            message = f"The data is of type {type_!r}. {cls.__name__}.from_dict() expects {known[0]!r}."
             raise ValueError(message)
         if dependencies:
             for identifier in dict.fromkeys(known if type_ is None else [type_, *known]):
@@ -138,7 +139,7 @@ class SerializationMixin:
 
     @classmethod
     def from_json(cls, text: str | bytes, /, *, dependencies: _Dependencies | None = None) -> Self:
-        """Make an instance of JSON; see `from_dict`."""
+        """Create an instance from JSON; see `from_dict`."""
         return cls.from_dict(json.loads(text), dependencies=dependencies)
 
     @classmethod
@@ -146,7 +147,7 @@ class SerializationMixin:
         return type_identifiers(cls)[0]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy everything but `raw_representation`, which is shared."""
+        """Copy everything except `raw_representation`, which is shared."""
         cls = type(self)
         duplicate = cls.__new__(cls)
         memo[id(self)] = duplicate
@@ -158,15 +159,15 @@ class SerializationMixin:
 
 @cached_on_class
 def type_identifiers(cls: type) -> tuple[str, ...]:
-    """Return the texts that `"type"` may have for a class: first the one that is written, then former spellings."""
-    values = [inspect.getattr_static(cls, name, None) for name in ("type", "TYPE")]  # not those of descriptors
+    """Return the possible texts of `"type"` for a class: the one that is written first, then older spellings."""
+    values = [inspect.getattr_static(cls, name, None) for name in ("type", "TYPE")]  # descriptors are not evaluated
     own = [value for value in values if isinstance(value, str)]
     letter_by_letter = re.sub(r"(?<!^)(?=[A-Z])", "_", cls.__name__).lower()
     return tuple(dict.fromkeys([*own[:1], snake_case(cls.__name__), letter_by_letter]))
 
 
 def snake_case(name: str) -> str:
-    """Return a class name in small letters: `HTTPThing` becomes `http_thing`."""
+    """Return a class name in snake case: `HTTPThing` becomes `http_thing`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
@@ -179,7 +180,7 @@ def _attributes_of(instance: object) -> Iterator[tuple[str, Any]]:
 
 
 def _dependencies_of(arguments: Mapping[str, Any], dependencies: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the dependencies of every instance of a type, then those of this instance."""
+    """Yield the dependencies of all instances of a type, then those of this instance."""
     for key, value in dependencies.items():
         if ":" not in key:
             yield key, value
@@ -190,13 +191,13 @@ def _dependencies_of(arguments: Mapping[str, Any], dependencies: Mapping[str, An
 
 
 def pydantic_schema(cls: Any) -> Any:
-    """Return how pydantic handles fields of a class with `to_dict` and `from_dict`: instances pass, others are read."""
+    """Return pydantic's schema for a class with `to_dict` and `from_dict`: instances pass, other values are read."""
     from pydantic_core import core_schema as schemas  # noqa: PLC0415 - only users of pydantic need it
 
     def from_dict(data: dict[str, Any]) -> Any:
         try:
             return cls.from_dict(data)
-        except TypeError as error:  # pydantic reports only ValueErrors as those of a field
+        except TypeError as error:  # pydantic reports only ValueErrors as field errors
             raise ValueError(str(error)) from error
 
     read = schemas.no_info_after_validator_function(from_dict, schemas.dict_schema())

@@ -1,4 +1,4 @@
-"""The objects of the names in a pickle, if they are allowed."""
+"""Finds the objects named in a pickle, if they are allowed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _VALUE_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "collections": ("Counter", "OrderedDict", "defaultdict", "deque"),
     "datetime": ("date", "datetime", "time", "timedelta", "timezone"),
     "decimal": ("Decimal",),
-    "types": ("GenericAlias",),  # what an answer must be: list[str]
+    "types": ("GenericAlias",),  # the type of a response: list[str]
     "uuid": ("SafeUUID", "UUID"),
     "zoneinfo": ("ZoneInfo",),
 }
 _ALLOWED: Final = frozenset(f"{module}:{name}" for module, names in _VALUE_TYPES.items() for name in names)
 _ALLOWED_PACKAGE: Final = "openai.types."
 
-# Names in agent-framework of classes of this library, and their places here.
+# Names in agent-framework of classes of this library, with their locations here.
 _THEIR_MESSAGES: Final = "agent_framework._workflows._runner_context"
 _THEIR_EVENTS: Final = "agent_framework._workflows._events"
 _OURS: Final[Mapping[str, str]] = {
@@ -41,7 +41,7 @@ _OURS: Final[Mapping[str, str]] = {
     )
     for name in names
 }
-#: Classes that take the state of those that have other attributes there.
+#: Classes that accept the state of classes with other attributes there.
 _TAKES_THEIRS: Final[Mapping[str, str]] = {
     **_OURS,
     f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.persist.agent_framework:ForeignMessage",
@@ -50,12 +50,12 @@ _TAKES_THEIRS: Final[Mapping[str, str]] = {
 
 
 def type_label(cls: type) -> str:
-    """Return the name of a class as pickles and this format write it."""
+    """Return the name of a class as written by pickles and this format."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
 class NameFinder:
-    """Finds the objects of names that are always allowed, and of more, as `"module:qualname"`, or `"*"` for all."""
+    """Finds the objects of always allowed names, and of more, as `"module:qualname"`, or `"*"` for all."""
 
     def __init__(self, allowed_types: Collection[str]) -> None:
         self._allowed = frozenset(allowed_types)
@@ -70,11 +70,11 @@ class NameFinder:
         self.takes_everything = EVERYTHING in self._allowed
 
     def label_here(self, label: str) -> str:
-        """Return the name that a class has here."""
+        """Return the current name of a class in this library."""
         return _OURS.get(label) or _label_in_library(label) or label
 
     def find(self, module: str, name: str) -> Any:
-        """Return the class, or a safe replacement of a function, or raise WorkflowCheckpointException."""
+        """Return the class, or a safe replacement for a function, or raise WorkflowCheckpointException."""
         label = f"{module}:{name}"
         if label in self._allowed:
             return _object_at(_label_in_library(label) or label)
@@ -90,20 +90,20 @@ class NameFinder:
         return found
 
     def find_theirs(self, module: str, name: str) -> Any:
-        """Return what takes the place of a class of agent-framework, or of one of this library that has moved."""
+        """Return the replacement for a class of agent-framework, or for one of this library that has moved."""
         label = _TAKES_THEIRS.get(f"{module}:{name}") or _label_in_library(f"{module}:{name}")
         return None if label is None else _object_at(label)
 
 
 def _label_in_library(label: str) -> str | None:
-    """The present name of a class of the library, by its name in this or an earlier version."""
+    """Return the current name of a library class, by its name in this or an earlier version."""
     module = module_of_library_class(label.replace(":", "."))
     return None if module is None else f"{module}:{label.rpartition(':')[2]}"
 
 
 def _not_allowed(label: str) -> WorkflowCheckpointException:
     message = (
-        f"The checkpoint holds a pickled {label}, which is not allowed. If you trust its author, add {label!r} "
+        f"The checkpoint contains a pickled {label}, which is not allowed. If you trust its author, add {label!r} "
         "to the allowed types: allowed_checkpoint_types of the storage, or allowed_types of decode_checkpoint_value()."
     )
     return WorkflowCheckpointException(message)
@@ -116,13 +116,13 @@ def _object_at(label: str) -> Any:
         for name in path.split("."):
             found = vars(found)[name]
     except (ImportError, KeyError, TypeError) as error:
-        message = f"The checkpoint holds a pickled {label}, which is not installed here. Install its package."
+        message = f"The checkpoint contains a pickled {label}, which is not installed here. Install its package."
         raise WorkflowCheckpointException(message, error) from error
     return found
 
 
 def _get_member(owner: Any, name: Any) -> Any:
-    """Replace `getattr`, which pickles need for members of enums and for time zones."""
+    """Replace `getattr`, which pickles need for enum members and time zones."""
     if isinstance(owner, type) and issubclass(owner, Enum) and name in owner.__members__:
         return owner.__members__[name]
     if owner is ZoneInfo and name == "_unpickle":
@@ -144,7 +144,7 @@ def _new_object(cls: Any, *args: Any) -> Any:
 
 def _require_classes(*found: object) -> None:
     if not all(isinstance(each, type) for each in found):
-        message = f"{found!r} in a pickle are no classes"
+        message = f"{found!r} in a pickle are not classes"
         raise pickle.UnpicklingError(message)
 
 

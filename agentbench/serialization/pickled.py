@@ -1,8 +1,8 @@
-"""Values as JSON with pickles in it: a format for exchange with agent-framework, used only on request.
+"""Values as JSON that contains pickles: a format for exchange with agent-framework, used only on request.
 
-JSON values stay as they are, keys of dictionaries become text, every other value is `{"__pickled__": base64,
-"__type__": "module:qualname"}`. A pickle can name any class or function, so reading takes only names from a list; the
-few functions that pickles need have safe replacements.
+JSON values stay unchanged, dictionary keys become text, every other value becomes `{"__pickled__": base64, "__type__":
+"module:qualname"}`. A pickle can name any class or function, so reading accepts only names from a list; the few
+functions that pickles need have safe replacements.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 def encode_checkpoint_value(value: Any) -> Any:
     """Return a value in a form that `json.dumps` can write; see `decode_checkpoint_value`.
 
-    Keys of dictionaries become text. Subclasses of `dict`, `str` and numbers come back with their class.
+    Dictionary keys become text. Subclasses of `dict`, `str` and numbers keep their class.
 
     Args:
-        value: The value.
+        value: The value to encode.
 
     Raises:
         UnstorableValueError: A part of it cannot be pickled; the error names its path.
@@ -48,18 +48,18 @@ def encode_checkpoint_value(value: Any) -> Any:
 
 
 def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None = None) -> Any:
-    """Return the value that `encode_checkpoint_value`, or the function of that name in agent-framework, encoded.
+    """Return the value encoded by `encode_checkpoint_value` or by agent-framework's function of that name.
 
     Messages and events of agent-framework become those of this library.
 
     Args:
-        value: The value that `json.loads` returned.
-        allowed_types: More classes that may be in it, as `"module:qualname"`, besides Python's own value types and the
-            data classes of this library. `{"*"}` allows all: the author of the value can then run any code here.
+        value: The value returned by `json.loads`.
+        allowed_types: Additional allowed classes, as `"module:qualname"`, besides Python's own value types and the data
+            classes of this library. `{"*"}` allows all: the author of the value can then run any code here.
 
     Raises:
-        ValueError: One of the allowed types is no such name.
-        WorkflowCheckpointException: It names a class that is not allowed, holds another class, or is damaged.
+        ValueError: One of the allowed types is not a valid name.
+        WorkflowCheckpointException: The value names a class that is not allowed, contains a wrong class, or is damaged.
 
     Example:
         from agentbench.checkpoints import decode_checkpoint_value, encode_checkpoint_value
@@ -70,7 +70,7 @@ def decode_checkpoint_value(value: Any, *, allowed_types: Collection[str] | None
 
 
 def decode_found(value: Any, finder: NameFinder) -> Any:
-    """Return the value as `decode_checkpoint_value` does, with a finder of the allowed names."""
+    """Return the value like `decode_checkpoint_value`, with a finder for the allowed names."""
     if isinstance(value, list):
         return [decode_found(item, finder) for item in value]
     if not isinstance(value, Mapping):
@@ -87,7 +87,7 @@ def encode_readable(value: Any, finder: NameFinder | None, path: str = "") -> An
         return value
     if cls is list:
         return [encode_readable(item, finder, f"{path}[{place}]") for place, item in enumerate(value)]
-    if cls is dict and not (PICKLED in value and PICKLED_TYPE in value):  # such data would pass for a pickle
+    if cls is dict and not (PICKLED in value and PICKLED_TYPE in value):  # such data would look like a pickle
         return {str(key): encode_readable(item, finder, f"{path}[{key!r}]") for key, item in value.items()}
     try:
         data = pickle.dumps(value, _PROTOCOL)
@@ -115,17 +115,17 @@ def _unpickle(text: Any, label: str, finder: NameFinder) -> Any:
         raise WorkflowCheckpointException(message, error) from error
     found = type_label(type(unpickled))
     if found != finder.label_here(label):
-        message = f"The checkpoint says that it holds a {label}, and holds a {found}. It was damaged or tampered with."
+        message = f"The checkpoint should contain a {label}, but contains a {found}. It was damaged or tampered with."
         raise WorkflowCheckpointException(message)
     return unpickled
 
 
-# The one in C lets a pickle change classes and members of enums, and has no way to forbid it.
+# The C version lets a pickle change classes and enum members, and cannot be told to forbid it.
 _Unpickler: Any = pickle._Unpickler  # noqa: SLF001 - its only name
 
-#: Objects that the whole process shares and no pickle may change.
+#: Objects that the whole process shares and that no pickle may change.
 _SHARED: Final = (type, Enum, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-#: Made from text or bytes only: a few characters of a pickle could ask for gigabytes with `bytes(10**12)`.
+#: Created from text or bytes only: with `bytes(10**12)`, a few characters of a pickle could request gigabytes.
 _SIZED: Final = (bytes, bytearray, int)
 
 
@@ -159,7 +159,7 @@ class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
         _Unpickler.dispatch[code[0]](self)
 
     def _refuse(self) -> None:
-        message = "the pickle makes instances in a way that Python 3 does not write"
+        message = "the pickle creates instances in a way that Python 3 never writes"
         raise pickle.UnpicklingError(message)
 
     dispatch[pickle.BUILD[0]] = _build
@@ -170,7 +170,7 @@ class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]
 
 
 class OpenUnpickler(pickle.Unpickler):
-    """Reads one pickle without restrictions; only the names of agent-framework's classes lead to this library's."""
+    """Reads one pickle without restrictions; names of agent-framework's classes lead to this library's."""
 
     def __init__(self, file: IO[bytes], finder: NameFinder) -> None:
         super().__init__(file)
@@ -182,7 +182,7 @@ class OpenUnpickler(pickle.Unpickler):
 
 
 def _is_bomb(parts: list[Any]) -> bool:
-    """Return whether a call would make a huge value of a short pickle, such as `list(range(10**12))`."""
+    """Return whether a call would create a huge value from a short pickle, such as `list(range(10**12))`."""
     if type(parts[0]) is types.GenericAlias or any(isinstance(part, range) for part in parts):
         return True
     made = next((part for part in parts if isinstance(part, type)), None)

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 from agentbench._secrets import MASK, field_names, find_secret, is_secret, is_secret_name, mask_secrets, mask_text
 
-#: What `convert` returns for an object that is to be left out of its list or dictionary.
+#: The result of `convert` for an object that should be left out of its list or dictionary.
 OMIT: Final = object()
 
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
-#: Packages whose values pydantic writes as text; named, since most programs never load them.
+#: Packages whose values pydantic writes as text; named instead of imported, since most programs never load them.
 _AS_PYDANTIC: Final = frozenset({"datetime", "decimal", "ipaddress", "pathlib", "re", "uuid"})
 _OF_ARRAYS: Final = frozenset({"numpy", "pandas"})
 _MISSING: Final = frozenset({"NaTType", "NAType"})
@@ -36,12 +36,12 @@ class Limits:
 
 
 WHOLE: Final = Limits()
-#: What a line of a log should hold at most.
+#: The limits of a log line.
 OF_LOGS: Final = Limits(8, 1000, 20_000)
 
 
 def text_of(value: object) -> str:
-    """Return the text of an object without its address in memory, which differs from run to run."""
+    """Return the text of an object without its memory address, which differs from run to run."""
     if isinstance(value, type):
         return f"{value.__module__}.{value.__qualname__}"
     cls: Any = type(value)
@@ -54,16 +54,17 @@ def text_of(value: object) -> str:
 
 
 def to_plain(value: Any, *, mask: bool = False, limits: Limits = WHOLE, other: Callable[[Any], Any] = text_of) -> Any:
-    """Return any value as new texts, numbers, lists and dictionaries, in the form in which pydantic writes JSON.
+    """Return any value as new texts, numbers, lists and dictionaries, in pydantic's JSON form.
 
-    A secret object such as a `SecretString` is never shown. A value inside itself, or below the last level, becomes
-    the name of its class.
+    A secret object such as a `SecretString` is never revealed. A value that contains itself, or is below the last
+    level,
+    becomes the name of its class.
 
     Args:
         value: The value. Numbers that JSON lacks become `None`.
-        mask: Mask what has a secret name too, as `mask_secrets` does: for people and logs, not for models.
+        mask: Also mask values under secret names, as `mask_secrets` does: for people and logs, not for models.
         limits: How much of the value is written.
-        other: Returns the plain value of an object that has none.
+        other: Returns the plain value of an object without one.
     """
     return value if type(value) is int else _Conversion(mask, limits, other).plain(value, 0)
 
@@ -74,7 +75,7 @@ class _Conversion:
     def __init__(self, mask: bool, limits: Limits, other: Callable[[Any], Any]) -> None:
         self._mask, self._limits, self._other = mask, limits, other
         self._changes_texts = mask or limits.text is not None
-        self._around: set[int] = set()  # ids of what is being written
+        self._around: set[int] = set()  # ids of the values that are being written
 
     def plain(self, value: Any, depth: int) -> Any:
         cls = type(value)
@@ -124,7 +125,7 @@ class _Conversion:
         return self._object_text(found) if isinstance(found, str) else found
 
     def _own_form(self, value: Any, depth: int) -> Any:
-        """Return what an object makes of itself, or its fields."""
+        """Return an object's own plain form, or its fields."""
         cls = type(value)
         try:
             if callable(getattr(cls, "model_dump", None)):
@@ -192,7 +193,7 @@ class _Conversion:
         return text if longest is None or len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
-#: The JSON text of a plain value, with letters as they are.
+#: The JSON text of a plain value, with non-ASCII letters unescaped.
 write_plain: Final = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -214,7 +215,7 @@ def copy_plain(value: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal as data: NaN equals NaN, `True` is not 1, and an `==` that fails says no."""
+    """Return whether two values are equal as data: NaN equals NaN, `True` is not 1, a failing `==` means unequal."""
     if one is other:
         return True
     if isinstance(one, bool) is not isinstance(other, bool):

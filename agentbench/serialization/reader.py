@@ -1,4 +1,4 @@
-"""Tagged JSON text back to values. Nothing that the text names is imported or called."""
+"""Converts tagged JSON text to values. Nothing named in the text is imported or called."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agentbench.serialization.registry import of_kind, type_of_tag
 from agentbench.serialization.standard_types import STANDARD_DECODERS
 from agentbench.serialization.writer import TAG
 
-#: What is written under a tag. Anything else, such as an endless range, could hang what reads it.
+#: The types of tagged values. Anything else, such as an endless range, could hang its reader.
 _WRITTEN: Final = frozenset({dict, list, str})
 
 
 class JsonReader:
-    """Reads the text of a `JsonWriter`; a subclass that stores some values elsewhere adds `decoders` of its tags."""
+    """Reads the text of a `JsonWriter`; a subclass that stores some values elsewhere adds `decoders` for its tags."""
 
     def __init__(self) -> None:
         self.decoders: dict[str, Callable[[Any], Any]] = dict(STANDARD_DECODERS)
@@ -29,7 +29,7 @@ class JsonReader:
         except WorkflowCheckpointException:
             raise
         except (RecursionError, ValueError) as error:
-            problem = f"no JSON: {error}" if isinstance(error, ValueError) else "nested more deeply than Python reads"
+            problem = f"not JSON: {error}" if isinstance(error, ValueError) else "nested more deeply than Python reads"
             message = f"The stored text is {problem}. It is damaged, or was not written by the library."
             raise WorkflowCheckpointException(message, error) from error
 
@@ -41,7 +41,7 @@ class JsonReader:
         if decode is None:
             kind = type_of_tag(tag) if isinstance(tag, str) else None
             if kind is None:
-                message = f"The stored text holds a value of the unknown kind {tag!r}. Expected a kind of this version."
+                message = f"The stored text has a value of the unknown kind {tag!r}. Expected a kind of this version."
                 raise WorkflowCheckpointException(message)
             decode = self.decoders[tag] = kind.decode
         try:
@@ -59,5 +59,5 @@ class JsonReader:
 
 
 def _refuse(constant: str) -> Any:
-    message = f"{constant} is no JSON"
+    message = f"{constant} is not JSON"
     raise ValueError(message)

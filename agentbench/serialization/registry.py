@@ -1,7 +1,8 @@
-"""Which classes can be stored: those registered here, by class for writing and by tag or name for reading.
+"""The storable classes: registered by class for writing, and by tag or name for reading.
 
 Reading never imports what a text names. Only the library's own tags lead to modules, by the fixed tables below, so that
-a checkpoint can be read before the part of the library that wrote it is imported.
+a
+checkpoint can be read before the part of the library that wrote it is imported.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class StateType:
     tag: str
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
-    #: Name of the class, where one tag is for many. It is written before the value, and `decode` takes both as a list.
+    #: Name of the class, if one tag is for many. It is written before the value, and `decode` takes both as a list.
     name: Any = None
 
 
@@ -44,7 +45,7 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     **dict.fromkeys(("dataframe", "series"), "agentbench.serialization.frame_types"),
     **dict.fromkeys(("pandas_index", "pandas_array", "pandas_scalar"), "agentbench.serialization.frame_types"),
 }
-#: Of a package, or of a part of one.
+#: For a package, or a part of one.
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
     "agentbench.agents": "agentbench.agents.sessions.session",
     "agentbench.messages": "agentbench.messages.state_types",
@@ -57,21 +58,21 @@ _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
 def register_type(
     cls: type[T], tag: str, encode: Callable[[T], Any], decode: Callable[[Any], T], *, frozen: bool = False
 ) -> None:
-    """Store instances of a class under a tag of the library's own; frozen ones are compared by identity."""
+    """Store instances of a class under one of the library's own tags; frozen ones are compared by identity."""
     kind = StateType(cls, tag, encode, decode)
     _BY_TAG[tag] = kind
     store_as(kind, frozen=frozen)
 
 
 def store_as(kind: StateType, *, frozen: bool = False) -> None:
-    """Store instances of a class in this form from now on; its tag must be registered already."""
+    """Store instances of a class in this form from now on; its tag must already be registered."""
     _BY_CLASS[kind.cls] = kind
     if frozen:
         register_frozen(kind.cls)
 
 
 def type_of_class(cls: type) -> StateType | None:
-    """Find how instances of exactly this class are stored."""
+    """Return how instances of exactly this class are stored."""
     found = _BY_CLASS.get(cls)
     if found is None:
         package, _, rest = cls.__module__.partition(".")
@@ -84,7 +85,7 @@ def type_of_class(cls: type) -> StateType | None:
 
 
 def type_of_tag(tag: str) -> StateType | None:
-    """Find the form of a tag; MissingExtraError if a package that reads it is not installed."""
+    """Return the form of a tag; MissingExtraError if a package that reads it is not installed."""
     found = _BY_TAG.get(tag)
     if found is None and tag in _MODULE_OF_TAG:
         try:
@@ -98,9 +99,9 @@ def type_of_tag(tag: str) -> StateType | None:
 def of_kind(cls: type[T], found: Any) -> T:
     """Return a value of exactly this class, or raise TypeError.
 
-    What is short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
+    Values that are short in JSON may be endless in other forms: tuple(range(10**12)), Fraction("1e999999999").
     """
     if type(found) is not cls:
-        message = f"found a {type(found).__name__} in the place of a {cls.__name__}"
+        message = f"found a {type(found).__name__} instead of a {cls.__name__}"
         raise TypeError(message)
     return found

@@ -1,4 +1,4 @@
-"""Which part of a value has no stored form: a slow search, for failures only."""
+"""Finds the part of a value that has no stored form: a slow search, used only after a failure."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from agentbench.serialization.class_types import class_type, is_model
 from agentbench.serialization.registry import type_of_class
 from agentbench.serialization.writer import JsonWriter
 
-#: As deep as a path can still be read.
+#: The greatest depth of a readable path.
 _DEEPEST_PATH: Final = 20
 
 
 def find_part(
     value: object, has_problem: Callable[[object], object], parts_of: Callable[[Any], Iterable[tuple[str, Any]]]
 ) -> tuple[str, object]:
-    """Return the path and the value of the innermost part with a problem, or as deep as a path can still be read."""
+    """Return the path and value of the innermost part with a problem, or of the deepest part with a readable path."""
     path, part = "", value
     passed = {id(value)}
     for _ in range(_DEEPEST_PATH):
@@ -34,12 +34,12 @@ def find_part(
 
 
 def explain_unstorable(value: object) -> UnstorableValueError:
-    """Return the error to raise when a value could not be written: the part, its path, and what to do."""
+    """Return the error for a value that could not be written: the part, its path, and what to do."""
     path, part = find_part(value, _problem_with, _parts_of)
     problem = _problem_with(part)
     if isinstance(problem, UnstorableValueError):
         return UnstorableValueError(problem.value_type, problem.reason, path=path)
-    reason = "It contains itself or is nested too deeply. Break the cycle, or make it flatter."
+    reason = "It contains itself or is nested too deeply. Break the cycle, or flatten it."
     return UnstorableValueError(type(part), reason, path=path)
 
 
@@ -60,7 +60,7 @@ def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the items of a built-in container, keys that are no texts too, each with its step of a path."""
+    """Yield the items of a built-in container, including keys that are not texts, each with its step of a path."""
     if isinstance(value, dict):
         for key, item in value.items():
             yield f"[{shortened(key)}]", item

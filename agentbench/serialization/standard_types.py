@@ -1,4 +1,4 @@
-"""The stored forms of Python's own types that JSON lacks, and which other classes can be stored at all."""
+"""The stored forms of Python's own types that JSON lacks, and the choice of a form for other classes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
 
 
 def standard_type(cls: type, value: Any) -> StateType:
-    """Find how instances of exactly this class, such as the value, are stored, or raise UnstorableValueError."""
+    """Return how instances of exactly this value's class are stored, or raise UnstorableValueError."""
     found = _TYPES.get(cls) or class_type(cls) or _type_by_name(cls)
     if found is not None:
         return found
@@ -49,7 +49,7 @@ def _reason(cls: type) -> str:
     if issubclass(cls, BaseException):
         return "Store WorkflowErrorDetails.from_exception(error) instead of the error."
     if cls.__module__ == "builtins" or cls.__module__.startswith("_"):  # functions, generators, locks, files, tasks
-        return "Hold such objects on the executor instead, and make them again in on_checkpoint_restore."
+        return "Hold such objects on the executor instead, and create them again in on_checkpoint_restore."
     return "Make it a dataclass or a pydantic model, or pass it to register_state_type() with encode and decode."
 
 
@@ -80,9 +80,9 @@ def _write_zone(value: ZoneInfo) -> str:
 
 
 def zone_name(key: str) -> str:
-    """Return the name of a time zone, or raise ValueError if it leads out of the folder that they are in."""
+    """Return the name of a time zone, or raise ValueError if it leads out of the time zone folder."""
     if not _ZONE_KEY.fullmatch(key):
-        message = f"{key!r} is no name of a time zone"
+        message = f"{key!r} is not the name of a time zone"
         raise ValueError(message)
     return key
 
@@ -123,7 +123,7 @@ def _read_pattern(found: Any) -> re.Pattern[Any]:
     if not isinstance(pattern, (str, bytes)):
         message = "a regular expression is text or bytes"
         raise TypeError(message)
-    return re.compile(pattern, of_kind(int, flags) & ~re.DEBUG)  # which prints
+    return re.compile(pattern, of_kind(int, flags) & ~re.DEBUG)  # DEBUG would print
 
 
 def _star(make: Callable[..., Any]) -> Callable[[Any], Any]:
@@ -135,7 +135,7 @@ def _of(cls: type[K], make: Callable[[K], Any]) -> Callable[[Any], Any]:
 
 
 def require_spread(keys: list[Any]) -> list[Any]:
-    """Return keys for a hash table, or raise ValueError where so many have one hash that it would take very long."""
+    """Return keys for a hash table, or raise ValueError if too many have the same hash, which would be very slow."""
     if len(keys) > _MOST_OF_ONE_HASH and max(Counter(map(hash, keys)).values()) > _MOST_OF_ONE_HASH:
         message = f"more than {_MOST_OF_ONE_HASH} keys have the same hash"
         raise ValueError(message)
@@ -186,7 +186,7 @@ _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 
 
 class _StandardForm(NamedTuple):
-    """How a class is stored that most programs never load: `decode` takes the class and what `encode` returned."""
+    """The stored form of a class that most programs never load: `decode` takes the class and the result of `encode`."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any, Any], Any]
@@ -232,7 +232,7 @@ def _read_by_name(found: Any) -> Any:
     return _FORMS[name].decode(getattr(import_module(module), own_name), content)
 
 
-#: Decoders of the tags of this module, and of those that the writer writes itself.
+#: Decoders for the tags of this module, and for those that the writer itself writes.
 STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind.tag: kind.decode for kind in _STANDARD},
     **CLASS_DECODERS,

@@ -1,4 +1,4 @@
-"""Classes of users that are stored by `register_state_type`."""
+"""User classes that are stored by `register_state_type`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BY_IDENTIFIER: Final[dict[str, dict[str, type]]] = {}
 _BY_STORED_NAME: Final[dict[str, type]] = {}
 #: Classes that are not stored by their qualified names.
 _OTHER_NAMES: Final[dict[type, str]] = {}
-#: Classes with a form of their own: `encode` and `decode`.
+#: Classes with their own form: `encode` and `decode`.
 _WITH_FORM: Final[dict[type, StateType]] = {}
 
 
@@ -54,26 +54,28 @@ def register_state_type(
 ) -> Any:
     """Register a class, so that its instances can be saved in checkpoints and sessions.
 
-    Every process that reads them registers it too.
+    Every process that reads them has to register it too.
 
     Dataclasses, pydantic models, named tuples and enums at the top level of an imported module need no registration.
-    Classes that are defined inside a function need it, and all other classes, which must have `to_dict()` and the class
-    method `from_dict(data)` unless `encode` and `decode` are passed. It does not apply to subclasses. Works as a
+    Classes defined inside a function need it, and so do all other classes, which must have `to_dict()` and the class
+    method
+    `from_dict(data)` unless `encode` and `decode` are passed. Subclasses must be registered separately. Works as a
     decorator, with and without arguments.
 
-    A program or notebook saves its own class as `__main__.Car`. Once the class is in a module, that is read as the
-    registered class `Car`; if there are several, name one by `identifier="__main__.Car"`.
+    A program or notebook saves its own class as `__main__.Car`. Once the class has moved to a module, that name is read
+    as
+    the registered class `Car`; if there are several, register one with `identifier="__main__.Car"`.
 
     Args:
         cls: The class.
-        identifier: Name to store it by; by default its qualified name.
-        encode: Returns a simpler value for an instance, which can be stored.
-        decode: Returns an instance for that value.
-        frozen: Instances do not change once they are saved, so that checkpoints need not compare them again.
+        identifier: The stored name; by default the qualified name.
+        encode: Converts an instance to a simpler value, which can be stored.
+        decode: Converts that value to an instance.
+        frozen: Whether instances never change once they are saved, so that checkpoints need not compare them again.
 
     Raises:
-        TypeError: The class is of no kind that can be stored without `encode` and `decode`, only one is passed, one
-            cannot be called, or the class is one that JSON has, such as `int`.
+        TypeError: The class cannot be stored without `encode` and `decode`, only one of them is passed, one cannot be
+            called, or the class is a JSON type, such as `int`.
         ValueError: Another class is stored by this identifier.
 
     Example:
@@ -113,7 +115,7 @@ def register_state_type(
         known = _BY_IDENTIFIER.get(each, {})
         others = {other: found for other, found in known.items() if other != name}
         if others and name not in known:
-            _log.warning("Type %r now means %s; it was %s before.", each, name, next(reversed(others)))
+            _log.warning("Type %r now means %s; it meant %s before.", each, name, next(reversed(others)))
         _BY_IDENTIFIER[each] = {**others, name: cls}
     _BY_STORED_NAME[name] = cls
     return cls
@@ -121,7 +123,7 @@ def register_state_type(
 
 def _require_form(cls: type, encode: object, decode: object) -> None:
     if cls in _WRITTEN_AS_THEY_ARE:
-        message = f"{cls.__qualname__} is written as it is, and needs no form. Register a class of your own."
+        message = f"{cls.__qualname__} is stored without registration. Register one of your own classes."
         raise TypeError(message)
     if callable(encode) is not callable(decode) or (encode is None) is not (decode is None):
         message = (
@@ -131,7 +133,7 @@ def _require_form(cls: type, encode: object, decode: object) -> None:
 
 
 def register_name(cls: type, name: str, *identifiers: str) -> None:
-    """Register a class of the library by a name that remains when the class moves, and by its `"type"` texts."""
+    """Register a library class by a name that stays the same when the class moves, and by its `"type"` texts."""
     _OTHER_NAMES[cls] = name
     _BY_STORED_NAME[name] = cls
     for identifier in identifiers:
@@ -139,7 +141,7 @@ def register_name(cls: type, name: str, *identifiers: str) -> None:
 
 
 def note_identifier(cls: type, identifier: str) -> None:
-    """Register a class by the `"type"` that an instance has just written; registered classes are preferred to it."""
+    """Register a class by the `"type"` that an instance has just written; registered classes take precedence."""
     known, name = _BY_IDENTIFIER.get(identifier, {}), stored_name(cls)
     if known.get(name) is cls:
         return
@@ -150,7 +152,7 @@ def note_identifier(cls: type, identifier: str) -> None:
 
 
 def stored_name(cls: type) -> str:
-    """Return the name that distinguishes a class from others of one `"type"`."""
+    """Return the name that distinguishes a class from others with the same `"type"`."""
     return _OTHER_NAMES.get(cls) or class_name(cls)
 
 
@@ -160,12 +162,12 @@ def identifier_of(cls: type) -> str:
 
 
 def registered_form(cls: type) -> StateType | None:
-    """Find the form with `encode` and `decode` of a class."""
+    """Return the form with `encode` and `decode` of a class."""
     return _WITH_FORM.get(cls)
 
 
 def type_of_identifier(identifier: str | None, name: str | None = None) -> type | None:
-    """Find a class by its stored name, else the last one that was registered for the text of the `"type"` field."""
+    """Return a class by its stored name, or else the last one registered for the text of the `"type"` field."""
     if name in _BY_STORED_NAME:
         return _BY_STORED_NAME[name]
     found = _BY_IDENTIFIER.get(identifier or "")

@@ -1,7 +1,8 @@
-"""Values to tagged JSON text.
+"""Converts values to tagged JSON text.
 
-Values that JSON has are written as they are. Every other value becomes an object `{"__t__": <tag>, "v": <value>}`; a
-dictionary of a user that has such a key itself is written as a list of pairs, so that data never passes for a tag.
+JSON values are written unchanged. Every other value becomes an object `{"__t__": <tag>, "v": <value>}`. A user
+dictionary
+that has such a key is written as a list of pairs, so that data never looks like a tag.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from agentbench.serialization.standard_types import standard_type
 
 TAG: Final = "__t__"
 
-#: Types that the C encoder writes correctly. Subclasses do not belong to them: an enum of texts is no text.
+#: Types that the C encoder writes correctly. Subclasses are excluded, because an enum of texts is not a text.
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
-#: Longer numbers take quadratic time as decimals, and Python refuses them from 4300 digits on.
+#: Longer numbers take quadratic time as decimals, and Python rejects them from 4300 digits on.
 _LARGEST_BITS: Final = 4096
 
 _TEXT: Final = frozenset({str})
-#: Up to this many entries are written one by one in the time that it takes to prepare the C encoder.
+#: Up to this many entries are written one by one in the time needed to prepare the C encoder.
 _FEW: Final = 6
 _MOST_KEYS: Final = 4096
 
-#: A text as a JSON string of ASCII characters only: longer than others for most of the world's texts, and quicker.
+#: Writes a text as an ASCII-only JSON string: longer for most of the world's texts, but faster.
 quote_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
 _quote_any: Callable[[str], str] = json.encoder.encode_basestring
 _MAKE_ENCODER: Final[Callable[..., Any] | None] = getattr(json.encoder, "c_make_encoder", None)
@@ -76,7 +77,7 @@ class JsonWriter:
         """Write a dictionary."""
         if not value:
             return "{}"
-        # An object has text keys, none of which would pass for a tag.
+        # An object has text keys, none of which looks like a tag.
         if len(value) > self.longest_dict or TAG in value or not _TEXT.issuperset(map(type, value)):
             return self.write_pairs(value)
         if len(value) > _FEW and _PLAIN.issuperset(map(type, value.values())):
@@ -95,7 +96,7 @@ class JsonWriter:
         return self.tagged(type(value).__name__, "[" + ",".join(sorted([self.write(item) for item in value])) + "]")
 
     def write_items(self, items: Iterable[Any]) -> str:
-        """Write a JSON array, also where a subclass overrides `write_list`."""
+        """Write a JSON array, even if a subclass overrides `write_list`."""
         items = items if isinstance(items, list) else list(items)
         if len(items) > _FEW and _PLAIN.issuperset(map(type, items)):
             text = _plain_text(items, self.longest_plain)
@@ -105,7 +106,7 @@ class JsonWriter:
         return f"[{','.join([methods.get(type(item), other)(item) for item in items])}]"
 
     def tagged(self, tag: str, text: str) -> str:
-        """Return the JSON of a tagged value, whose inner value is JSON already."""
+        """Return the JSON of a tagged value, whose inner value is already JSON."""
         return f'{{"{TAG}":{quote(tag)},"v":{text}}}'
 
     def _write_other(self, value: Any) -> str:
@@ -161,7 +162,7 @@ def write_int(value: int) -> str:
 
 
 def write_float(value: float) -> str:
-    """Write a number; JSON lacks those that are not finite."""
+    """Write a number; JSON has none that are not finite."""
     text = float.__repr__(value)
     return f'{{"{TAG}":"float","v":"{text}"}}' if text in {"nan", "inf", "-inf"} else text
 
@@ -169,7 +170,7 @@ def write_float(value: float) -> str:
 def _plain_encoder() -> Callable[[Any], str]:
     if _MAKE_ENCODER is None:  # not on every Python
         return json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-    # Made once: `JSONEncoder.encode` makes one for each value, which takes as long as a small value itself.
+    # Created once, because `JSONEncoder.encode` creates one per value, which takes as long as a small value itself.
     encode = _MAKE_ENCODER(None, None, _quote_any, None, ":", ",", False, False, False)
     return lambda value: "".join(encode(value, 0))
 
@@ -178,7 +179,7 @@ _encode_plain: Final = _plain_encoder()
 
 
 def _plain_text(value: Any, longest: int) -> str | None:
-    """Return a flat value by the C encoder; None where it cannot write an entry, or the text is too long."""
+    """Write a flat value with the C encoder; None if it cannot write an entry, or the text is too long."""
     try:
         text = _encode_plain(value)
         text.isascii() or text.encode()

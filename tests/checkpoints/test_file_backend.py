@@ -298,7 +298,7 @@ def test_a_folder_that_was_deleted_is_an_error_and_one_made_anew_is_another(back
         lambda: backend.delete(CHAIN, ["one"], sweep=True),
     ]
     for attempt in attempts:
-        with raises(WorkflowCheckpointException, "gone"):
+        with raises(WorkflowCheckpointException, "exists"):
             attempt()
     os.mkdir(folder)
     with pytest.raises(StalePartsError):

@@ -512,7 +512,7 @@ def test_while_the_server_is_away_that_is_the_error_and_then_all_is_there(
     postgres_server.stop()
     try:
         for _ in range(2):
-            with raises(ConnectionError, "reached") as caught:
+            with raises(ConnectionError, "unreachable") as caught:
                 postgres.put(record("two", 2), {}, generation=generation)
             assert "sesame" not in str(caught.value)
     finally:
@@ -526,11 +526,11 @@ def test_while_the_server_is_away_that_is_the_error_and_then_all_is_there(
 @pytest.mark.parametrize(
     ("user", "password", "database", "meaning"),
     [
-        (USER, "wrong", "postgres", "refuses this user or this password"),
-        (USER, "", "postgres", "refuses this user or this password"),
-        ("unknown", PASSWORD, "postgres", "refuses this user or this password"),
+        (USER, "wrong", "postgres", "rejects this user or password"),
+        (USER, "", "postgres", "rejects this user or password"),
+        ("unknown", PASSWORD, "postgres", "rejects this user or password"),
         (USER, PASSWORD, "nosuch", "has no such database. Create it"),
-        ("crowded", PASSWORD, "postgres", "takes no more connections. Close some"),
+        ("crowded", PASSWORD, "postgres", "accepts no more connections"),
     ],
 )
 def test_a_server_that_refuses_a_connection_is_not_taken_for_one_that_is_away(

@@ -116,7 +116,7 @@ def test_what_does_not_fit_is_refused_with_the_path_and_the_reason() -> None:
         ("review.stars", 6, "less than or equal to 5"),
         ("draft", {"titel": "x"}, "title: Field required"),
         ("note", threading.Lock(), "lock"),
-        ("messages[0]", 1, "there is no such message; 0 wait here"),
+        ("messages[0]", 1, "0 are queued here"),
     ]:
         with pytest.raises(InvalidEdit) as refused:
             checked_edit(checkpoint(**HELD), path, value)

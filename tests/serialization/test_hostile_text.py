@@ -134,7 +134,7 @@ def test_malformed_text_is_refused_by_name(text: str) -> None:
 
 @pytest.mark.parametrize("tag", ["tuple", "set", "frozenset", "dict", "OrderedDict", "Counter"])
 def test_an_endless_range_is_not_unrolled(tag: str) -> None:
-    with raises(WorkflowCheckpointException, "place"):
+    with raises(WorkflowCheckpointException, "range"):
         from_json(f'{{"__t__":"{tag}","v":{tagged("range", [0, 10**15, 1])}}}')
 
 

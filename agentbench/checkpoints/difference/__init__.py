@@ -1,1 +1,1 @@
-"""How two values are compared, and the changes that are found."""
+"""Compares two values and lists the changes between them."""

@@ -1,4 +1,4 @@
-"""Pure: which items of one list became which items of another one."""
+"""Pure functions that match the items of one list with those of another."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ID_NAMES = ("message_id", "id", "request_id", "call_id", "checkpoint_id", "exec
 
 
 def find_ids(before: Sequence[Any], after: Sequence[Any]) -> tuple[str, list[Any], list[Any]] | None:
-    """Find the name and the ids of all items of both lists; `None` where no name is one that identifies all."""
+    """Return the name and the ids of all items of both lists; `None` if no name identifies all items."""
     for name in _ID_NAMES:
         if all(_id(item, name) is not None for items in (before, after) for item in items):
             old, new = ([_id(item, name) for item in items] for items in (before, after))
@@ -32,7 +32,7 @@ def _id(item: Any, name: str) -> Any:
 
 
 def align(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int | None, int | None]]:
-    """Pair the places of equal items, in order, and what lies between; `None` for an item that is on one side only."""
+    """Pair the positions of equal items, in order, and the items between; `None` for an item on one side only."""
     if len(before) > len(after):  # the shorter one first, so that both directions find the same pairs
         yield from ((i, j) for j, i in align(after, before))
         return

@@ -1,4 +1,4 @@
-"""One difference between two values: where it is, what happened there, what was there before and is there now."""
+"""One difference between two values: its place, its kind, and the values before and after."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 from agentbench._display import call_view
 
 ChangeOp = Literal["added", "removed", "changed", "reordered"]
-"""What happened: a thing is there only after, only before, has another value, or its parts stand in another order."""
+"""The kind of a change: added, removed, another value, or the same parts in a different order."""
 
 
 class ItemId(NamedTuple):
-    """A step to the item of a list that has this id."""
+    """A step to the list item with this id."""
 
     name: str
     value: Any
@@ -27,14 +27,15 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CheckpointChange:
-    """One difference. `str()` of it is a line such as `+ state.conv[12] = 'x'`, long values cut, secrets masked.
+    """One difference. `str()` returns a line such as `+ state.conv[12] = 'x'`, with long values cut and secrets masked.
 
     Attributes:
-        path: Where, such as `state.users['a b'].age`, `state.conv[12]`, `state.conv[message_id='m3'].text` or
-            `state.tags{'new'}`. Positions are those after the change, of removed items those before it.
-        op: What happened there.
-        before: The value before, `None` where nothing was; the checkpoint's own, not a copy. Of items with ids that
-            stand in another order: the ids in their old order.
+        path: The place, such as `state.users['a b'].age`, `state.conv[12]`, `state.conv[message_id='m3'].text` or
+            `state.tags{'new'}`. Positions refer to the list after the change, those of removed items to the list
+        before. op: The kind of change.
+        before: The value before, `None` if there was none; the checkpoint's own value, not a copy. For reordered items
+            with
+            ids: the ids in their old order.
         after: The value after, or the ids in their new order.
         keys: The path as a sequence of keys, field names, positions, `ItemId`s and `Member`s.
 
@@ -77,7 +78,7 @@ def step_text(key: object) -> str:
     return f".{key}" if is_name else f"[{_key_text(key)}]"
 
 
-#: Longer keys are cut in paths, which then lead nowhere.
+#: Longer keys are cut in paths, which then cannot be followed.
 LONGEST_KEY = 120
 
 

@@ -1,7 +1,7 @@
-"""Pure: how two values of any kind differ, part by part.
+"""Pure functions that compare two values of any kind, part by part.
 
-Nothing that a value does can make this fail: `==` and properties that raise, answers that are no truth values and
-values inside themselves only make it coarser.
+No behaviour of a value can make the comparison fail: an `==` or a property that raises, results that are not booleans,
+and values that contain themselves only make it coarser.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ _MOST_NOTED = 8
 
 
 class Comparison:
-    """Compares values that do not change meanwhile. Types count: `1`, `1.0` and `True` differ; NaN equals NaN.
+    """Compares values that do not change during the comparison. Types matter: `1`, `1.0` and `True` differ.
 
-    Parts below the 80th level, and those found in more than eight places, are compared as a whole.
+    NaN equals NaN. Parts below the 80th level, and parts that occur in more than eight places, are compared as a whole.
     """
 
     def __init__(self, is_compared: Callable[[type, str], bool] = lambda cls, name: True) -> None:
         self._is_compared = is_compared
         self._open: set[tuple[int, int]] = set()
-        # By the ids of both; the values stay alive as long as their ids are known.
+        # By the ids of both; the values are kept alive as long as their ids are used.
         self._known: dict[tuple[int, int], tuple[bool, Any, Any]] = {}
         self._n_noted: Counter[tuple[int, int]] = Counter()
         self._numbers: dict[Any, int] = {}
@@ -52,16 +52,16 @@ class Comparison:
         self._readers: dict[type, _Reader] = {}
 
     def changes(self, before: Any, after: Any, keys: Keys = ()) -> _Changes:
-        """How to come from one value to the other, in the order in which the parts stand."""
+        """Return the changes that lead from one value to the other, in the order of the parts."""
         out: _Changes = []
         self._differ(before, after, keys, out)
         return out
 
     def same(self, before: Any, after: Any) -> bool:
-        """Whether `changes` finds none."""
+        """Return whether `changes` would be empty."""
         return not self._differ(before, after, (), None)
 
-    # With `out` differences are collected there; without, the first one ends the search.
+    # With `out`, differences are collected there; without it, the first one ends the search.
 
     def _differ(self, before: Any, after: Any, keys: Keys, out: _Changes | None) -> bool:
         if before is after or are_equal_atoms(before, after):
@@ -71,7 +71,7 @@ class Comparison:
             return _note(out, "changed", keys, before, after)
         pair = (id(before), id(after))
         if pair in self._open:
-            return False  # inside itself, on both sides: what differs is noted elsewhere
+            return False  # both contain themselves: differences are reported elsewhere
         differs, *_ = self._known.get(pair, (None,))
         if differs is False or (differs and out is None):
             return bool(differs)
@@ -109,7 +109,7 @@ class Comparison:
         return self._objects if library_of_array(type(value)) is None else self._arrays
 
     def _each(self, parts: Iterable[tuple[Any, Any, Any]], keys: Keys, out: _Changes | None) -> bool:
-        """Compare parts, each with its key, before and after, `_ABSENT` where there is none."""
+        """Compare parts, each with its key, before and after, `_ABSENT` if missing."""
         found = False
         for key, before, after in parts:
             if before is after or are_equal_atoms(before, after):
@@ -129,7 +129,7 @@ class Comparison:
     def _mappings(self, before: Mapping[Any, Any], after: Mapping[Any, Any], keys: Keys, out: _Changes | None) -> bool:
         if _are_texts(before) and _are_texts(after):
             parts = _join(before, after)
-        else:  # 1 and True are one key to a dict, and two to a reader
+        else:  # 1 and True are one key for a dict, but two for a reader
             old, new = ({self._number(key): (key, value) for key, value in each.items()} for each in (before, after))
             parts = ((b[0] if a is _ABSENT else a[0], _second(b), _second(a)) for _, b, a in _join(old, new))
         found = self._each(parts, keys, out)
@@ -209,14 +209,14 @@ class Comparison:
         return (stayed != now and _note(out, "reordered", keys, stayed, now)) or found
 
     def _number(self, value: Any, depth: int = 24) -> int:
-        """A number that is equal for equal values. Values whose equality is unknown get different ones."""
+        """Return a number that is equal for equal values. Values of unknown equality get different numbers."""
         cls = type(value)
         if cls in ATOMS and cls is not bytearray:
             return self._number_of_key((cls, "nan" if value != value else value))
         if id(value) in self._number_of:
             return self._number_of[id(value)][0]
         number = self._number_of_key((cls, id(value)))
-        self._number_of[id(value)] = number, value  # for those that are inside themselves
+        self._number_of[id(value)] = number, value  # for values that contain themselves
         with suppress(Exception):  # values are user code
             number = self._number_of_key((cls, *self._parts(value, depth - 1)))
         self._number_of[id(value)] = number, value
@@ -256,7 +256,7 @@ def _are_texts(mapping: Mapping[Any, Any]) -> bool:
 
 
 def _join(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterator[tuple[Any, Any, Any]]:
-    """Key, value before and value after: first in the order before, then what is new."""
+    """Yield key, value before and value after: in the order before, then the new keys."""
     yield from ((key, item, after.get(key, _ABSENT)) for key, item in before.items())
     yield from ((key, _ABSENT, item) for key, item in after.items() if key not in before)
 

@@ -1,4 +1,4 @@
-"""Pure: what a value is made of, and whether two values that are not taken apart are equal."""
+"""Pure functions: the parts of a value, and the equality of two values that are not taken apart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ABSENT: Any = object()
 
 
 def are_equal_atoms(before: Any, after: Any) -> bool:
-    """Whether both are of one type of `ATOMS`, and equal."""
+    """Return whether both have the same type, one of `ATOMS`, and are equal."""
     cls = type(before)
     if cls is not type(after) or cls not in ATOMS:
         return False
@@ -25,7 +25,7 @@ def are_equal_atoms(before: Any, after: Any) -> bool:
 
 
 def library_of_array(cls: type) -> str | None:
-    """Return `"numpy"` or `"pandas"` for a class of arrays, series or frames, None for any other."""
+    """Return `"numpy"` or `"pandas"` for a class of arrays, series or frames, None for other classes."""
     for base in cls.__mro__:
         library = base.__module__.partition(".")[0]
         if base.__name__ in _ARRAYS.get(library, ()):
@@ -37,9 +37,9 @@ _ARRAYS = {"numpy": ("ndarray",), "pandas": ("DataFrame", "Series", "Index", "Ex
 
 
 def are_equal_arrays(before: Any, after: Any) -> bool:
-    """Equality of two instances of one class of numpy or pandas, by the library's own methods."""
+    """Compare two instances of one class of numpy or pandas, by the library's own methods."""
     if library_of_array(type(before)) == "pandas":
-        is_frame = hasattr(type(before), "columns")  # whose attribute `name` may be a column
+        is_frame = hasattr(type(before), "columns")  # its attribute `name` may be a column
         return bool(before.equals(after)) and (is_frame or are_equal(*(getattr(v, "name", 0) for v in (before, after))))
     if before.shape != after.shape or before.dtype != after.dtype:
         return False
@@ -51,13 +51,13 @@ def are_equal_arrays(before: Any, after: Any) -> bool:
 
 
 def has_own_equality(value: Any) -> bool:
-    """Whether the class says what makes its instances equal; identity is all that exceptions know."""
+    """Return whether the class defines equality; exceptions have only identity."""
     cls: Any = type(value)
     return cls.__eq__ is not object.__eq__ and not isinstance(value, BaseException)
 
 
 def declared_fields(value: Any) -> Sequence[str] | None:
-    """Names of the fields of a dataclass, a pydantic model, a named tuple or an exception; `None` for other values."""
+    """Return the field names of a dataclass, a pydantic model, a named tuple or an exception; otherwise `None`."""
     cls = type(value)
     if dataclasses.is_dataclass(cls):
         return [field.name for field in dataclasses.fields(cls)]
@@ -70,7 +70,7 @@ def declared_fields(value: Any) -> Sequence[str] | None:
 
 
 def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield names and values: the declared fields, or all attributes, slots included. What is not set is left out."""
+    """Yield names and values of the declared fields, or of all attributes and slots; unset ones are skipped."""
     names = declared_fields(value)
     if names is None:
         names = [*slots_of(type(value), c_members=True), *getattr(value, "__dict__", ())]
@@ -81,14 +81,14 @@ def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def is_bare(value: Any) -> bool:
-    """Whether attributes are all that there is to an instance: one without any is then like the next one."""
+    """Return whether an instance consists of its attributes alone, so that two without attributes are equal."""
     cls: Any = type(value)
     if cls is object or cls in copyreg.dispatch_table or cls.__reduce__ is not object.__reduce__:
         return False
     if cls.__reduce_ex__ is not object.__reduce_ex__:
         return False
     try:
-        value.__reduce_ex__(4)  # refuses what is written in C and keeps more than attributes
+        value.__reduce_ex__(4)  # raises for C classes that hold more than attributes
     except TypeError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""Checkpoints in a folder: a journal per chain, and loose files of other formats."""
+"""Checkpoints in a folder: one journal per chain, and separate files in other formats."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 _LOCK = ".agentbench.lock"
 _OPEN_JOURNALS = 64
 _SETTLED_NS = 1_000_000_000
-"""A folder that changed less long ago may change again without another time."""
+"""A folder that was changed more recently than this may change again without a new time stamp."""
 
 
 class FileBackend:
@@ -58,15 +58,15 @@ class FileBackend:
 
     @property
     def is_local(self) -> bool:
-        """Whether a small `put` waits for no disk."""
+        """Whether a small `put` does not wait for the disk."""
         return not self._fsync
 
     # ---- writing ---------------------------------------------------------------------------------
 
     def generation(self, workflow_name: str) -> int:
-        """Return the generation of the chain's journal; for a chain without one, that which it will have."""
+        """Return the generation of the chain's journal; for a chain without one, the generation it will get."""
         self._folder.require()
-        if not self._has_followed:  # an id that is saved again leaves the chain that it was in
+        if not self._has_followed:  # an id that is saved again leaves its previous chain
             self._follow()
         journal = self._journal(workflow_name)
         journal.follow()
@@ -89,7 +89,7 @@ class FileBackend:
         patient: bool = True,
     ) -> None:
         """See `StorageBackend.put`."""
-        file_name(record.checkpoint_id)  # raises for ids that a folder cannot have
+        file_name(record.checkpoint_id)  # raises for ids that cannot be file names
         chain = record.workflow_name
         with self._folder.writing(patient=patient):
             journal = self._journal(chain)
@@ -131,14 +131,14 @@ class FileBackend:
             return removed
 
     def discard(self, checkpoint_id: str) -> bool:
-        """Remove a checkpoint that cannot be read, and return whether there was one."""
+        """Remove an unreadable checkpoint, and return whether there was one."""
         with self._folder.writing():
             self._follow()
             journal = self._holders.get(checkpoint_id)
             return self._loose.discard(checkpoint_id) if journal is None else journal.remove([checkpoint_id]) > 0
 
     def _sweep(self, journal: Journal) -> None:
-        """Write the journal anew with the parts that its checkpoints need; an empty one is removed."""
+        """Rewrite the journal with the parts that its checkpoints need; remove it if it is empty."""
         contents = []
         for entry in list(journal.entries):
             with suppress(UnreadableCheckpointError):
@@ -165,7 +165,7 @@ class FileBackend:
         return self._loose.get(checkpoint_id)
 
     def latest(self, workflow_name: str) -> CheckpointRecord | None:
-        """See `StorageBackend.latest`; UnreadableCheckpointError where the newest is damaged: no older one for it."""
+        """See `StorageBackend.latest`; UnreadableCheckpointError if the newest is damaged, not the one before it."""
         journal, record = self._journal(workflow_name), None
         while record is None and (entries := self._entries(workflow_name)):
             holder = self._loose if isinstance(entries[-1], LooseFile) else journal
@@ -179,7 +179,7 @@ class FileBackend:
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
-        """See `StorageBackend.heads`. What cannot be read is left out with a warning in the log."""
+        """See `StorageBackend.heads`. Unreadable checkpoints are left out with a logged warning."""
         entries = self._entries(workflow_name)
         if before is not None:
             places = [place for place, entry in enumerate(entries) if entry.checkpoint_id == before]
@@ -233,7 +233,7 @@ class FileBackend:
         self._folder.lock.close()
 
     def _entries(self, workflow_name: str, *, only_names: bool = False) -> Sequence[Entry]:
-        """Return what a chain holds, in order."""
+        """Return the entries of a chain, in order."""
         self._scan(only_names=only_names)
         journal = self._journal(workflow_name)
         journal.follow()
@@ -242,11 +242,11 @@ class FileBackend:
             return journal.entries
         both: list[Entry] = [*loose, *journal.entries]
         known = {entry.checkpoint_id: entry for entry in both}
-        # A stable sort: what was saved earlier stays in front.
+        # A stable sort: checkpoints that were saved earlier stay first.
         return sorted(known.values(), key=lambda entry: (entry.seq, entry.timestamp))
 
     def _scan(self, *, only_names: bool = False) -> None:
-        """See which files there are, and read the loose ones that are new or were changed."""
+        """Look for files, and read the separate ones that are new or have changed."""
         try:
             stamp = os.stat(self._folder.path).st_mtime_ns
             if stamp != self._stamp:
@@ -262,7 +262,7 @@ class FileBackend:
             self._journal(self._holders[checkpoint_id].workflow_name).follow()
 
     def _follow(self, _: object = None) -> None:
-        """See what others did to any chain."""
+        """Read the changes by other processes to any chain."""
         self._scan()
         known = {os.path.basename(journal.path) for journal in self._journals.values()}
         for name in self._names:
@@ -271,7 +271,7 @@ class FileBackend:
                 if workflow_name is not None and journal_name(workflow_name) == name:
                     self._journal(workflow_name)
                 else:
-                    message = "Left out: %r, whose first line names no chain. Restore it, or ask for its chain by name."
+                    message = "Left out: %r, whose first line has no chain name. Restore it, or list its chain by name."
                     _log.warning(message, self._folder.path_of(name))
         for workflow_name in self._journals:
             self._follow_or_warn(workflow_name)
@@ -280,8 +280,8 @@ class FileBackend:
     def _follow_or_warn(self, workflow_name: str) -> None:
         try:
             self._journal(workflow_name).follow()
-        except (OSError, UnreadableCheckpointError) as error:  # of no concern to the other chains
-            _log.warning("Left out: chain %r, which cannot be read: %s", workflow_name, error)
+        except (OSError, UnreadableCheckpointError) as error:  # does not concern the other chains
+            _log.warning("Left out: chain %r, because it cannot be read: %s", workflow_name, error)
 
     def _journal(self, workflow_name: str) -> Journal:
         journal = self._journals.get(workflow_name)

@@ -1,4 +1,4 @@
-"""The folder of the checkpoints: made when it is not there, written to by one process at a time."""
+"""The folder of the checkpoints: created on demand, and written by one process at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 
 class CheckpointFolder:
-    """A folder for its owner only; made, with its parents, if it is not there."""
+    """A folder for its owner only; created, with its parents, if it does not exist."""
 
     def __init__(self, path: str, lock_name: str, *, fsync: bool = False) -> None:
         self.path = path
@@ -39,12 +39,12 @@ class CheckpointFolder:
     def require(self) -> None:
         """Raise an error if the folder is gone."""
         if not os.path.isdir(self.path):
-            reason = "is gone, or is no folder"
+            reason = "no longer exists, or is not a folder"
             raise self._unusable(reason)
 
     @contextmanager
     def writing(self, *, patient: bool = True) -> Iterator[None]:
-        """Keep all other writers out."""
+        """Exclude all other writers."""
         try:
             self.lock.acquire(patient=patient)
         except BlockingIOError:
@@ -56,7 +56,7 @@ class CheckpointFolder:
             reason = f"cannot be written to ({error.strerror})"
             raise self._unusable(reason) from error
         try:
-            if not self._is_tidy:  # no other process is writing now: what is half written is of killed ones
+            if not self._is_tidy:  # no other process is writing now, so unfinished files belong to killed ones
                 for name in filter(is_temporary, os.listdir(self.path)):
                     with suppress(OSError):
                         os.unlink(self.path_of(name))
@@ -67,7 +67,7 @@ class CheckpointFolder:
 
     def _unusable(self, reason: str) -> WorkflowCheckpointException:
         message = (
-            f"The folder of checkpoints {self.path!r} {reason}. Expected a folder that this process may write to; make "
-            "it, or pass another path."
+            f"The folder of checkpoints {self.path!r} {reason}. Expected a folder that this process may write to; "
+            "create it, or pass another path."
         )
         return WorkflowCheckpointException(message)

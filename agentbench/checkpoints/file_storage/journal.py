@@ -1,13 +1,13 @@
-"""The checkpoints of one chain in one file that only grows, until parts that nothing needs are removed.
+"""The checkpoints of one chain in an append-only file, which is rewritten only to remove unneeded parts.
 
-Every line is JSON. The first names the chain and its generation. Then come, in any order:
+Every line is JSON. The first line names the chain and its generation. The other lines are, in any order:
 
     ["<id>",<text>]                                                       a part
     {"sum":"<crc32>","key":[id, seq, time, run, size of head],"head":{…},"content":{…}}    a checkpoint
-    {"sum":"<crc32>","removed":[id, …]}                                   what was removed
+    {"sum":"<crc32>","removed":[id, …]}                                   removed checkpoints
 
-A save is one append: its parts, then the checkpoint. What is behind the last line break is what a killed process was
-writing; the next writer cuts it off.
+A save is one append: its parts, then the checkpoint. Text after the last newline is an unfinished write of a killed
+process; the next writer cuts it off.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _START = len(_SUM) + len('01234567",')
 
 
 class JournalEntry(NamedTuple):
-    """A checkpoint of a journal; entries sort as the checkpoints of the chain do."""
+    """A checkpoint of a journal; entries sort in the order of the chain."""
 
     seq: int
     timestamp: str
@@ -51,9 +51,9 @@ class JournalEntry(NamedTuple):
 
 
 class Journal:
-    """Follows what others append to the file of a chain or put in its place, and appends itself.
+    """Follows what other processes append to a chain's file or replace it with, and appends to it.
 
-    Who appends or rewrites must hold the lock of the folder and have followed; reading needs no lock.
+    Appending and rewriting require the lock of the folder and an up-to-date view; reading needs no lock.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Journal:
 
     @property
     def exists(self) -> bool:
-        """Whether there was a file when it was last followed."""
+        """Whether the file existed when it was last read."""
         return self._identity is not None
 
     def __contains__(self, checkpoint_id: str) -> bool:
@@ -89,7 +89,7 @@ class Journal:
 
     @staticmethod
     def read_name(path: str) -> str | None:
-        """Return the chain of a journal; None when its first line is damaged."""
+        """Return the chain of a journal; None if its first line is damaged."""
         try:
             descriptor = open_private(path, os.O_RDONLY)
             try:
@@ -103,7 +103,7 @@ class Journal:
     # ---- reading ---------------------------------------------------------------------------------
 
     def follow(self) -> None:
-        """Read what others appended, or the file that they put in place of the former."""
+        """Read appended lines, or the file that has replaced the previous one."""
         try:
             status = os.lstat(self.path)
             is_cut = status.st_size < self._end
@@ -122,7 +122,7 @@ class Journal:
         except BaseException:
             self.close()
             raise
-        if is_cut:  # somebody put an older copy into this file: writers must not rely on parts that they wrote
+        if is_cut:  # an older copy replaced the content, so writers must not rely on the parts they wrote
             self.generation = None
 
     def _read_on(self, size: int) -> None:
@@ -184,7 +184,7 @@ class Journal:
         if entry.checkpoint_id in self:
             self._drop(entry.checkpoint_id)
         self._by_id[entry.checkpoint_id] = entry
-        self._index.setdefault(entry.checkpoint_id, self)  # another one, which it will be removed from further on
+        self._index.setdefault(entry.checkpoint_id, self)  # an earlier journal, from which it is removed below
         if self.entries and entry < self.entries[-1]:
             insort(self.entries, entry)
         else:
@@ -215,13 +215,13 @@ class Journal:
         self.problems[checkpoint_id] = UnreadableCheckpointError(checkpoint_id, self.path, reason)
 
     def record(self, entry: JournalEntry) -> CheckpointRecord:
-        """Return what lists need of a checkpoint."""
+        """Return the data that lists need about a checkpoint."""
         return CheckpointRecord(
             entry.checkpoint_id, self.workflow_name, entry.seq, entry.timestamp, entry.run_id, entry.head.decode()
         )
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
-        """Return a checkpoint with its content; UnreadableCheckpointError where its line is damaged."""
+        """Return a checkpoint with its content; UnreadableCheckpointError if its line is damaged."""
         entry = self._by_id.get(checkpoint_id)
         if entry is None:
             if checkpoint_id in self.problems:
@@ -235,7 +235,7 @@ class Journal:
         return replace(self.record(entry), content=line[start:-1].decode())
 
     def newest_damage(self) -> UnreadableCheckpointError | None:
-        """Return what is wrong with a checkpoint that was saved after the newest one that can be read."""
+        """Return the problem of a damaged checkpoint that was saved after the newest readable one."""
         newest = self.entries[-1].place if self.entries else -1
         for checkpoint_id, (place, _) in self._damaged.items():
             if place > newest:
@@ -243,7 +243,7 @@ class Journal:
         return None
 
     def parts(self, ids: Collection[str]) -> dict[str, str]:
-        """Return parts by id, without those that are not there."""
+        """Return parts by id, without missing ones."""
         if not self._parts.keys() >= set(ids):
             self.follow()
         return {each: self._text(each) for each in ids if each in self._parts}
@@ -254,7 +254,7 @@ class Journal:
     # ---- writing ---------------------------------------------------------------------------------
 
     def append(self, record: CheckpointRecord, parts: Mapping[str, str]) -> None:
-        """Save a checkpoint, with the parts that are not there yet or were damaged on the disk."""
+        """Save a checkpoint, with the parts that are missing or were damaged on the disk."""
         known = self._parts
         lines = []
         places = {}
@@ -278,7 +278,7 @@ class Journal:
         )
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Take checkpoints out, and return how many there were; their parts stay until `rewrite`."""
+        """Remove checkpoints and return their number; their parts stay until `rewrite`."""
         found = [each for each in ids if each in self]
         if found:
             self._write(_summed(b"%b%b}" % (_REMOVED, json.dumps(found).encode())))
@@ -287,7 +287,7 @@ class Journal:
         return len(found)
 
     def rewrite(self, generation: int, live: Collection[str] | None = None) -> None:
-        """Put a file of another generation in place of this one: all checkpoints, the live parts, what is damaged."""
+        """Replace the file by one of another generation: all checkpoints, the live parts, and damaged lines."""
         header = {_FORMAT: _VERSION, "workflow_name": self.workflow_name, "generation": generation}
         lines = [json.dumps(header).encode()]
         for each, (place, length) in self._parts.items():
@@ -316,7 +316,7 @@ class Journal:
     # ---- the file --------------------------------------------------------------------------------
 
     def _is_open(self) -> bool:
-        """Return whether the file that was read is open; one that was let go of may have made way for another."""
+        """Return whether the file that was read is still open; if it was released, another may have replaced it."""
         if self._descriptor < 0:
             try:
                 self._open()
@@ -330,7 +330,7 @@ class Journal:
             descriptor = open_private(self.path, os.O_RDWR | os.O_APPEND if writing else os.O_RDONLY)
             status = os.fstat(descriptor)
             is_other = self._identity not in (None, (status.st_dev, status.st_ino))
-            # The number of a file that was removed may go to the next one.
+            # The inode number of a removed file may be reused for the next one.
             if is_other or read_at(descriptor, 0, len(self._first_line)) != self._first_line:
                 os.close(descriptor)
                 message = f"{self.path!r} was replaced by another process at this moment"
@@ -339,13 +339,13 @@ class Journal:
         return self._descriptor
 
     def release(self) -> None:
-        """Let go of the descriptor; what was read is still known."""
+        """Close the descriptor; the data that was read is kept."""
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
 
     def close(self) -> None:
-        """Let go of the file and of all that was read."""
+        """Close the file and drop all data that was read."""
         self.release()
         for checkpoint_id in [*self._by_id, *self.problems]:
             self._leave(checkpoint_id)
@@ -354,11 +354,11 @@ class Journal:
 
 
 class _ReplacedError(OSError):
-    """Another file is where the one was that was read."""
+    """The file that was read has been replaced by another one."""
 
 
 def new_generation() -> int:
-    """Draw a generation that no chain had before."""
+    """Return a random generation that no chain has had before."""
     return 1 + int.from_bytes(os.urandom(6), "big")
 
 
@@ -371,7 +371,7 @@ def _has_right_sum(line: bytes) -> bool:
 
 
 def _entry_of(line: bytes, place: int) -> JournalEntry:
-    """Read a checkpoint's line; ValueError and its like if it is none."""
+    """Parse a checkpoint's line; ValueError or a similar error if it is not one."""
     found = _KEY.match(line, _START)
     if found is None:
         raise ValueError

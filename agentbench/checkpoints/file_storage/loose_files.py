@@ -1,7 +1,7 @@
-"""Checkpoints that have a file `<id>.json` of their own: whole ones in the pickled format, and older ones.
+"""Checkpoints in separate files `<id>.json`: whole ones in the pickled format, and older ones.
 
-Earlier versions wrote a manifest of four lines (sum and fields, head, content, end) for each checkpoint, and the parts
-of a chain into one file beside them.
+Earlier versions wrote a manifest of four lines (checksum and fields, head, content, end) for each checkpoint, and the
+parts of a chain to one file beside them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class WholeRecord(CheckpointRecord):
 
 
 class LooseFile(NamedTuple):
-    """What is known of a file without its content; files sort as the checkpoints of a chain do."""
+    """The known facts about a file, without its content; files sort in the order of the chain."""
 
     seq: int
     timestamp: str
@@ -64,7 +64,7 @@ class LooseFiles:
         return checkpoint_id in self._files
 
     def scan(self, names: Collection[str], *, only_names: bool = False) -> None:
-        """Read what is new or was changed among the files of these names; `only_names` leaves known ones alone."""
+        """Read the new and changed files among these names; `only_names` skips known ones."""
         found = {name.removesuffix(SUFFIX) for name in names}
         for known in (self._files, self.problems):
             for gone in known.keys() - found:
@@ -90,11 +90,11 @@ class LooseFiles:
         return sorted([file for file in self._files.values() if file.workflow_name == workflow_name])
 
     def record(self, file: LooseFile) -> CheckpointRecord | None:
-        """Return what lists need of a checkpoint; UnreadableCheckpointError for a whole one that is refused."""
+        """Return the data that lists need about a checkpoint; UnreadableCheckpointError if it is rejected."""
         return self.get(file.checkpoint_id) if file.is_whole else _record_of(file)
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
-        """Return a checkpoint with its content; UnreadableCheckpointError where it is damaged or refused."""
+        """Return a checkpoint with its content; UnreadableCheckpointError if it is damaged or rejected."""
         try:
             file, content = self._read(checkpoint_id)
         except FileNotFoundError:
@@ -114,7 +114,7 @@ class LooseFiles:
             raise UnreadableCheckpointError(checkpoint_id, path, str(error).rstrip(".")) from error
 
     def write(self, record: WholeRecord, *, fsync: bool) -> None:
-        """Write a whole checkpoint. Where file systems ignore case, one of another id is not replaced."""
+        """Write a whole checkpoint. On case-insensitive file systems, a different id is not overwritten."""
         path = self._path(record.checkpoint_id)
         if os.path.isdir(path):
             message = f"Checkpoint {record.checkpoint_id!r} cannot be saved: {path!r} is a folder. Remove it."
@@ -125,7 +125,7 @@ class LooseFiles:
             except UnreadableCheckpointError as error:
                 if error.holds is not None:
                     message = (
-                        f"Checkpoint {record.checkpoint_id!r} cannot be saved: {path!r} holds the checkpoint "
+                        f"Checkpoint {record.checkpoint_id!r} cannot be saved: {path!r} contains the checkpoint "
                         f"{error.holds!r}. Expected ids that differ by more than upper and lower case."
                     )
                     raise WorkflowCheckpointException(message) from error
@@ -138,7 +138,7 @@ class LooseFiles:
         return file is not None and file.workflow_name == workflow_name and self.discard(checkpoint_id)
 
     def discard(self, checkpoint_id: str) -> bool:
-        """Remove a file whatever it holds, and return whether there was one."""
+        """Remove a file whatever it contains, and return whether there was one."""
         self._forget(checkpoint_id)
         try:
             os.unlink(self._path(checkpoint_id))
@@ -209,9 +209,9 @@ class LooseFiles:
             reason = f"it is damaged ({str(error).rstrip('.')}); restore it from a copy, or delete it"
             raise UnreadableCheckpointError(checkpoint_id, path, reason) from error
         if tuple(map(type, file[:6])) not in _FIELD_TYPES or file.seq < 0:
-            raise UnreadableCheckpointError(checkpoint_id, path, "its fields are of other types than was expected")
+            raise UnreadableCheckpointError(checkpoint_id, path, "its fields have unexpected types")
         if file.checkpoint_id != checkpoint_id:
-            reason = f"it holds the checkpoint {file.checkpoint_id!r}; expected a file named after its checkpoint"
+            reason = f"it contains the checkpoint {file.checkpoint_id!r}; expected a file named after its checkpoint"
             raise UnreadableCheckpointError(checkpoint_id, path, reason, holds=file.checkpoint_id)
         return file, content
 
@@ -233,17 +233,17 @@ def _split_manifest(data: bytes) -> tuple[dict[str, Any], str, str]:
         raise ValueError(message)
     rest = data[_SUM_END + 2 :]
     if data[len(_OPEN) : _SUM_END] != blake2b(rest, digest_size=_SUM_SIZE).hexdigest().encode():
-        message = "its sum is wrong"
+        message = "its checksum is wrong"
         raise ValueError(message)
     first, head, content, _ = rest.decode().split("\n")
     return json.loads(f"{{{first[:-1]}}}"), head[len(_HEAD) : -1], content[len(_CONTENT) : -1]
 
 
 def _whole_fields(data: bytes) -> dict[str, Any]:
-    """Return the fields of a whole checkpoint, without unpickling anything; ValueError if it is none."""
+    """Return the fields of a whole checkpoint, without unpickling; ValueError if it is not a checkpoint."""
     found = json.loads(data)
     if not isinstance(found, dict) or not {"checkpoint_id", "workflow_name", "state"} <= found.keys():
-        message = "it is JSON, but no checkpoint"
+        message = "it is JSON, but not a checkpoint"
         raise ValueError(message)
     metadata = found.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}

@@ -1,4 +1,4 @@
-"""Names of files for ids and chains, which may be any text."""
+"""File names for ids and chains, which may be any text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_READABLE = re.compile(r"[^a-z0-9]+")
 
 
 def file_name(checkpoint_id: str) -> str:
-    """Return `<id>.json`; WorkflowCheckpointException for an id that would not name a file of the folder itself."""
+    """Return `<id>.json`; WorkflowCheckpointException for an id that is not a valid file name."""
     if not _HARMLESS.fullmatch(checkpoint_id) and (reason := _why_not(checkpoint_id)):
         message = (
             f"{checkpoint_id!r} cannot be the id of a checkpoint in files: it {reason}. Expected a text that can name "
@@ -29,7 +29,7 @@ def file_name(checkpoint_id: str) -> str:
 
 
 def journal_name(workflow_name: str) -> str:
-    """Return the name of a chain's file: what can be read of the chain's name, and digits that differ for each."""
+    """Return the file name of a chain: the readable part of the chain's name, and digits that are unique to it."""
     return _stem(workflow_name) + JOURNAL_SUFFIX
 
 
@@ -48,7 +48,7 @@ def _why_not(checkpoint_id: str) -> str | None:
     try:
         length = len(os.fsencode(checkpoint_id)) + len(SUFFIX)
     except UnicodeEncodeError:
-        return "is no text that can be written"
+        return "is text that cannot be encoded"
     rules = {
         "is empty": not checkpoint_id,
         "is the name of a folder": checkpoint_id in (".", ".."),

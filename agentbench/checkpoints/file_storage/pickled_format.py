@@ -18,18 +18,18 @@ from agentbench.serialization.pickled import decode_found, encode_readable
 
 
 class PickledFormat:
-    """Turns checkpoints into whole records and back; `allowed_types` as in `decode_checkpoint_value`."""
+    """Converts checkpoints to whole records and back; `allowed_types` as in `decode_checkpoint_value`."""
 
     def __init__(self, allowed_types: Collection[str]) -> None:
         self._finder = NameFinder(allowed_types)
 
     def write(self, checkpoint: WorkflowCheckpoint) -> WholeRecord:
-        """Turn a checkpoint into a record."""
+        """Convert a checkpoint to a record."""
         encoded = {name: encode_readable(value, self._finder, name) for name, value in checkpoint.to_dict().items()}
         return _describe(checkpoint, json.dumps(encoded, indent=2))
 
     def describe(self, text: str) -> WholeRecord:
-        """Make a record of the text of a file; of what is pickled only the metadata are read."""
+        """Create a record from the text of a file; of pickled data only the metadata is read."""
         found = _fields(text)
         outline = {
             **_counts(found.get("messages", {}), found.get("pending_request_info_events", {})),
@@ -39,7 +39,7 @@ class PickledFormat:
         return _describe(WorkflowCheckpoint.from_dict({**found, **outline}), text)
 
     def read(self, record: WholeRecord) -> WorkflowCheckpoint:
-        """Turn a record back into the checkpoint."""
+        """Convert a record back to the checkpoint."""
         try:
             decoded = {name: decode_found(value, self._finder) for name, value in _fields(record.content).items()}
             return WorkflowCheckpoint.from_dict(decoded)
@@ -49,13 +49,13 @@ class PickledFormat:
 
 
 def _describe(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
-    """A record with the head that the checkpoint would have in the other format."""
+    """Return a record with the head that the checkpoint would have in the other format."""
     found = {key: value for key, value in checkpoint.metadata.items() if key != GRAPH_SIGNATURE}
     counts = _counts(checkpoint.messages, checkpoint.pending_request_info_events)
     outline = replace(checkpoint, state={}, metadata=found, **counts)
     try:
         record = to_record(outline, ChainMemory(0))[0]
-    except UnstorableValueError:  # of no use for a list, and no reason to leave the checkpoint out
+    except UnstorableValueError:  # not needed for a list, and no reason to omit the checkpoint
         outline.metadata = {key: value for key, value in found.items() if isinstance(value, (str, int, float))}
         record = to_record(outline, ChainMemory(0))[0]
     values = {each.name: getattr(record, each.name) for each in fields(record)}
@@ -63,7 +63,7 @@ def _describe(checkpoint: WorkflowCheckpoint, text: str) -> WholeRecord:
 
 
 def _counts(messages: dict[str, list[Any]], requests: dict[str, Any]) -> dict[str, Any]:
-    """As many messages and requests, without what they hold."""
+    """Return as many placeholder messages and requests, without contents."""
     return {
         "messages": {name: [None] * len(queue) for name, queue in messages.items()},
         "pending_request_info_events": dict.fromkeys(requests),

@@ -1,8 +1,8 @@
-"""What a place for checkpoints must be able to do, once checkpoints have been cut into texts.
+"""The interface of a medium that stores checkpoints after they have been cut into texts.
 
-A backend knows nothing of workflows, codecs and event loops: it stores records and parts, which are texts, and finds
-them again. `ContentAddressedStorage` builds a checkpoint storage from it. All methods block; the storage calls them one
-at a time, most of them on a thread of its own.
+A backend does not know workflows, codecs or event loops: it stores and finds records and parts, which are texts.
+`ContentAddressedStorage` builds a checkpoint storage from it. All methods block; the storage calls them one at a time,
+mostly on its own thread.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRecord:
-    """A checkpoint as it is stored, sorted by `seq`, then `timestamp`; `head` is JSON of what lists show."""
+    """A checkpoint in stored form, sorted by `seq`, then `timestamp`; `head` is JSON of the data that lists display."""
 
     checkpoint_id: str
     workflow_name: str
@@ -26,18 +26,18 @@ class CheckpointRecord:
 
 
 class StalePartsError(Exception):
-    """Parts of the chain were removed since the writer last looked; it starts afresh, and no storage raises this."""
+    """Parts of the chain were removed since the writer last looked. The writer starts over; no storage raises this."""
 
 
 class StorageBackend(Protocol):
-    """Keeps records and, per chain, parts. Ids of parts are 28 characters of A-Z, a-z, 0-9, `-` and `_`."""
+    """Stores records and, per chain, parts. Ids of parts are 28 characters of A-Z, a-z, 0-9, `-` and `_`."""
 
     @property
     def is_local(self) -> bool:
-        """Whether a small `put` only writes to files of this machine: asks no server, waits for no disk as a rule."""
+        """Whether a small `put` only writes local files: no server, and usually no waiting for the disk."""
 
     def generation(self, workflow_name: str) -> int:
-        """Return a number that changes whenever parts of the chain may have been removed, by whomever."""
+        """Return a number that changes whenever parts of the chain may have been removed, by any process."""
 
     def put(
         self,
@@ -48,10 +48,10 @@ class StorageBackend(Protocol):
         expected_seq: int | None = None,
         patient: bool = True,
     ) -> None:
-        """Keep a record and the new parts that it refers to, all or nothing, visible to others in one step.
+        """Store a record and its new parts, all or nothing, visible to others in one step.
 
-        Raises BlockingIOError where others write and it is not `patient`, StalePartsError in another `generation`,
-        WorkflowBusyError where the newest record has not the `expected_seq` (0: there is none).
+        Raises BlockingIOError if others are writing and it is not `patient`, StalePartsError in another `generation`,
+        WorkflowBusyError if the newest record does not have the `expected_seq` (0: there is none).
         """
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
@@ -66,19 +66,19 @@ class StorageBackend(Protocol):
         """List readable records of a chain without content, oldest first; an unknown `before` is an error."""
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
-        """List the records of a chain as `heads` does; where heads are dear to read, without those: empty texts."""
+        """List the records of a chain like `heads`, but with empty texts if heads are expensive to read."""
 
     def ids(self, workflow_name: str) -> list[str]:
         """List the ids of a chain in order, oldest first."""
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
-        """Return parts of a chain by id; those that are not there are left out."""
+        """Return parts of a chain by id; missing ones are left out."""
 
     def chains(self, prefix: str = "") -> list[str]:
         """List the names of all chains that hold a record, sorted by code point."""
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
-        """Remove records of a chain, return how many were there; `sweep` removes unneeded parts: a new generation."""
+        """Remove records of a chain and return their number; `sweep` also removes unneeded parts: a new generation."""
 
     def close(self) -> None:
-        """Let go of files and connections; a later call opens them again."""
+        """Close files and connections; a later call opens them again."""

@@ -1,8 +1,8 @@
 """A checkpoint storage over a backend: content-addressed parts, shared along a chain.
 
-A checkpoint is cut into parts when it is saved, so that the stored state is that of this time in the run. What
-blocks runs on one thread of the storage's own, in order. Only a small write to files of this machine runs on the
-caller's thread, because handing it over would take as long; it is handed over if others are queued or are writing.
+A checkpoint is cut into parts when it is saved, so that it holds the state at that point of the run. Blocking work runs
+on one thread of the storage, in order. Only a small write to local files runs on the caller's thread, because handing
+it over would take as long; it is handed over if other work is queued or running.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from agentbench.serialization.search import explain_unstorable
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-#: Chains whose parts are remembered; beyond that the chain unused for longest is saved in full the next time.
+#: Number of chains whose parts are remembered; the chain unused for longest is then saved in full the next time.
 _MOST_CHAINS: Final = 64
-#: Other processes may remove parts of a chain between the look at its generation and the save; not that often, though.
+#: Other processes may remove parts of a chain between reading its generation and saving, but rarely this often.
 _ATTEMPTS: Final = 8
-#: Writes of up to so many characters may run on the thread of the caller.
+#: Writes of up to this many characters may run on the caller's thread.
 _SMALL: Final = 1 << 16
-#: With `keep_last`, unneeded parts are removed after so many checkpoints at the earliest.
+#: With `keep_last`, unneeded parts are removed after at least this many checkpoints.
 _SWEEP_EVERY: Final = 16
 
 
@@ -61,17 +61,18 @@ _SWEEP_EVERY: Final = 16
 class ContentAddressedStorage(ChainStorage):
     """A `CheckpointStorage` with all capabilities; base of the storages in files, databases and Redis.
 
-    It may be used from several threads and event loops, and several processes may use the same place; a forked process
-    goes on with a storage of its parent's.
+    It can be used from several threads and event loops, and several processes can use the same place; a forked process
+    can
+    continue with its parent's storage.
 
     Args:
-        backend: Where records and parts go.
+        backend: Stores records and parts.
         keep_last: How many checkpoints of each chain to keep; older ones are removed as new ones are saved. `None`
             keeps all.
 
     Raises:
-        TypeError: `keep_last` is no whole number.
-        ValueError: It is less than 1.
+        TypeError: `keep_last` is not a whole number.
+        ValueError: `keep_last` is less than 1.
     """
 
     keeps_copies = True
@@ -89,7 +90,7 @@ class ContentAddressedStorage(ChainStorage):
         self._ab_memories: OrderedDict[str, ChainMemory] = OrderedDict()
 
     def _require_process(self) -> None:
-        """Begin anew in a forked process: its parent's thread is not there, and may have been in the middle of work."""
+        """Start over in a forked process, where the parent's thread does not exist and may have been interrupted."""
         if self._ab_pid != os.getpid():
             self._ab_backend.close()
             self._begin()
@@ -97,7 +98,7 @@ class ContentAddressedStorage(ChainStorage):
     # ------------------------------------------------------------------------------------------------- six methods
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
-        """Store a checkpoint and return its id; a stored one of the same id is replaced."""
+        """Store a checkpoint and return its id; a stored one with the same id is replaced."""
         return await self._save(checkpoint, None)
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
@@ -106,9 +107,9 @@ class ContentAddressedStorage(ChainStorage):
         return await self._run(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
-        """Return the checkpoints of a chain, oldest first; each is read at the first access.
+        """Return the checkpoints of a chain, oldest first; each is read on first access.
 
-        A checkpoint whose head cannot be read is left out with a warning in the log.
+        A checkpoint with an unreadable head is left out with a logged warning.
         """
         failure = f"Chain {workflow_name!r} was not listed from"
         records = await self._run(failure, self._ab_backend.outlines, workflow_name)
@@ -122,7 +123,7 @@ class ContentAddressedStorage(ChainStorage):
         )
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
-        """Remove a checkpoint with all that only it needs, and return whether there was one."""
+        """Remove a checkpoint with all data that only it needs, and return whether there was one."""
         checkpoint_id = id_of(checkpoint_id)
         return await self._run(f"Checkpoint {checkpoint_id!r} was not deleted from", self._delete, checkpoint_id)
 
@@ -139,7 +140,7 @@ class ContentAddressedStorage(ChainStorage):
         failure = f"Chain {workflow_name!r} was not listed from"
         records = await self._run(failure, partial(self._ab_backend.heads, workflow_name, **limits))
         infos = readable(to_info, records)
-        if limit and len(infos) < len(records):  # those before the damaged ones count instead
+        if limit and len(infos) < len(records):  # the ones before the damaged ones are used instead
             read = partial(self._ab_backend.heads, workflow_name, **{**limits, "limit": None})
             infos = readable(to_info, await self._run(failure, read))[-limit:]
         return infos
@@ -149,7 +150,7 @@ class ContentAddressedStorage(ChainStorage):
         return await self._run("The chains were not read from", self._ab_backend.chains, prefix)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
-        """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: no chain yet)."""
+        """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: empty chain)."""
         return await self._save(checkpoint, expected_seq)
 
     async def _remove(self, workflow_name: str, keep: int) -> int:
@@ -161,7 +162,7 @@ class ContentAddressedStorage(ChainStorage):
         return await self._run(f"Checkpoints of chain {workflow_name!r} were not removed from", remove)
 
     def close(self) -> None:
-        """Close files and connections after the work that has begun. The storage opens them again at the next use."""
+        """Close files and connections after the work in progress. The storage opens them again on the next use."""
         self._wait_for("Nothing was closed of", self._ab_backend.close)
         self._ab_worker.close()
 
@@ -208,12 +209,12 @@ class ContentAddressedStorage(ChainStorage):
             try:
                 record, parts = to_record(checkpoint, memory)
             except BaseException:
-                memory.spoilt = True  # it counts parts as stored that will not be
+                memory.spoilt = True  # it counts parts as stored that are not
                 raise
             if checkpoint.workflow_name in self._ab_memories:
                 self._ab_memories.move_to_end(checkpoint.workflow_name)
             put = partial(self._put, memory, record, parts, expected_seq)
-            # With `keep_last` a save now and then removes old checkpoints, which takes its time.
+            # With `keep_last`, some saves also remove old checkpoints, which takes time.
             is_quick = self._ab_backend.is_local and self._ab_keep_last is None
             if is_quick and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
                 try:
@@ -248,7 +249,7 @@ class ContentAddressedStorage(ChainStorage):
         try:
             old = self._ab_backend.ids(chain)[:-keep]
             enough = max(keep, _SWEEP_EVERY)
-            # The first time at once: programs that save a few checkpoints and end would never sweep.
+            # The first time immediately, because programs that save a few checkpoints and end would never sweep.
             unswept = self._ab_unswept.get(chain, enough) + len(old)
             sweep = unswept >= enough
             if old:
@@ -272,7 +273,7 @@ class ContentAddressedStorage(ChainStorage):
         try:
             return self._whole(record)
         except WorkflowCheckpointException:
-            # Others may have removed it, and its parts with it, between the two readings.
+            # Other processes may have removed it, with its parts, between the two reads.
             before, record = record, find()
             if record == before:
                 raise
@@ -284,7 +285,7 @@ class ContentAddressedStorage(ChainStorage):
     def _lazy_checkpoint(
         self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
     ) -> WorkflowCheckpoint:
-        """Make a checkpoint that is read at the first access; `heads` are those of its list, once one was needed."""
+        """Create a checkpoint that is read on first access; `heads` are those of its list, once one was needed."""
         known = {"workflow_name": record.workflow_name, "checkpoint_id": record.checkpoint_id}
         return WorkflowCheckpoint.read_later(known, partial(self._read_field, record, heads))
 
@@ -316,13 +317,13 @@ class ContentAddressedStorage(ChainStorage):
     # ---------------------------------------------------------------------------------------------------- the thread
 
     async def _run(self, failure: str, function: Callable[..., T], *args: Any) -> T:
-        """Await a function on the storage's thread; its error says what was not done, and where."""
+        """Await a function on the storage's thread; errors say what was not done, and where."""
         self._require_process()
         with self._explaining(failure):
             return await self._ab_worker.run(function, *args)
 
     def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
-        """Do the same where nothing can be awaited."""
+        """Do the same for callers that cannot await."""
         self._require_process()
         with self._explaining(failure):
             return self._ab_worker.submit(function, *args).result()
@@ -338,8 +339,8 @@ class ContentAddressedStorage(ChainStorage):
 
     def _storage_error(self, failure: str, error: Exception) -> WorkflowCheckpointException:
         if isinstance(error, StalePartsError):
-            reason = "others removed checkpoints of the chain again and again. Try again"
+            reason = "other processes kept removing checkpoints of the chain. Try again"
         else:
             cause = f"{type(error).__name__}: {error}".rstrip(".")
-            reason = f"{cause}. What was saved before is as it was; mend the cause and try again"
+            reason = f"{cause}. Earlier checkpoints are unchanged; fix the cause and try again"
         return WorkflowCheckpointException(f"{failure} {self!r}: {reason}.", error)

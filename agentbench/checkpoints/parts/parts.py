@@ -1,17 +1,17 @@
-"""Values cut into texts that a chain of checkpoints stores once, and put together again.
+"""Cuts values into texts that a chain of checkpoints stores once, and joins them again.
 
-A part is a text under an id that is made from it, so equal texts are the same part, by any writer at any time: that
-is what the checkpoints of a chain share. Three rules say what becomes a part.
+A part is a text under an id derived from it, so equal texts are the same part, whoever writes them and when. The
+checkpoints of a chain share parts. Three rules determine the parts:
 
 - A text longer than `LONG` characters is one.
 - Lists and dictionaries with more than `RUN` entries are cut into runs of `RUN`. A run is a part, `RUN` of them are
   listed in a part, and so on upwards; what is left over on each level is listed in one more part, the spine.
-- The entries behind the last full run are parts if they are longer than `SHORT` characters, so that they need not be
-  written again while a run fills.
+- The entries after the last full run are parts if they are longer than `SHORT` characters, so that they need not be
+written again while a run fills.
 
-The cuts depend on the value alone, not on its history. Appending to a list of n entries writes the new entries twice
-at most and a few ids; a change in the middle writes its run and the lists above it; forks and replays write nothing
-that is there already.
+The cuts depend on the value alone, not on its history. Appending to a list of n entries writes the new entries at most
+twice and a few ids; a change in the middle writes its run and the lists above it; forks and replays write nothing that
+is already stored.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ RUN: Final = 16
 LONG: Final = 1024
 SHORT: Final = 64
 
-#: Lists shorter than this are written where they are, with any entries: a part costs more than it saves.
+#: Shorter lists are written in place, whatever their entries: a part would cost more than it saves.
 _FEW: Final = 4
-#: A chain that goes on for ever keeps no more identities in memory than this; a text written twice is no harm.
+#: Limit of identities kept in memory for an endless chain; writing a text twice does no harm.
 _MOST_KNOWN: Final = 50_000
 
-#: What the parts of a value may weigh together, each as often as it is referred to: for who writes, and so for who
-#: reads. Parts that name the next one twice, again and again, are few and small, and have no end.
+#: Limit of the total weight of a value's parts, each counted as often as it is referred to, for writers and readers.
+#: Without it, parts that each refer to the next one twice would be few and small, but unfold without end.
 LARGEST: Final = 1 << 29
 _LIGHT, _HEAVY = 128, 2048
 
@@ -59,13 +59,13 @@ _IDS = re.compile(r'"((?:[pr][A-Za-z0-9_-]{27})+)"')
 
 
 def part_id(text: str) -> str:
-    """Return the id of a part: `r` if it may refer to other parts, else `p`, then 160 bits of its hash."""
+    """Return the id of a part: `r` if it may refer to other parts, otherwise `p`, then 160 bits of its hash."""
     digest = blake2b(text.encode(), digest_size=20).digest()
     return ("p" if _IDS.search(text) is None else "r") + b2a_base64(digest)[:27].translate(_URL_SAFE).decode()
 
 
 def verify_part(wanted: str, text: str) -> bool:
-    """Return whether a text is the one that was stored under an id."""
+    """Return whether a text is the one stored under an id."""
     try:
         return part_id(text) == wanted
     except UnicodeEncodeError:
@@ -73,8 +73,8 @@ def verify_part(wanted: str, text: str) -> bool:
 
 
 def weight(text: str) -> int:
-    """Return what a part counts each time it is referred to: its characters, or what it takes to make it again."""
-    if text[:1] == '"':  # one object, however often it is referred to
+    """Return the weight of a part per reference: its characters, or the cost of building it again."""
+    if text[:1] == '"':  # one object, however often it is referenced
         return _LIGHT
     return max(len(text), _LIGHT if _is_flat(text) else _HEAVY)
 
@@ -93,7 +93,7 @@ def _split_ids(ids: str) -> list[str]:
 
 
 class PartReference(str):
-    """The id of a part where a value refers to it."""
+    """The id of a part, in the place where a value refers to it."""
 
     __slots__ = ()
 
@@ -102,7 +102,7 @@ class PartReference(str):
 
 
 class ChainMemory:
-    """What a writer remembers of the chain it writes to, so that what did not change is not encoded again."""
+    """A writer's memory of its chain, so that unchanged values are not encoded again."""
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
@@ -111,11 +111,11 @@ class ChainMemory:
         self._settled: tuple[Any, PartReference] | None = None
 
     def cut(self, value: Any) -> tuple[str, PartTexts]:
-        """Return the JSON of a value and its parts that are not stored yet; they count as stored from now on."""
+        """Return the JSON of a value and its parts that are not stored yet; from now on they count as stored."""
         return self._writer.cut(value)
 
     def settle(self, value: Any) -> tuple[PartReference, PartTexts]:
-        """Make a value a part of its own; meant for one that stays equal along the chain."""
+        """Make a value a separate part; meant for a value that stays equal along the chain."""
         if self._settled is not None and self._settled[0] == value:
             return self._settled[1], {}
         text = JsonWriter().write(value)
@@ -135,25 +135,26 @@ class _Runs:
     def __init__(self) -> None:
         #: The entries themselves, if they are immutable.
         self.entries: list[Any] = []
-        #: How many entries there are and what marshalling makes of them, if they are plain values.
+        #: The number of entries and their marshalled form, if they are plain values.
         self.length, self.marshalled = 0, b""
         #: Ids of all runs, of all lists of `RUN` runs, and so on.
         self.levels: list[list[str]] = [[]]
-        #: Where the levels are listed; None until it is needed.
+        #: The part that lists the levels; None until it is needed.
         self.spine: str | None = None
-        #: JSON of the entries behind the last full run; and the same with ids in the place of parts.
+        #: JSON of the entries after the last full run; and the same with ids instead of parts.
         self.tail: list[str] = []
         self.written_tail: list[str] = []
         self.parts_in_tail = 0
-        #: What the full runs up to each one weigh, with all that they refer to; what the spine with its lists of runs
-        #: weighs; and each entry of the tail.
+        #: The weight of the full runs up to each one, with all they refer to; the weight of the spine with its lists of
+        #: runs;
+        #: and of each entry of the tail.
         self.weights: list[int] = [0]
         self.spine_weight = 0
         self.tail_weights: list[int] = []
 
     @property
     def weight(self) -> int:
-        """What the list weighs, with all that it refers to."""
+        """Return the weight of the list, with all it refers to."""
         return self.weights[-1] + self.spine_weight + sum(self.tail_weights)
 
     def cut_back(self, length: int) -> None:
@@ -174,7 +175,7 @@ class _Runs:
 
 
 class _PartWriter(JsonWriter):
-    """Writes one value after another, and keeps aside what becomes a part."""
+    """Writes one value after another, and collects their parts."""
 
     longest_plain = LONG
     longest_dict = RUN
@@ -196,7 +197,7 @@ class _PartWriter(JsonWriter):
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._parts, self._weight = {}, 0
-        # Taken away first: half written, should the value turn out to be unstorable.
+        # Removed first, because it is only half written if the value turns out to be unstorable.
         self._runs_before, self._runs = self._runs, {}
         self._plain_runs_before, self._plain_runs = self._plain_runs, {}
         self._texts_before, self._texts = self._texts, {}
@@ -237,7 +238,7 @@ class _PartWriter(JsonWriter):
     def _write_each(
         self, items: Iterable[Any], write: Callable[[Any], str] | None = None
     ) -> tuple[list[str], list[int]]:
-        """Return the texts of items, and what the parts weigh that each refers to."""
+        """Return the texts of items, and the weight of the parts to which each refers."""
         texts: list[str] = []
         weights: list[int] = []
         write = write or self.write
@@ -255,10 +256,10 @@ class _PartWriter(JsonWriter):
         return self.tagged("dict", self._written(runs, before))
 
     def _runs_of(self, value: list[Any]) -> _Runs | None:
-        """The runs of a list of immutable entries, with only the new ones written; None for any other list."""
+        """Return the runs of a list of immutable entries, writing only new ones; None for any other list."""
         first = id(value[0])
         runs = self._runs_before.get(first)
-        if runs is None or first in self._runs:  # a second list of this checkpoint that begins alike
+        if runs is None or first in self._runs:  # a second list in this checkpoint with the same beginning
             runs = _Runs()
         same = _common_length(runs.entries, value)
         new = value[same:]
@@ -273,7 +274,7 @@ class _PartWriter(JsonWriter):
         return runs
 
     def _runs_of_plain(self, value: list[Any]) -> _Runs | None:
-        """The runs of a list of plain values, which may change in place; None for any other list."""
+        """Return the runs of a list of plain values, which may change in place; None for any other list."""
         try:
             first, marshalled = marshal.dumps(value[0], 2), marshal.dumps(value, 2)[_LIST_START:]
         except ValueError:
@@ -282,7 +283,7 @@ class _PartWriter(JsonWriter):
         if runs is None or not marshalled.startswith(runs.marshalled):
             runs = _Runs()
         new, weights = self._write_each(value[runs.length :])
-        if any(TAG in text for text in new):  # tuples, bytes and what else JSON lacks
+        if any(TAG in text for text in new):  # tuples, bytes and other values that JSON lacks
             return None
         self._append(runs, new, weights)
         runs.length, runs.marshalled = len(value), marshalled
@@ -308,7 +309,7 @@ class _PartWriter(JsonWriter):
         self._raise_levels(runs.levels)
 
     def _append_run(self, runs: _Runs, texts: list[str], weight_of_all: int) -> None:
-        """Append a full run, in which entries are no parts that were some as long as they were in the tail."""
+        """Append a full run, in which short parts of the tail are written in place."""
         inside = sum([weight(text) for text in texts if SHORT < len(text) <= LONG])
         run = f"[{','.join([text if len(text) <= LONG else self._part(text) for text in texts])}]"
         runs.levels[0].append(self._part_id(run))
@@ -319,7 +320,7 @@ class _PartWriter(JsonWriter):
         return [text if len(text) <= SHORT else self._part_id(text) for text in texts]
 
     def _raise_levels(self, levels: list[list[str]]) -> None:
-        for height, level in enumerate(levels):  # grows while it is walked through
+        for height, level in enumerate(levels):  # grows during the loop
             above = levels[height + 1] if height + 1 < len(levels) else []
             for at in range(len(above) * RUN, len(level) - RUN + 1, RUN):
                 above.append(self._part_id(f'"{"".join(level[at : at + RUN])}"'))
@@ -327,7 +328,7 @@ class _PartWriter(JsonWriter):
                 levels.append(above)
 
     def _written(self, runs: _Runs, before: int) -> str:
-        """The spine, then the entries behind it; `before` is what was written before the list weighs."""
+        """Return the spine, then the entries after it; `before` is the weight of everything written before the list."""
         levels = runs.levels
         if runs.spine is None and levels[0]:
             rest = []
@@ -358,8 +359,8 @@ class _PartWriter(JsonWriter):
 def _require_weight(found: int) -> None:
     if found > LARGEST:
         message = (
-            f"Its parts unfold to more than {LARGEST:,} characters: lists or dictionaries that occur in it many times "
-            "are as many when they are read. Store them once, and refer to them by an id."
+            f"Its parts unfold to more than {LARGEST:,} characters, because lists or dictionaries that occur in it "
+            "many times are read as many times. Store them once, and refer to them by an id."
         )
         raise WorkflowCheckpointException(message)
 
@@ -369,7 +370,7 @@ def _reference(name: str) -> str:
 
 
 def _groups(runs: _Runs) -> str:
-    """What is behind the last full run: ids of parts in a row as one text, others in arrays of their own."""
+    """Return the part after the last full run: ids of consecutive parts as one text, other entries in arrays."""
     forms = runs.written_tail
     if not forms:
         return ""
@@ -397,7 +398,7 @@ def _common_length(former: list[Any], value: list[Any]) -> int:
 
 
 def join_parts(text: str, fetch: Fetch) -> Any:
-    """Put a value together again; parts are fetched once per level of reference, not one by one."""
+    """Join a value; parts are fetched once per level of reference, not one by one."""
     return _PartReader(_all_parts(text, fetch)).read(text)
 
 
@@ -407,7 +408,7 @@ def join_part(name: str, fetch: Fetch) -> Any:
 
 
 def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
-    """Find the parts that texts need, also through others; for texts that only look like ids a part stays in vain."""
+    """Find the parts that texts need, directly or not; text that only looks like an id may keep a part needlessly."""
     live: set[str] = set()
     for content in contents:
         live |= _ids_in(content)
@@ -436,13 +437,13 @@ def _all_parts(text: str, fetch: Fetch) -> PartTexts:
 
 
 class _PartReader(JsonReader):
-    """Reads a value whose parts are at hand."""
+    """Reads a value whose parts are in memory."""
 
     def __init__(self, texts: PartTexts) -> None:
         super().__init__()
         self._texts = texts
         self._weight = 0
-        # Texts, and lists of atoms, are read once, however often they are referred to.
+        # Texts, and lists of atoms, are read once, however often they are referenced.
         self._flat: dict[str, Any] = {}
         self.decoders[_PART] = self._read_part
         self.decoders[_RUNS] = self._read_runs
@@ -450,7 +451,7 @@ class _PartReader(JsonReader):
     def _read_part(self, name: Any) -> Any:
         text = self._texts.get(name) if isinstance(name, str) else None
         if text is None:
-            message = f"Its part {name!r} is missing: removed, or lost, from the storage."
+            message = f"Its part {name!r} is missing: it was removed from the storage, or lost."
             raise WorkflowCheckpointException(message)
         self._weight += weight(text)
         _require_weight(self._weight)
@@ -458,7 +459,7 @@ class _PartReader(JsonReader):
             value = self._flat[name]
             return value.copy() if type(value) is list else value
         if not verify_part(name, text):
-            message = f"Its part {name!r} is damaged: what is stored under this id is not what was saved."
+            message = f"Its part {name!r} is damaged: the stored text differs from the saved one."
             raise WorkflowCheckpointException(message)
         value = self.read(text)
         if type(value) is str or (type(value) is list and _is_flat(text)):

@@ -1,4 +1,4 @@
-"""Checkpoints as records and parts, and back: which fields go where."""
+"""Converts checkpoints to records and parts, and back: which fields go where."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
 from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii
 
-#: Format of heads and contents. A storage that finds a higher one was written by a later version.
+#: The format of heads and contents. A higher number was written by a later version.
 FORMAT: Final = 1
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ CONTENT = ("messages", "state", "pending_request_info_events")
 
 
 class _HeadWriter(JsonWriter):
-    """Writes heads, most of whose texts are ids and times."""
+    """Writes heads, whose texts are mostly ids and times."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,7 +35,7 @@ class _HeadWriter(JsonWriter):
 
 
 _WRITER = _HeadWriter()
-#: The end of a head: sums of the content, and of the head with the keys of its record. Older heads have none.
+#: The end of a head: checksums of the content, and of the head with the keys of its record. Older heads have none.
 _SUMS = ',"sums":"'
 _SUMS_LENGTH = len(_SUMS) + 16 + len('"}')
 _BEGINNING = f'{{"format":{FORMAT},"version":'
@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 
 def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[CheckpointRecord, PartTexts]:
-    """Cut a checkpoint. The bytes that it takes are noted in `metadata["sizes"]`, if there is such an entry."""
+    """Cut a checkpoint. If `metadata["sizes"]` exists, the number of bytes is recorded there."""
     found, signature = checkpoint.metadata, None
     parts: PartTexts = {}
     content: dict[str, Any] = {
@@ -66,7 +66,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
     seq, timestamp = checkpoint_order(checkpoint)
     run_id = found.get(keys.RUN_ID)
     write, previous = _WRITER.write, checkpoint.previous_checkpoint_id
-    # Written out: a dictionary of the same would take twice as long, at each superstep.
+    # Written by hand, because encoding the same dictionary would take twice as long, at each superstep.
     head = (
         f'{_BEGINNING}{quote_ascii(checkpoint.version)},"timestamp":{quote_ascii(checkpoint.timestamp)},'
         f'"graph":{quote_ascii(checkpoint.graph_signature_hash)},'
@@ -106,7 +106,7 @@ def to_info(record: CheckpointRecord) -> CheckpointInfo:
 
 
 def to_checkpoint(record: CheckpointRecord, fetch: Fetch) -> WorkflowCheckpoint:
-    """Put a checkpoint together."""
+    """Rebuild a checkpoint."""
     return WorkflowCheckpoint(
         record.workflow_name,
         checkpoint_id=record.checkpoint_id,
@@ -117,7 +117,7 @@ def to_checkpoint(record: CheckpointRecord, fetch: Fetch) -> WorkflowCheckpoint:
 
 
 def plain_fields(record: CheckpointRecord) -> dict[str, Any]:
-    """Read the fields of a checkpoint that are in its head, but for the metadata."""
+    """Read the fields of a checkpoint that are in its head, except for the metadata."""
     head = read_head(record)
     return {
         "graph_signature_hash": head["graph"],
@@ -139,7 +139,7 @@ def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
 
 
 def looks_whole(record: CheckpointRecord) -> bool:
-    """Return whether a head is intact, judged without reading all of it; if not, log a warning."""
+    """Return whether a head is intact, judged without reading all of it; log a warning if not."""
     head = record.head
     if not head or (head.startswith(_BEGINNING) and head.endswith("}") and _has_right_sum(record)):
         return True
@@ -147,7 +147,7 @@ def looks_whole(record: CheckpointRecord) -> bool:
 
 
 def readable(read: Callable[[CheckpointRecord], T], records: Iterable[CheckpointRecord]) -> list[T]:
-    """Read records one by one, leaving out those that cannot be read, with a warning in the log."""
+    """Read records one by one, leaving out unreadable ones with a logged warning."""
 
     def read_or_warn(record: CheckpointRecord) -> T | None:
         try:
@@ -160,7 +160,7 @@ def readable(read: Callable[[CheckpointRecord], T], records: Iterable[Checkpoint
 
 
 def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
-    """Read what the head of a record leaves out."""
+    """Read the data that the head of a record omits."""
     if (sums := _sums(record)) and sums[:8] != _sum_of(record.content):
         raise damage_error(record.checkpoint_id, _WRONG_SUM)
     with _naming(record):
@@ -172,7 +172,7 @@ def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
 
 @contextmanager
 def _naming(record: CheckpointRecord) -> Iterator[None]:
-    """Name the checkpoint in the error of a part that cannot be read."""
+    """Name the checkpoint in the error about an unreadable part."""
     try:
         yield
     except WorkflowCheckpointException as error:
@@ -182,10 +182,10 @@ def _naming(record: CheckpointRecord) -> Iterator[None]:
 def read_head(record: CheckpointRecord) -> Head:
     """Read the head of a record."""
     try:
-        # Metadata of a person may hold anything; usually they do not, and JSON alone is several times as fast.
+        # User metadata may contain any value; usually it is plain, and JSON alone is several times as fast.
         head = JsonReader().read(record.head) if TAG in record.head else json.loads(record.head)
     except (ValueError, RecursionError, WorkflowCheckpointException) as error:
-        raise damage_error(record.checkpoint_id, f"Its head is no JSON: {str(error).rstrip('.')}.", error) from error
+        raise damage_error(record.checkpoint_id, f"Its head is not JSON: {str(error).rstrip('.')}.", error) from error
     if not isinstance(head, dict) or type(head.get("format")) is not int:
         raise damage_error(record.checkpoint_id, "Its head is not one that this library wrote.")
     if head["format"] > FORMAT:
@@ -217,11 +217,11 @@ def _sum_of(text: str) -> str:
 
 
 def damage_error(checkpoint_id: str, reason: str, error: BaseException | None = None) -> WorkflowCheckpointException:
-    """Make the error for a checkpoint that is there but cannot be read."""
+    """Return the error for a checkpoint that exists but cannot be read."""
     return WorkflowCheckpointException(f"Checkpoint {checkpoint_id!r} cannot be read. {reason}", error)
 
 
-_WRONG_SUM = "It was damaged after it was saved: its sum is wrong. Delete it, or restore it from a copy."
+_WRONG_SUM = "It was damaged after it was saved: its checksum is wrong. Delete it, or restore it from a copy."
 _HEAD_TYPES: Final[dict[str, tuple[type, ...]]] = {
     **dict.fromkeys(("version", "timestamp", "graph"), (str,)),
     **dict.fromkeys(("iteration", "messages", "requests", "bytes"), (int,)),

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Runs functions one after another, in the order in which they arrive, on a thread of its own."""
+    """Runs functions one after another, in the order in which they arrive, on a separate thread."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -31,19 +31,19 @@ class Worker:
             return self._pool.submit(self._run, function, args)
 
     async def run(self, function: Callable[..., T], *args: Any) -> T:
-        """Queue a function and await its result; cancelling the waiting does not cancel the function."""
+        """Queue a function and await its result; cancelling the wait does not cancel the function."""
         return await asyncio.shield(asyncio.wrap_future(self.submit(function, *args)))
 
     def run_here(self, function: Callable[[], object]) -> bool:
         """Run a function on the calling thread, unless others are queued before it."""
-        with self._lock:  # nothing is queued meanwhile, so the function has the backend for itself
+        with self._lock:  # nothing is queued meanwhile, so only this function uses the backend
             if self._n_pending:
                 return False
             function()
         return True
 
     def close(self) -> None:
-        """Wait for what is queued, and end the thread; a later function begins a new one."""
+        """Wait for queued functions, and end the thread; a later function starts a new one."""
         with self._lock:
             pool, self._pool = self._pool, None
             self._closed_pool = pool or self._closed_pool

@@ -17,9 +17,9 @@ from agentbench.checkpoints.redis_storage.client import RedisClient, connect
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
-#: Saves of others may interrupt a sweep so many times; unneeded parts then stay until the next one.
+#: Other writers may interrupt a sweep this many times; unneeded parts then stay until the next one.
 _SWEEP_ATTEMPTS: Final = 50
-#: What answers to a key that is not ours contain, those of the scripts and those of Redis itself.
+#: Texts in replies about keys that are not ours, from the scripts and from Redis itself.
 _FOREIGN: Final = ("DAMAGED", "WRONGTYPE")
 
 #: Sequence number, timestamp, id.
@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 class RedisBackend:
-    """Stores records and parts under the keys that `checkpoints/redis.py` describes, where arguments and errors are."""
+    """Stores records and parts under the keys described in `checkpoints/redis.py`, with its arguments and errors."""
 
     def __init__(self, url_or_client: str | RedisClient, *, prefix: str) -> None:
         if not prefix or "{" in prefix or "}" in prefix:
@@ -41,11 +41,11 @@ class RedisBackend:
 
     @property
     def is_local(self) -> bool:
-        """Always false: a server is not this machine's files."""
+        """Always false, because a server is not local files."""
         return False
 
     def generation(self, workflow_name: str) -> int:
-        """See `StorageBackend`. A restarted server has another one: it may have lost what came last."""
+        """See `StorageBackend`. A restarted server has another generation, since it may have lost the latest data."""
         run, _, counter = self._run(scripts.GENERATION, workflow_name).decode().partition(":")
         return int(run, 16) << 64 | int(counter)
 
@@ -102,7 +102,7 @@ class RedisBackend:
     def heads(
         self, workflow_name: str, *, run_id: str | None = None, before: str | None = None, limit: int | None = None
     ) -> list[CheckpointRecord]:
-        """See `StorageBackend`. A record without a readable head is listed with an empty one."""
+        """See `StorageBackend`. A record with an unreadable head is listed with an empty one."""
         found = self._run(
             scripts.HEADS,
             workflow_name,
@@ -117,7 +117,7 @@ class RedisBackend:
         return [_record(workflow_name, entry, head) for entry, head in pairs if entry is not None]
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
-        """See `StorageBackend`: heads are no dearer here."""
+        """See `StorageBackend`. Heads are not expensive here."""
         return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
@@ -140,7 +140,7 @@ class RedisBackend:
         return list(map(_decode, names))
 
     def close(self) -> None:
-        """See `StorageBackend`. A client that was handed in stays open."""
+        """See `StorageBackend`. A client that was passed in stays open."""
         if self._is_own:  # its next command connects again
             self._client.connection_pool.disconnect()  # type: ignore[attr-defined]  # all that are made here have one
 
@@ -148,7 +148,7 @@ class RedisBackend:
         return self._root + _encode(f"{kind}:{workflow_name}")
 
     def _run(self, script: scripts.Script, *arguments: str | bytes) -> Any:
-        """Run a script by its name, and send it only where the server does not know it."""
+        """Run a script by its name, and send its text only if the server does not know it."""
         values = (1, self._root, *arguments)
         try:
             return self._send("EVALSHA", script.sha, *values)
@@ -165,8 +165,8 @@ class RedisBackend:
                 raise
             reason = str(error).partition(" script: ")[0]
             message = (
-                f"Redis holds a key with the prefix {self._prefix!r} that is damaged or of another program: {reason}. "
-                "Expected keys that only agentbench writes. Remove what is wrong there, or use another prefix."
+                f"Redis has a key with the prefix {self._prefix!r} that is damaged or not ours: {reason}. "
+                "Expected keys that only agentbench writes. Remove the wrong key, or use another prefix."
             )
             raise WorkflowCheckpointException(message, error) from error
 
@@ -180,7 +180,7 @@ def _decode(data: bytes) -> str:
 
 
 def _decoded_or_empty(data: bytes | None) -> str:
-    """Return a text, or an empty one where it is missing or damaged, which its reader refuses."""
+    """Return a text, or an empty one if it is missing or damaged, which its reader rejects."""
     try:
         return _decode(data or b"")
     except UnicodeDecodeError:
@@ -188,13 +188,13 @@ def _decoded_or_empty(data: bytes | None) -> str:
 
 
 def _sortable(seq: int) -> str:
-    """A number of any size as text whose order is that of the numbers."""
+    """Return a number of any size as text that sorts like the numbers."""
     digits = f"{seq:x}"
     return f"{len(digits):04x}{digits}"
 
 
 def _without_nul(text: str) -> str:
-    """Texts without NUL, whose order is that of the originals."""
+    """Return a text without NUL that sorts like the original."""
     return text.replace("\1", "\1\2").replace("\0", "\1\1")
 
 
@@ -219,8 +219,8 @@ def _read_entry(chain: str, entry: bytes) -> _Entry:
         return int(text[4:end], 16), _with_nul(timestamp), rest[16:]
     except ValueError as error:
         message = (
-            f"In Redis, the order of chain {chain!r} holds {entry!r}, which is damaged or of another program. Expected "
-            "entries that only agentbench writes. Remove it (ZREM)."
+            f"In Redis, the order of chain {chain!r} contains {entry!r}, which is damaged or belongs to another "
+            "program. Expected entries that only agentbench writes. Remove it (ZREM)."
         )
         raise WorkflowCheckpointException(message, error) from error
 
@@ -241,7 +241,7 @@ def _whole(found: Sequence[Any] | None) -> CheckpointRecord | None:
 
 
 def _record(chain: str, entry: _Entry, head: bytes | None, content: bytes | None = None) -> CheckpointRecord:
-    """Build a record. Where something is missing or no text, head or content is empty, and so is known as damaged."""
+    """Build a record. Missing or invalid text makes head or content empty, which marks the record as damaged."""
     seq, timestamp, checkpoint_id = entry
     run_line, _, text = _decoded_or_empty(head).partition("\n")
     try:

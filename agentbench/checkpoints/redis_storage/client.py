@@ -1,4 +1,4 @@
-"""From a URL, or a client of any kind, to a Redis client that blocks."""
+"""Returns a blocking Redis client for a URL or a client of any kind."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, Final, Protocol
 
 from agentbench._extras import require
 
-#: For clients made here, unless the URL says otherwise (`?socket_timeout=...`).
+#: For clients created here, unless the URL overrides it (`?socket_timeout=...`).
 _TIMEOUTS: Final = {"socket_connect_timeout": 5.0, "socket_timeout": 30.0}
 _RETRIES: Final = 3
-#: Settings of an asyncio client that mean the same to a blocking one.
+#: Settings of an asyncio client that mean the same for a blocking one.
 _SHARED_SETTINGS: Final = frozenset(
     {
         *("host", "port", "path", "db", "username", "password", "credential_provider", "client_name", "protocol"),
@@ -21,14 +21,14 @@ _SHARED_SETTINGS: Final = frozenset(
 
 
 class RedisClient(Protocol):
-    """What is needed of a client: `redis.Redis`, `redis.RedisCluster` and, once translated, `redis.asyncio.Redis`."""
+    """The required interface of a client: `redis.Redis`, `redis.RedisCluster` and converted `redis.asyncio.Redis`."""
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         """Send a command and return the reply."""
 
 
 def connect(url_or_client: str | RedisClient) -> tuple[RedisClient, str, bool]:
-    """Return a blocking client, where it connects to, and whether it was made here. Nothing is sent yet."""
+    """Return a blocking client, its address, and whether it was created here. Nothing is sent yet."""
     redis = require("redis", extra="redis", purpose="keep checkpoints in Redis")
     if isinstance(url_or_client, str):
         client = _client_for(redis, url_or_client)
@@ -52,14 +52,14 @@ def _client_for(redis: Any, url: str) -> Any:
         return redis.Redis.from_url(url, retry=_retry(), **_TIMEOUTS)
     except ValueError:
         message = (
-            "This is no URL of a Redis server. Expected redis://[[user]:password@]host[:port][/database], rediss://... "
-            "or unix://path, with special characters in user and password percent-encoded (urllib.parse.quote)."
+            "This is not the URL of a Redis server. Expected redis://[[user]:password@]host[:port][/database], "
+            "rediss://... or unix://path, with special characters in user and password quoted (urllib.parse.quote)."
         )
     raise ValueError(message)  # without the cause, which may quote a piece of the password
 
 
 def _blocking_twin(redis: Any, client: Any) -> Any:
-    """A blocking client with the connection settings of an asyncio client."""
+    """Return a blocking client with the connection settings of an asyncio client."""
     pool = client.connection_pool
     known: Mapping[str, Any] = pool.connection_kwargs
     settings = {key: value for key, value in known.items() if key in _SHARED_SETTINGS or key.startswith("ssl_")}
@@ -72,15 +72,15 @@ def _blocking_twin(redis: Any, client: Any) -> Any:
         )
     else:
         message = (
-            f"The client's {type(pool).__qualname__} names no server of its own; expected a redis.asyncio.Redis made "
-            "from a host or a URL. Give a blocking client (redis.Redis) instead."
+            f"The client's {type(pool).__qualname__} names no server; expected a redis.asyncio.Redis created from a "
+            "host or a URL. Pass a blocking client (redis.Redis) instead."
         )
         raise TypeError(message)
     return redis.Redis(connection_pool=redis.ConnectionPool(connection_class=kind, retry=_retry(), **settings))
 
 
 def _retry() -> Any:
-    """Connect anew a few times, for a server that was restarted; give up within half a second when it stays away."""
+    """Reconnect a few times, for a restarted server; give up within half a second if it stays down."""
     backoff = require("redis.backoff", extra="redis", purpose="keep checkpoints in Redis")
     retry = require("redis.retry", extra="redis", purpose="keep checkpoints in Redis")
     return retry.Retry(backoff.ExponentialBackoff(cap=0.2, base=0.02), _RETRIES)

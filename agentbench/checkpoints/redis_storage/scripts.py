@@ -1,4 +1,4 @@
-"""What happens inside the Redis server: each of these scripts is one atomic step. The keys are those of `redis.py`."""
+"""The scripts that run in the Redis server, each as one atomic step. `redis.py` describes the keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Script:
-    """A script in Lua 5.1 with what all of them share in front; the server remembers it by its `sha`."""
+    """A Lua 5.1 script, including the common functions; the server identifies it by its `sha`."""
 
     __slots__ = ("sha", "text")
 

@@ -1,4 +1,4 @@
-"""Where a database is: the URL that is connected to, and the one for display."""
+"""The address of a database: the URL for connecting, and the one for display."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HIDDEN: Final = "***"
 def database_url(path_or_url: Any) -> URL:
     """Return the URL of a database; PostgreSQL is reached through `psycopg` unless the URL names another driver."""
     if isinstance(path_or_url, (str, os.PathLike)) and "://" not in os.fspath(path_or_url):
-        url = URL.create("sqlite", database=os.path.abspath(path_or_url))  # the working folder may change
+        url = URL.create("sqlite", database=os.path.abspath(path_or_url))  # the working directory may change
     else:
         url = _parse(path_or_url)
     if url.get_backend_name() == "sqlite":
@@ -40,7 +40,7 @@ def display_text(url: URL) -> str:
 
 
 def secrets_of(url: URL) -> list[str]:
-    """Return the secrets in a URL, for telling whether a text holds one."""
+    """Return the secrets in a URL, to check whether a text contains one."""
     found = [] if url.password is None else [str(url.password)]
     for name, value in url.query.items():
         if is_secret_parameter(name):
@@ -49,7 +49,7 @@ def secrets_of(url: URL) -> list[str]:
 
 
 def file_of(url: URL) -> Path | None:
-    """Return the file of an SQLite database that is addressed by its path, else `None`."""
+    """Return the file of an SQLite database that is addressed by a path, otherwise `None`."""
     if url.get_backend_name() != "sqlite" or url.database is None or url.database.startswith("file:"):
         return None
     return Path(url.database)
@@ -63,9 +63,9 @@ def _parse(target: Any) -> URL:
         return make_url(target)
     except (ArgumentError, ValueError):
         msg = (
-            "path_or_url is no URL that SQLAlchemy can read (it may hold a password, so it is not printed). Expected "
-            "a path such as 'checkpoints.db', or a URL such as 'postgresql://user:password@localhost:5432/database' "
-            "with special characters in the password written as %40 and so on."
+            "path_or_url is not a URL that SQLAlchemy can read (it may contain a password, so it is not printed). "
+            "Expected a path such as 'checkpoints.db', or a URL such as "
+            "'postgresql://user:password@localhost:5432/database' with special characters in the password quoted (%40)."
         )
         raise ValueError(msg) from None
 
@@ -73,7 +73,7 @@ def _parse(target: Any) -> URL:
 def _of_file(url: URL) -> URL:
     if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
         msg = (
-            f"{display_text(url)!r} is a database in memory: nothing in it outlasts the connection. Expected the path "
+            f"{display_text(url)!r} is an in-memory database, which does not outlast the connection. Expected the path "
             "of a file; for checkpoints in memory use InMemoryCheckpointStorage()."
         )
         raise ValueError(msg)
@@ -81,7 +81,7 @@ def _of_file(url: URL) -> URL:
 
 
 def readable_url(url: URL, file: Path | None) -> URL:
-    """Return the URL to open a file of SQLite by; where its folder is for reading only, one that needs nothing else."""
+    """Return the URL that opens an SQLite file; in a read-only folder, one that needs no further files."""
     if file is None or not file.exists() or os.access(file.parent, os.W_OK) or Path(f"{file}-wal").exists():
         return url
     return url.set(database=file.absolute().as_uri(), query={**url.query, "immutable": "1", "uri": "true"})

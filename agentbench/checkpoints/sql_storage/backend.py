@@ -19,11 +19,11 @@ from agentbench.exceptions import CheckpointNotFoundError
 
 T = TypeVar("T")
 
-#: Parts are deflated from this size on (bytes): each is written once. What is written with every checkpoint is small,
-#: if it can be, and has to be quick then.
+#: Parts are deflated from this size on (bytes), because each is written only once. Data written with every checkpoint
+#: is small if possible, and must be written quickly.
 _SHORTEST_PART: Final = 128
 _SHORTEST: Final = 1024
-#: So many ids are queried at once, few or many: for each number there is a statement of its own.
+#: The numbers of ids per query, few or many: there is a separate statement for each number.
 _FEW: Final = 16
 _AT_ONCE: Final = 256
 
@@ -35,13 +35,13 @@ class SQLBackend:
         self._database = Database(database_url(path_or_url))
         self.place = self._database.place
         self._statements = self._database.statements
-        # What every resumption needs, so that the first one does not have to wait until it is put into words.
+        # The statements that every resumption needs, compiled early so that the first one does not have to wait.
         self._statements.find_parts(_FEW)
         self._statements.heads(of_run=False, before=False, limited=True)
 
     @property
     def is_local(self) -> bool:
-        """Whether the database is a file, which is written to but not synced by a `put`."""
+        """Whether the database is a file, which a `put` writes but does not sync."""
         return self._database.is_sqlite
 
     def generation(self, workflow_name: str) -> int:
@@ -63,7 +63,7 @@ class SQLBackend:
         expected_seq: int | None = None,
         patient: bool = True,
     ) -> None:
-        """Keep a record and the new parts that it refers to, all or nothing, visible to others in one step."""
+        """Store a record and its new parts, all or nothing, visible to others in one step."""
         checkpoint_id = encode_name(record.checkpoint_id)
         name = encode_name(record.workflow_name)
         row = {
@@ -90,10 +90,10 @@ class SQLBackend:
                 if expected_seq is not None:
                     newest = session.rows(statements.newest_seq, chain_id=chain)
                     require_head(record.workflow_name, newest[0][0] if newest else 0, expected_seq)
-            if not seems_new:  # the database refused another one of the same id, and this is the second attempt
+            if not seems_new:  # the database rejected a duplicate id, and this is the second attempt
                 self._remove(session, session.rows(statements.find_record, checkpoint_id=checkpoint_id))
             seems_new = False
-            if not session.run(statements.add_record, row):  # no such chain, or of another generation
+            if not session.run(statements.add_record, row):  # chain missing, or of another generation
                 self._lock(session, record.workflow_name, generation)
                 session.run(statements.add_record, row)
             session.run_many(statements.add_part, texts)
@@ -146,7 +146,7 @@ class SQLBackend:
         return _bare_records(workflow_name, self._database.read(read))
 
     def outlines(self, workflow_name: str) -> list[CheckpointRecord]:
-        """See `StorageBackend`: heads are hardly dearer here."""
+        """See `StorageBackend`. Heads are hardly more expensive here."""
         return self.heads(workflow_name)
 
     def ids(self, workflow_name: str) -> list[str]:
@@ -156,7 +156,7 @@ class SQLBackend:
         return [decode_name(checkpoint_id) for (checkpoint_id,) in rows]
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
-        """Return parts of a chain by id; those that are not there are left out."""
+        """Return parts of a chain by id; missing ones are left out."""
         return self._database.read(lambda session: self._parts(session, workflow_name, ids))
 
     def _parts(self, session: Session, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
@@ -174,7 +174,7 @@ class SQLBackend:
         return [decode_name(name) for (name,) in rows]
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
-        """Remove records of a chain, with `sweep` also all parts that none needs any more; count the records."""
+        """Remove records of a chain, with `sweep` also its unneeded parts; return the number of records."""
 
         def write(session: Session) -> int:
             chain = self._lock(session, workflow_name)
@@ -214,7 +214,7 @@ def _first(rows: list[Row]) -> CheckpointRecord | None:
 
 
 def _bare_records(workflow_name: str, rows: list[Row]) -> list[CheckpointRecord]:
-    """Make records of rows that begin with the newest."""
+    """Build records from rows, newest first."""
     runs: dict[bytes | None, str | None] = {None: None}  # few, with many records each
     records = []
     for checkpoint_id, seq, timestamp, run_id, head in reversed(rows):
@@ -226,7 +226,7 @@ def _bare_records(workflow_name: str, rows: list[Row]) -> list[CheckpointRecord]
 
 
 def _bind_ids(ids: Collection[str]) -> Iterator[dict[str, bytes]]:
-    """Name ids `id_0` and so on, in groups of few different sizes; the last id fills the last group up."""
+    """Name ids `id_0` and so on, in groups of a few sizes; the last id is repeated to fill the last group."""
     names = iter(ids)
     while group := [encode_name(name) for name in islice(names, _AT_ONCE)]:
         group += group[-1:] * ((_FEW if len(group) <= _FEW else _AT_ONCE) - len(group))

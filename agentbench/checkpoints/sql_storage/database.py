@@ -1,4 +1,4 @@
-"""A database whose connection is opened when it is needed, and replaced when it was lost."""
+"""A database whose connection is opened on demand, and replaced if it is lost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agentbench.checkpoints.sql_storage.tables import statements_of
 
 T = TypeVar("T")
 
-#: How long another program may hold an SQLite file before that is an error, unless the URL says `?timeout=SECONDS`.
+#: How long another program may hold an SQLite file before that is an error, unless the URL has `?timeout=SECONDS`.
 _PATIENCE_S: Final = 30.0
 
 
@@ -38,7 +38,7 @@ class Database:
             {"check_same_thread": False, "timeout": self._patience_s} if self.is_sqlite else {},
         )
         self._driver: Any = self._engine.dialect.loaded_dbapi
-        # The driver of SQLite fails to read what SQLite says of a damaged file.
+        # The SQLite driver fails to decode what SQLite reports about a damaged file.
         self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError, UnicodeDecodeError)
         self.statements = statements_of(self._engine.dialect)
         self._session: Session | None = None
@@ -49,7 +49,7 @@ class Database:
         return self._attempt(work, lambda: False)
 
     def change(self, work: Callable[[Session], T], *, patient: bool = True) -> T:
-        """Run one transaction, not repeated once it commits; `patient`: it waits for others that hold the file."""
+        """Run one transaction, which is not repeated once it commits; `patient`: wait for others that hold the file."""
         is_committing = False
 
         def transact(session: Session) -> T:
@@ -99,7 +99,7 @@ class Database:
             is_lost = self._is_lost(error)
             if is_lost and self._session is not None:
                 self._session.is_broken = True
-            # Two processes may add the same thing at the same time: the second time it is there.
+            # Two processes may add the same row at the same time; on the second attempt it exists.
             again = is_lost or isinstance(error, self._driver.IntegrityError)
             if last or self._session is None or is_committing() or not again:
                 in_doubt = is_lost and is_committing()
@@ -113,7 +113,7 @@ class Database:
         if self._session is not None and self._session.is_usable():
             return self._session
         if self.is_sqlite and not patient:
-            message = "the database is not open, and others may hold it while it is opened"
+            message = "the database is not open, and other programs may hold it"
             raise TimeoutError(message)
         self.close()
         if self._file is not None:
@@ -132,7 +132,7 @@ class Database:
         return session
 
     def _is_lost(self, error: Exception) -> bool:
-        """Whether there is no connection any more, or there never was one."""
+        """Return whether there is no connection, or it was lost."""
         if self.is_sqlite:
             return False
         if self._session is None:
@@ -146,7 +146,7 @@ class Database:
     def _roll_back(self, session: Session) -> None:
         try:
             session.cursor.execute("ROLLBACK")
-        except self._errors:  # lost; or undone already by SQLite, where the disk is full
+        except self._errors:  # lost, or already undone by SQLite because the disk is full
             session.is_broken = True
 
 

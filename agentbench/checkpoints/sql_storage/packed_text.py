@@ -1,33 +1,33 @@
-"""Texts as bytes: names in a form that sorts as they do, and longer texts deflated."""
+"""Texts as bytes: names in a sortable form, and longer texts deflated."""
 
 from __future__ import annotations
 
 import zlib
 from typing import Final
 
-#: First byte of a text that was deflated, and of one that would otherwise begin with either of the two. JSON does not.
+#: First byte of a deflated text, and of one that would otherwise begin with either of the two. JSON never does.
 _DEFLATED, _PLAIN = b"\x01", b"\x00"
-#: Longer ones are damaged or were planted: a few kilobytes of a file could fill the memory.
+#: Longer texts are damaged or malicious: a few kilobytes of a file could fill the memory.
 _LONGEST: Final = 1 << 30
 #: Texts shorter than this fit a small window, which takes a third of the time to set up.
 _FITS_SMALL_WINDOW: Final = 4096
 
 
 def encode_name(name: str) -> bytes:
-    """Return a name as bytes that are equal, less than and the beginning of each other as the names are."""
+    """Return a name as bytes that compare (equal, less, prefix) like the names."""
     return name.encode("utf-8", "surrogatepass")
 
 
 def decode_name(data: bytes) -> str:
-    """Return the name of which `encode_name` made the bytes; a damaged one as another name."""
+    """Return the name from which `encode_name` created the bytes; a damaged one becomes another name."""
     try:
         return data.decode("utf-8", "surrogatepass")
-    except (UnicodeDecodeError, AttributeError):  # or no bytes at all: SQLite reads what the damage says
+    except (UnicodeDecodeError, AttributeError):  # or not bytes at all: damage may change the type that SQLite reads
         return repr(data)
 
 
 def pack(text: str, shortest: int) -> bytes:
-    """Return a text as bytes, deflated if it has at least so many and that makes it smaller."""
+    """Return a text as bytes, deflated if it has at least `minimum` bytes and that makes it smaller."""
     data = text.encode("utf-8", "surrogatepass")
     if len(data) >= shortest:
         window, memory = (-12, 5) if len(data) < _FITS_SMALL_WINDOW else (-15, 8)
@@ -39,7 +39,7 @@ def pack(text: str, shortest: int) -> bytes:
 
 
 def unpack(data: bytes) -> str:
-    """Return the text that `pack` packed; of damaged bytes, or more than 1 GiB, one that its reader refuses."""
+    """Return the text that `pack` packed; for damaged bytes, or more than 1 GiB, one that its reader rejects."""
     try:
         if data.startswith(_DEFLATED):
             inflate = zlib.decompressobj(-15)

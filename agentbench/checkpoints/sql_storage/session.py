@@ -21,28 +21,28 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 Row: TypeAlias = tuple[Any, ...]
 
-#: Small, because a saving changes a few rows in each of five trees, and a changed page is written whole, twice.
+#: Small, because a save changes a few rows in each of five trees, and a changed page is written whole, twice.
 _PAGE_BYTES: Final = 512
-#: SQLite moves its log into the database when the log has grown to this, and waits for the disk three times then.
+#: SQLite moves its log into the database when the log has this size, and then waits for the disk three times.
 _LOG_BYTES: Final = 208 * 1024
 _SETTINGS: Final = (
     "synchronous=NORMAL",
     f"wal_autocheckpoint={_LOG_BYTES // _PAGE_BYTES}",
-    f"journal_size_limit={4 * _LOG_BYTES}",  # of what a long transaction or another program's reading left behind
-    "trusted_schema=OFF",  # functions that a planted file names must not run
+    f"journal_size_limit={4 * _LOG_BYTES}",  # limits the log left by long transactions and other readers
+    "trusted_schema=OFF",  # functions named by a malicious file must not run
 )
 
-#: How long the end of a program waits for what runs in a connection.
+#: How long the exit of a program waits for work in a connection.
 _PATIENCE_S: Final = 5.0
-#: Connections that are never closed here: those of the process that this one was forked from, and those to files that
-#: were replaced. Closing one would remove the log of the database that others are using.
+#: Connections that are never closed here: those of the parent of a forked process, and those to replaced files.
+#: Closing one would remove the log of the database that others are using.
 _ABANDONED: Final[list[Connection]] = []
-#: Closing a file gives up all locks that the process has on it, those of SQLite in other threads too.
+#: Closing a file releases all locks that the process has on it, including those of SQLite in other threads.
 _CREATING: Final = threading.Lock()
 
 
 class Session:
-    """A connection in use, in autocommit mode. It bypasses SQLAlchemy, which takes longer than SQLite itself does."""
+    """A connection in use, in autocommit mode. It bypasses SQLAlchemy, which takes longer than SQLite itself."""
 
     def __init__(self, connection: Connection, file: Path | None) -> None:
         self._connection = connection
@@ -54,11 +54,11 @@ class Session:
         self.cursor: Any = self.raw.cursor()
         self.generation = 0
         self.is_broken = False
-        #: Held while something runs: a program may end, and so close this, while a thread of it is still at work.
+        #: Held while something runs: a program may exit, and so close this, while one of its threads is still working.
         self.busy = threading.Lock()
 
     def run(self, statement: Statement, values: Mapping[str, Any]) -> int:
-        """Run a statement that returns no rows, and return how many it changed."""
+        """Run a statement that returns no rows, and return the number of changed rows."""
         cursor = self.cursor
         cursor.execute(statement.text, statement.arguments(values))
         changed: int = cursor.rowcount
@@ -76,19 +76,19 @@ class Session:
         return found
 
     def each_row(self, statement: Statement, **values: Any) -> Iterator[Row]:
-        """Run a statement and yield its rows, which are too many to have at once where the driver can do without."""
+        """Run a statement and yield its rows, without holding all of them in memory if the driver allows that."""
         with closing(self.raw.cursor()) as cursor:
             cursor.execute(statement.text, statement.arguments(values))
             yield from cursor
 
     def wait_at_most(self, patience_s: float) -> None:
-        """Let SQLite wait so long for other programs, from now on."""
+        """Let SQLite wait this long for other programs, from now on."""
         if patience_s != self._patience_s:
             self.cursor.execute(f"PRAGMA busy_timeout={int(patience_s * 1000)}").fetchall()
             self._patience_s = patience_s
 
     def is_usable(self) -> bool:
-        """Return whether this is still a connection of this process, and to what is at the database's place now."""
+        """Return whether this is still a connection of this process, to the file that is now at the database's path."""
         return not self.is_broken and self._pid == os.getpid() and not self._is_elsewhere()
 
     def close(self) -> None:
@@ -96,7 +96,7 @@ class Session:
         if self._pid != os.getpid() or (self._is_elsewhere() and os.path.exists(cast("str", self._file))):
             _ABANDONED.append(self._connection)
         elif self.busy.acquire(timeout=_PATIENCE_S):
-            self._connection.close()  # and stays busy: nothing is to run in it any more
+            self._connection.close()  # and stays busy, so that nothing runs in it any more
 
     def _is_elsewhere(self) -> bool:
         return self._file is not None and _inode(self._file) != self._inode
@@ -111,7 +111,7 @@ def _inode(file: str) -> tuple[int, int] | None:
 
 
 def create_file(file: Path) -> None:
-    """Create the file of a database for its owner only, as SQLite then makes its others, and the folders it is in."""
+    """Create a database file for its owner only (SQLite creates its other files alike), and the folders above it."""
     with _CREATING:
         if not file.exists():
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -119,15 +119,15 @@ def create_file(file: Path) -> None:
 
 
 def set_up_sqlite(cursor: Any, patience_s: float) -> None:
-    """Choose how SQLite writes; here SQLite does not wait for another program by itself."""
-    cursor.execute(f"PRAGMA page_size={_PAGE_BYTES}")  # counts as long as the file is empty
+    """Choose how SQLite writes; at this point SQLite does not wait for another program by itself."""
+    cursor.execute(f"PRAGMA page_size={_PAGE_BYTES}")  # has an effect only while the file is empty
     ends = time.monotonic() + patience_s
     while cursor.execute("PRAGMA journal_mode").fetchone() != ("wal",):
         try:
             if cursor.execute("PRAGMA page_count").fetchone() == (0,):
-                cursor.execute("PRAGMA synchronous=OFF")  # until below: an empty file has nothing to lose
+                cursor.execute("PRAGMA synchronous=OFF")  # reset below: an empty file has nothing to lose
             cursor.execute("PRAGMA journal_mode=WAL").fetchall()
-            break  # where there can be no such log, another way to write is as safe
+            break  # if such a log is impossible, another mode is as safe
         except Exception as error:
             if "readonly" in str(error):
                 break
@@ -139,7 +139,7 @@ def set_up_sqlite(cursor: Any, patience_s: float) -> None:
 
 
 def ensure_tables(connection: Connection, session: Session, statements: Statements, begin: str) -> None:
-    """Create the tables where there are none, and read the generation that the database was created with."""
+    """Create missing tables, and read the generation with which the database was created."""
     driver: Any = connection.dialect.loaded_dbapi
     try:
         found = session.rows(statements.schema)
@@ -155,20 +155,20 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
         place = display_text(connection.engine.url)
         message = (
             f"The tables in {place!r} have version {versions}; expected {SCHEMA_VERSION}. Another version of "
-            "agentbench made them: use that one, or another database."
+            "agentbench created them: use that version, or another database."
         )
         raise WorkflowCheckpointException(message)
     session.generation = found[0][1]
 
 
 def _move_contents(connection: Connection, session: Session, begin: str) -> None:
-    """Put the contents of checkpoints, which version 1 held in a table of their own, into the records."""
+    """Move the contents of checkpoints, which version 1 stored in a separate table, to the records."""
     execute = session.cursor.execute
     kind = records.c.content.type.compile(connection.dialect)
     execute(begin)
     try:
         execute("UPDATE agentbench_schema SET version = 2 WHERE version = 1")
-        if session.cursor.rowcount:  # no other process has done it meanwhile
+        if session.cursor.rowcount:  # no other process has done it in the meantime
             execute(f"ALTER TABLE agentbench_records ADD COLUMN content {kind}")
             execute(
                 "UPDATE agentbench_records SET content = (SELECT t.content FROM agentbench_contents t "
@@ -195,5 +195,5 @@ def _create_tables(connection: Connection, session: Session, statements: Stateme
     except Exception:
         with suppress(Exception):
             execute("ROLLBACK")
-        if not dialect.has_table(connection, schema.name):  # no other process has created them meanwhile
+        if not dialect.has_table(connection, schema.name):  # no other process has created them in the meantime
             raise

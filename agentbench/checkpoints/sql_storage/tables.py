@@ -1,7 +1,7 @@
-"""The tables that `SQLCheckpointStorage` stores checkpoints in, and the statements that read and write them.
+"""The tables in which `SQLCheckpointStorage` stores checkpoints, and the statements that read and write them.
 
-Names, ids and texts are columns of bytes: so every database compares and sorts them alike, code point by code point,
-with any collation, and holds every text, also one with NUL characters. Loaded only where SQLAlchemy is.
+Names, ids and texts are columns of bytes, so that every database compares and sorts them by code point with any
+collation, and stores every text, including NUL characters. This module is imported only if SQLAlchemy is installed.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData
 from sqlalchemy.dialects.mysql import LONGBLOB, VARBINARY
 from sqlalchemy.engine import Dialect
 
-#: Of the tables. A database with another number was written by another version of the library.
+#: The version of the tables. A database with another number was written by another version of the library.
 SCHEMA_VERSION: Final = 2
 
-_Key = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER is the number that SQLite gives a row anyway
-_Name = LargeBinary().with_variant(VARBINARY(700), "mysql", "mariadb")  # those index no column without a length
+_Key = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER is SQLite's own row number
+_Name = LargeBinary().with_variant(VARBINARY(700), "mysql", "mariadb")  # these need a length for an index
 _Text = LargeBinary().with_variant(LONGBLOB, "mysql", "mariadb")
 
 tables = MetaData()
-#: One row. Chains begin with its generation, which is random: another database is never taken for this one.
+#: One row. Chains begin with its generation, which is random, so that another database is never mistaken for this one.
 schema = Table(
     "agentbench_schema",
     tables,
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("generation", BigInteger, nullable=False),
 )
-#: A row stays when the chain is gone: its generation must not come back.
+#: A row stays when the chain is gone, because its generation must not recur.
 chains = Table(
     "agentbench_chains",
     tables,
@@ -48,7 +48,7 @@ records = Table(
     Column("checkpoint_id", _Name, nullable=False, unique=True),
     Column("run_id", _Name),
     Column("head", _Text, nullable=False),
-    Column("content", _Text, nullable=False),  # last: what of it fills pages of its own is not read by a list
+    Column("content", _Text, nullable=False),  # last, so that lists do not read its overflow pages
     Index("agentbench_records_order", "chain_id", "seq"),
 )
 parts = Table(
@@ -61,7 +61,7 @@ parts = Table(
 
 
 class Statement:
-    """A statement in the words of one dialect, which the driver runs without SQLAlchemy in between."""
+    """A statement in one SQL dialect, which the driver runs without SQLAlchemy."""
 
     __slots__ = ("arguments", "text")
 
@@ -94,7 +94,7 @@ _NEWEST_FIRST: Final = "ORDER BY seq DESC, timestamp DESC, r.record_id DESC"
 
 
 class Statements:
-    """All statements in the words of one dialect; from `statements_of`."""
+    """All statements in one SQL dialect; created by `statements_of`."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
@@ -126,7 +126,7 @@ class Statements:
             f"SELECT seq FROM agentbench_records r WHERE chain_id = :chain_id {_NEWEST_FIRST} LIMIT 1"
         )
         self.find_record = made("SELECT record_id FROM agentbench_records WHERE checkpoint_id = :checkpoint_id")
-        #: Only to a chain of the generation; it locks the chain.
+        #: Only to a chain of this generation; it locks the chain.
         self.add_record = made(
             "INSERT INTO agentbench_records (chain_id, seq, timestamp, checkpoint_id, run_id, head, content) "
             "SELECT chain_id, :seq, :timestamp, :checkpoint_id, :run_id, :head, :content FROM agentbench_chains "
@@ -160,7 +160,7 @@ class Statements:
         )
 
     def _find_parts(self, count: int) -> Statement:
-        """Find parts of a chain by so many ids, `id_0` and so on."""
+        """Return the statement that finds parts of a chain by this many ids, `id_0` and so on."""
         return self._made(
             f"SELECT part_id, text FROM agentbench_parts WHERE chain_id = {_CHAIN} AND part_id IN ({_ids(count)})"
         )
@@ -176,7 +176,7 @@ def _ids(count: int) -> str:
 
 
 def statements_of(dialect: Dialect) -> Statements:
-    """Return the statements in the words of a dialect; they are compiled once."""
+    """Return the statements for a dialect; they are compiled once."""
     kind: Any = type(dialect)
     return _compile(kind, dialect.paramstyle)
 

@@ -209,7 +209,7 @@ class Report:
     ("response_type", "wrong", "why"),
     [
         (Ans, {}, "expected Ans: field 'ok' is missing."),
-        (Ans, {"okay": True, "ok": True}, "expected Ans: there is no field 'okay', but 'ok'."),
+        (Ans, {"okay": True, "ok": True}, "expected Ans: unknown field 'okay'; fields: 'ok'."),
         (Ans, {"ok": "no"}, "expected Ans: field 'ok' is 'no'; expected bool."),
         (Ans | None, {"ok": "no"}, "field 'ok' is 'no'; expected bool."),
         (Report, {"ans": {"ok": 1}, "votes": "x"}, "field 'ans': field 'ok' is 1; expected bool; field 'votes' is 'x'"),
