@@ -32,10 +32,14 @@ LEFT_OUT = {
 }
 collect_ignore = sorted(LEFT_OUT)
 
-# In CI: always the same examples, whatever the speed of the machine. By hand: new ones each time.
-hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
-hypothesis.settings.register_profile("dev", deadline=None)
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "dev")
+# Tests that take long or rarely fail run every night, and then laws are tried on more examples.
+NIGHTLY = os.environ.get("AGENTBENCH_NIGHTLY") == "1"
+
+# In CI: always the same examples, whatever the speed of the machine. By hand and at night: new ones each time.
+hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None, print_blob=True)
+hypothesis.settings.register_profile("dev", max_examples=25, deadline=None)
+hypothesis.settings.register_profile("nightly", max_examples=200, deadline=None, print_blob=True)
+hypothesis.settings.load_profile("nightly" if NIGHTLY else "ci" if os.environ.get("CI") else "dev")
 
 
 # Clients of models refuse to leave this machine; tests of that switch set it themselves.
@@ -56,6 +60,22 @@ def pytest_report_header() -> list[str]:
     return [f"left out: tests/{folder} ({package} is not installed)" for folder, package in sorted(LEFT_OUT.items())]
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    named = any("::" in arg for arg in config.args)
+    if not (NIGHTLY or config.option.markexpr or named):
+        late = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in late]
+    if hasattr(config, "workerinput"):  # processes that share a run end together if what takes long comes first
+        items.sort(
+            key=lambda item: next((at for at, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST))
+        )
+
+
+# Files that take long, or share a browser or a server that is kept while the next file needs it too.
+FIRST = ("tests/browser/", "notebooks/")
+
+
 def pytest_collection_finish() -> None:
     # Thousands of tests are never garbage; without this, every `gc.collect()` of a test looks through all of them.
     gc.collect()
@@ -64,15 +84,11 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Where processes share a run (`pytest -n 2`), one takes a whole file, and one takes all that drives a browser."""
-    from xdist.scheduler import LoadScopeScheduling
+    """Where processes share a run (`pytest -n auto`), one takes a whole file, in the order in which files are collected."""
+    from xdist.scheduler import LoadFileScheduling
 
-    class ByFile(LoadScopeScheduling):
-        def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            return "tests/browser" if file.startswith("tests/browser/") else file
-
-    return ByFile(config, log)
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
