@@ -17,6 +17,7 @@ import hypothesis
 import pytest
 
 from agentbench import InMemoryCheckpointStorage, _clock
+from tests.parts.nightly import NIGHTLY
 from tests.servers.postgres import PostgresServer
 from tests.servers.process import MissingServerError
 from tests.servers.redis import RedisServer
@@ -31,9 +32,6 @@ LEFT_OUT = {
     if (HERE / folder).is_dir() and importlib.util.find_spec(package) is None
 }
 collect_ignore = sorted(LEFT_OUT)
-
-# Tests that take long or rarely fail run every night, and then laws are tried on more examples.
-NIGHTLY = os.environ.get("AGENTBENCH_NIGHTLY") == "1"
 
 # In CI: always the same examples, whatever the speed of the machine. By hand and at night: new ones each time.
 hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None, print_blob=True)
@@ -63,9 +61,8 @@ def pytest_report_header() -> list[str]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     named = any("::" in arg for arg in config.args)
     if not (NIGHTLY or config.option.markexpr or named):
-        late = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=late)
-        items[:] = [item for item in items if item not in late]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     if hasattr(config, "workerinput"):  # processes that share a run end together if what takes long comes first
         items.sort(
             key=lambda item: next((at for at, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST))
@@ -84,7 +81,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Where processes share a run (`pytest -n auto`), one takes a whole file, in the order in which files are collected."""
+    """Where processes share a run (`pytest -n auto`), one takes a whole file, in the order of the collection."""
     from xdist.scheduler import LoadFileScheduling
 
     config.option.loadscopereorder = False

@@ -12,15 +12,15 @@ from pathlib import Path
 HERE = Path(__file__).parent
 
 
-def outcomes(folder: Path, code: str, **environment: str) -> tuple[dict[str, int], str]:
+def outcomes(folder: Path, code: str, *arguments: str, **environment: str) -> tuple[dict[str, int], str]:
     """Run tests in a folder of their own that has only our conftest; returns the closing counts and the output."""
     shutil.copy(HERE / "conftest.py", folder)
     (folder / "test_inner.py").write_text(code, encoding="utf-8")
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers = browser: as in the project\n", encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    browser\n    nightly\n", encoding="utf-8")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AGENTBENCH_", "PYTEST_"))}
     alone = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}  # what other plugins do is not the question here
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -73,6 +73,23 @@ def test_looking_up_a_name():
     assert counts == {"failed": 4}, said
     assert "Failed: a test reached for the network" in said
     assert "4 failed" in said
+
+
+def test_nightly_tests_run_at_night_and_where_they_are_asked_for(tmp_path: Path) -> None:
+    code = """
+import hypothesis
+import pytest
+
+def test_by_day(): ...
+
+@pytest.mark.nightly
+def test_at_night():
+    assert hypothesis.settings().max_examples in (25, 200)
+"""
+    assert outcomes(tmp_path, code)[0] == {"passed": 1}
+    assert outcomes(tmp_path, code, AGENTBENCH_NIGHTLY="1")[0] == {"passed": 2}
+    assert outcomes(tmp_path, code, "-m", "nightly")[0] == {"passed": 1}
+    assert outcomes(tmp_path, code, "test_inner.py::test_at_night")[0] == {"passed": 1}
 
 
 BROWSER_TEST = """

@@ -322,7 +322,7 @@ class BackendContract:
             ODD_TEXTS
         )
 
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         names=st.lists(st.text(st.characters(codec=None), min_size=1, max_size=4), max_size=5),
         prefix=st.text(max_size=2),

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tests.checkpoints.killed_writers import LAST_SUPERSTEP, make_workflow, open_storage
+from tests.parts.nightly import NIGHTLY
 
 ROOT = Path(__file__).parents[2]
-# Together 200 for files.
-MOMENTS = {"file": 120, "pruned file": 80, "sqlite": 100}
+# Together 200 for files at night.
+MOMENTS = {"file": 120, "pruned file": 80, "sqlite": 100} if NIGHTLY else {"file": 24, "pruned file": 16, "sqlite": 20}
 
 
 @pytest.fixture(params=list(MOMENTS))
@@ -31,7 +32,7 @@ def test_a_killed_writer_loses_at_most_the_superstep_it_was_in(kind, tmp_path, c
     told = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True, timeout=120).stdout
     reports = [json.loads(line) for line in told.splitlines()]
     assert len(reports) == MOMENTS[kind]
-    assert len(set(map(len, reports))) > 20  # they were killed at different places
+    assert len(set(map(len, reports))) > len(reports) / 6  # they were killed at different places
     (expected,) = asyncio.run(make_workflow("undisturbed").run(1)).get_outputs()
     for number, report in enumerate(reports):
         asyncio.run(judge(kind, tmp_path / f"{number:03}", report, expected))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Never
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import (
@@ -124,7 +124,6 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
     return folder / "runs.db", rows_of(folder)
 
 
-@settings(max_examples=200, deadline=None)
 @given(place=st.floats(0, 1), bit=st.integers(0, 7))
 def test_no_flipped_bit_is_served(
     pristine: Any, tmp_path_factory: pytest.TempPathFactory, place: float, bit: int

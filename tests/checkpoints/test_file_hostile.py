@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -241,7 +241,6 @@ def apply(damage, data):
     return data[:at] + extra + data[at if kind == "insert" else at + len(extra) :]
 
 
-@settings(max_examples=200)
 @given(damage=damages)
 def test_after_any_damage_what_is_loaded_is_what_was_saved(pristine, tmp_path_factory, damage):
     source, saved = pristine

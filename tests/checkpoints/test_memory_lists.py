@@ -6,7 +6,7 @@ import asyncio
 import pickle
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -38,7 +38,6 @@ edits = st.lists(st.tuples(st.sampled_from(["append", "cut", "set", "swap"]), st
 
 
 @given(edits=edits, mutable=st.booleans())
-@settings(max_examples=80, deadline=None)
 def test_a_list_that_is_edited_shortened_and_grown_again_comes_back_as_it_was(
     edits: list[tuple[str, int]], mutable: bool
 ) -> None:

@@ -38,7 +38,7 @@ def test_the_readme_opens_with_one_line_to_see_it_and_one_to_test_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "extra", "program"), [("lab", "notebook", "agentbench lab"), ("test", "test", "pytest")]
+    ("task", "extra", "program"), [("lab", "notebook", "agentbench lab"), ("test", "test", "pytest -n auto")]
 )
 def test_a_line_is_enough_alone(task: str, extra: str, program: str) -> None:
     unix, windows = COMMANDS[f"{task}: Linux, macOS"], COMMANDS[f"{task}: Windows"]

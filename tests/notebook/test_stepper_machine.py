@@ -284,5 +284,5 @@ class StepperMachine(RuleBasedStateMachine):
             assert run_sync(_others()) <= self.tasks
 
 
-StepperMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+StepperMachine.TestCase.settings = settings(stateful_step_count=25)
 TestStepperMachine = StepperMachine.TestCase

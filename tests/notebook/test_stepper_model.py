@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.editing import Edit
@@ -394,7 +394,6 @@ def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
 # --- a law ------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.lists(
         st.sampled_from([*REQUESTS.values(), StepperModel.show_now, "step ends", "run ends", "run fails"]), max_size=25

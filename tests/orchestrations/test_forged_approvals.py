@@ -181,7 +181,7 @@ PLAN = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(plan=PLAN)
 def test_in_every_pattern_a_tool_runs_once_for_each_request_that_a_person_approved(
     shape: str, plan: dict[str, Any]
@@ -220,7 +220,7 @@ def test_in_every_pattern_a_tool_runs_once_for_each_request_that_a_person_approv
     assert not team.ran - team.allowed
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(plan=PLAN)
 def test_an_agent_that_is_a_workflow_runs_a_tool_once_for_each_request_that_a_person_approved(
     plan: dict[str, Any],
@@ -255,7 +255,7 @@ def test_an_agent_that_is_a_workflow_runs_a_tool_once_for_each_request_that_a_pe
 
 
 @pytest.mark.parametrize("shape", ["agents", "tools"])
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(plan=PLAN)
 def test_in_a_state_graph_a_tool_runs_once_for_each_request_that_a_person_approved(
     shape: str, plan: dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import (
@@ -58,7 +58,6 @@ def conversation(events: Any) -> list[str]:
     return [message.text for message in sent[-1].full_conversation or ()]
 
 
-@settings(max_examples=40)
 @given(CHAIN)
 def test_streamed_stepped_and_plain_runs_pass_the_same_conversation_on(plan):
     async def check() -> None:
@@ -73,7 +72,6 @@ def test_streamed_stepped_and_plain_runs_pass_the_same_conversation_on(plan):
     asyncio.run(check())
 
 
-@settings(max_examples=25)
 @given(CHAIN)
 def test_a_chain_goes_on_from_any_checkpoint_as_if_it_had_never_stopped(plan):
     async def check() -> None:
@@ -92,7 +90,6 @@ def test_a_chain_goes_on_from_any_checkpoint_as_if_it_had_never_stopped(plan):
     asyncio.run(check())
 
 
-@settings(max_examples=25)
 @given(CHAIN, st.data())
 def test_a_handle_goes_back_and_forks_with_the_conversations_of_that_time(plan, data):
     async def check() -> None:
@@ -113,7 +110,6 @@ def test_a_handle_goes_back_and_forks_with_the_conversations_of_that_time(plan, 
     asyncio.run(check())
 
 
-@settings(max_examples=25)
 @given(st.lists(ANSWER, min_size=1, max_size=4))
 def test_agents_in_turns_see_and_say_what_agents_that_respond_do(answers):
     async def said(options: Any, message: Any) -> Any:

@@ -128,7 +128,7 @@ def arguments(content: Content) -> Any:
 
 
 def checked(law: Callable[[Script], Any]) -> Any:
-    @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+    @settings(suppress_health_check=[HealthCheck.too_slow])
     @given(script=SCRIPTS)
     def run(script: Script) -> None:
         asyncio.run(law(script))

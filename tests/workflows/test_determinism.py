@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agentbench._clock import CountingIds, TickingClock
@@ -198,7 +198,6 @@ LOOPING = Recipe((FanOut(3, False, False), Cycle(2)), frozenset({0, 2}), frozens
 GATHERING = Recipe((FanOut(2, True, True), FanOut(2, True, False)), frozenset({0}), frozenset(), frozenset())
 
 
-@settings(max_examples=30)
 @given(recipes, hops, hops)
 @example(LOOPING, [4, 0, 3], [0, 2])
 @example(GATHERING, [1, 0], [3])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, WorkflowMessage, WorkflowRun, WorkflowRunState
@@ -253,7 +253,6 @@ moves = st.lists(
 
 
 @pytest.mark.parametrize("kind", [InMemoryCheckpointStorage, OwnStorage])
-@settings(max_examples=40)
 @given(travel=moves)
 def test_any_travel_adds_to_the_tree_and_changes_nothing_in_it(kind: Any, travel: list[tuple[str, int]]):
     asyncio.run(_travel(kind(), travel))

@@ -127,7 +127,7 @@ async def asked(mode: str, client: Script, messages: Any, options: dict[str, Any
     return ChatResponse.from_updates(updates, output_format_type=options["response_format"])
 
 
-@settings(max_examples=120, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(
     script=st.lists(answers(NAMES), min_size=1, max_size=4),
     config=st.fixed_dictionaries(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.parts import parts
@@ -68,7 +68,6 @@ values = st.recursive(
 
 
 @given(versions=st.lists(values, min_size=1, max_size=4))
-@settings(max_examples=60, deadline=None)
 def test_every_version_of_a_value_comes_back_and_is_cut_the_same_after_any_other_value(versions: list[Any]) -> None:
     shelf, memory = Shelf(), ChainMemory(0)
     texts = [shelf.keep(memory.cut(version)) for version in versions]
@@ -91,7 +90,6 @@ edits = st.lists(
 
 
 @given(start=st.integers(0, 300), edits=edits, length=st.sampled_from([1, 100, 1500]))
-@settings(max_examples=60, deadline=None)
 def test_a_list_that_grows_shrinks_and_changes_in_place_comes_back_at_each_step(
     start: int, edits: list[tuple[str, int]], length: int
 ) -> None:
@@ -288,7 +286,6 @@ def is_within(largest: int, work: Callable[..., object], *arguments: object) -> 
 changes = st.tuples(st.integers(0, 600), st.integers(0, 40), st.integers(0, 3), values)
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(changes, min_size=1, max_size=5), st.integers(100, 100_000))
 def test_the_limit_of_a_save_is_that_of_a_load(edits: list[tuple[int, int, int, Any]], largest: int) -> None:
     shelf, unlimited, limited = Shelf(), ChainMemory(0), ChainMemory(0)

@@ -15,7 +15,7 @@ from tests.stategraph.laws.graphs import RandomGraph, answers, course, to_the_en
 CONFIG = {"thread_id": "t", "recursion_limit": 60}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**9), pauses=st.integers(0, 10**9))
 def test_the_course_of_a_graph_depends_on_its_input_alone(seed: int, pauses: int) -> None:
     def graph(**options: Any) -> Any:
@@ -38,7 +38,7 @@ def test_the_course_of_a_graph_depends_on_its_input_alone(seed: int, pauses: int
         assert course(app, CONFIG) == expected
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**9), place=st.integers(0, 30))
 def test_a_replay_of_any_checkpoint_ends_as_the_run_did(seed: int, place: int) -> None:
     app = RandomGraph(seed).compile()

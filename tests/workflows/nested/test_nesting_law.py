@@ -4,7 +4,6 @@ import asyncio
 from typing import Any
 
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from agentbench import (
@@ -62,7 +61,6 @@ async def run(text: str, depth: int, *, in_new_process: bool) -> list[Any]:
     return [first.get_outputs(), requests, second.get_outputs()]
 
 
-@hypothesis_settings(max_examples=30, deadline=None)
 @given(text=st.text("yr", max_size=5), depth=st.integers(1, 3), in_new_process=st.booleans())
 def test_outputs_and_requests_are_the_same_at_any_depth(text, depth, in_new_process):
     flat = asyncio.run(run(text, 0, in_new_process=False))

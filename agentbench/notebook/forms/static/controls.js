@@ -119,7 +119,7 @@ function fileControl(spec, id, changed, described) {
   };
 }
 
-function constControl(spec, id) {
+function constControl(spec) {
   const main = node("span", {}, spec.options[0]);
   return { els: [main], main, read: () => ({ none: false }), put: () => {}, focus: () => {} };
 }
