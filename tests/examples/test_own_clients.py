@@ -247,7 +247,7 @@ async def test_the_lists_of_middleware_are_edited_between_requests(make_client: 
     assert client.middleware == [undeclared]
 
     client.chat_middleware = [around_tool]
-    with pytest.raises(MiddlewareException, match=r"chat_middleware .* has .*around_tool"):
+    with pytest.raises(MiddlewareException, match="around_tool"):
         await ask(client)
 
 

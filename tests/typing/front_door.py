@@ -26,8 +26,14 @@ from agentbench import (
     handler,
     run_sync,
 )
-from agentbench.checkpoints import fork_checkpoint
-from agentbench.testing import CountingIds, TickingClock
+from agentbench.checkpoints import CheckpointDiff, diff_checkpoints, fork_checkpoint
+from agentbench.evaluation import EvalItem, EvalResults, LocalEvaluator, keyword_check
+from agentbench.notebook import GraphView, draw
+from agentbench.observability import AgentTelemetryLayer, is_tracing
+from agentbench.openai import OpenAIChatClient
+from agentbench.orchestrations import AIAgentHostExecutor, SequentialBuilder
+from agentbench.stategraph import END, AgentState, CompiledGraph, InMemoryCheckpointer, StateGraph
+from agentbench.testing import CountingIds, ScriptedChatClient, TickingClock
 
 
 class Upper(Executor):
@@ -88,3 +94,18 @@ def failing() -> None:
         assert_type(error.pending, dict[str, int])
     except agentbench.exceptions.GraphMismatchError as error:
         assert_type(error.differences, list[dict[str, Any]])
+
+
+async def other_packages(agent: agentbench.Agent, first: WorkflowCheckpoint, second: WorkflowCheckpoint) -> None:
+    """Each package has a typed stub: names, second names and parts keep their types."""
+    assert_type(diff_checkpoints(first, second), CheckpointDiff)
+    assert_type(await LocalEvaluator(keyword_check("sun")).evaluate([EvalItem(conversation=[])]), EvalResults)
+    assert_type(draw(building()), GraphView)
+    assert_type(is_tracing(), bool)
+    assert_type(SequentialBuilder(participants=[agent]).build(), Workflow)
+    assert_type(StateGraph(AgentState()).add_edge("a", END).compile(), CompiledGraph[AgentState])
+    assert_type(InMemoryCheckpointer(), InMemoryCheckpointStorage)
+    assert_type(ScriptedChatClient(["hi"]), agentbench.ScriptedChatClient)
+    classes: list[type] = [AgentTelemetryLayer, OpenAIChatClient, AIAgentHostExecutor]
+    assert_type(classes, list[type])
+    assert_type(agentbench.testing.storage_suite.StorageCheck, type[agentbench.testing.StorageCheck])
