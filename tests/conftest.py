@@ -63,29 +63,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not (NIGHTLY or config.option.markexpr or named):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
-    if hasattr(config, "workerinput"):  # processes that share a run end together if what takes long comes first
-        items.sort(
-            key=lambda item: next((at for at, name in enumerate(FIRST) if item.nodeid.startswith(name)), len(FIRST))
-        )
-
-
-# Files that take long, or share a browser or a server that is kept while the next file needs it too.
-FIRST = ("tests/browser/", "notebooks/")
 
 
 def pytest_collection_finish() -> None:
     # Thousands of tests are never garbage; without this, every `gc.collect()` of a test looks through all of them.
     gc.collect()
     gc.freeze()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Where processes share a run (`pytest -n auto`), one takes a whole file, in the order of the collection."""
-    from xdist.scheduler import LoadFileScheduling
-
-    config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
