@@ -52,20 +52,20 @@ def delivery(target: str, message: Any = "x", sources: tuple[str, ...] = ("plan"
 
 
 @pytest.mark.parametrize(
-    ("where", "error", "told"),
+    ("where", "error", "facts"),
     [
-        ("nobody", ValueError, "no executor 'nobody'.*failure, plan, review"),
-        ("after:nobody", ValueError, "no executor 'nobody'"),
-        (-1, ValueError, "no superstep -1"),
-        (True, TypeError, "cannot pause at True"),
-        (None, TypeError, "cannot pause at None"),
-        (1.5, TypeError, "cannot pause at 1.5"),
+        ("nobody", ValueError, ("'nobody'", "failure, plan, review")),
+        ("after:nobody", ValueError, ("'nobody'",)),
+        (-1, ValueError, ("-1",)),
+        (True, TypeError, ("True",)),
+        (None, TypeError, ("None",)),
+        (1.5, TypeError, ("1.5",)),
     ],
 )
 def test_other_values_than_places_are_refused_with_what_is_expected(
-    where: Any, error: type[Exception], told: str
+    where: Any, error: type[Exception], facts: tuple[str, ...]
 ) -> None:
-    with pytest.raises(error, match=told):
+    with raises(error, *facts):
         at(where)
 
 
