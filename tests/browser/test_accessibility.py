@@ -77,9 +77,17 @@ def test_forms_of_every_kind_have_nothing_serious(open_cells: Any) -> None:
 NOT_OURS = ("image-alt", "scrollable-region-focusable", "aria-input-field-name")
 
 
-def test_graphs_tables_plots_and_progress_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
+def test_tables_and_plots_have_nothing_serious(open_cells: Any) -> None:
+    page = show_all(open_cells, FRAME_SCENES)
+    page.panel.locator("table").first.wait_for()
+    assert page.panel.locator(".jp-OutputArea-output").count() >= len(FRAME_SCENES)
+    assert found_in_both_themes(page, ".jp-Cell-outputArea", without=NOT_OURS) == []
+
+
+def test_graphs_progress_and_a_few_outputs_in_jupyterlab_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
     plain = [scene for scene in STEPPER_SCENES if scene.name == "stepper-plain"]
-    scenes = (*FRAME_SCENES, *GRAPH_SCENES, *plain)
+    outputs = [scene for scene in FRAME_SCENES if scene.name in ("frame-messages", "plot-timeline", "plot-diff")]
+    scenes = (*outputs, *GRAPH_SCENES, *plain)
     lab.write("scenes", cells_of(scenes))
     page = open_notebook("scenes", height=1000 * len(scenes))  # so high that all are in sight: others are not on it
     page.run_all()

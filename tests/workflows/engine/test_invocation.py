@@ -93,15 +93,17 @@ async def test_a_plain_function_that_takes_too_long_is_left_behind():
 
     def endless(message, ctx):
         go_on.wait(PLENTY)
-        ctx.send_message("late")
-        ctx.set_state("late", 1)
-        done.set()
+        try:
+            ctx.send_message("late")
+            ctx.set_state("late", 1)
+        finally:
+            done.set()
 
     workflow = flow(node(endless, timeout=SOON))
     with pytest.raises(ExecutorTimeoutError):
         await workflow.run("x")
     go_on.set()
-    await asyncio.get_running_loop().run_in_executor(None, done.wait, PLENTY)
+    assert await asyncio.get_running_loop().run_in_executor(None, done.wait, PLENTY)
     assert workflow.run_state.messages == {}
     assert not workflow.state.pending
 
