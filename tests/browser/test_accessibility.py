@@ -77,13 +77,16 @@ def test_forms_of_every_kind_have_nothing_serious(open_cells: Any) -> None:
 NOT_OURS = ("image-alt", "scrollable-region-focusable", "aria-input-field-name")
 
 
-def test_tables_and_plots_have_nothing_serious(open_cells: Any) -> None:
-    page = show_all(open_cells, FRAME_SCENES)
+def test_tables_plots_and_graphs_have_nothing_serious(open_cells: Any) -> None:
+    graphs = [scene for scene in GRAPH_SCENES if scene.name != "progress"]
+    page = show_all(open_cells, (*FRAME_SCENES, *graphs))
     page.panel.locator("table").first.wait_for()
     assert page.panel.locator(".jp-OutputArea-output").count() >= len(FRAME_SCENES)
     assert found_in_both_themes(page, ".jp-Cell-outputArea", without=NOT_OURS) == []
+    assert found_in_both_themes(page, GRAPH) == []
 
 
+@pytest.mark.nightly
 def test_graphs_progress_and_a_few_outputs_in_jupyterlab_have_nothing_serious(lab: Any, open_notebook: Any) -> None:
     plain = [scene for scene in STEPPER_SCENES if scene.name == "stepper-plain"]
     outputs = [scene for scene in FRAME_SCENES if scene.name in ("frame-messages", "plot-timeline", "plot-diff")]

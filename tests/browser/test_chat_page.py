@@ -108,6 +108,7 @@ def cells_until(name: str, last: str) -> list[str]:
     return code[: end + 1]
 
 
+@pytest.mark.nightly
 def test_a_person_answers_the_handoff_and_the_review_of_notebook_16(lab: Any, open_notebook: Any) -> None:
     *before, shown = cells_until("16_orchestrations.ipynb", "talk = chat(office)")
     review = next(at for at, source in enumerate(before) if source.endswith("\nform"))
@@ -136,6 +137,7 @@ def test_a_person_answers_the_handoff_and_the_review_of_notebook_16(lab: Any, op
     expect(page.panel.locator(".abc-status")).to_have_text("ready")
 
 
+@pytest.mark.nightly
 def test_a_person_changes_and_approves_the_call_of_notebook_12(lab: Any, open_notebook: Any) -> None:
     answered = "import asyncio\nwhile form.state != 'answered':\n    await asyncio.sleep(0.05)"
     cells = cells_until("12_agents_in_workflows.ipynb", "printed = []")

@@ -215,6 +215,7 @@ display(refused)
     assert shown.page.locator(".abf :is(script, iframe, img, object, svg, a, style)").count() == 0
 
 
+@pytest.mark.nightly
 def test_a_form_that_is_closed_at_once_leaves_no_error_on_the_page(lab: Any, open_notebook: Any) -> None:
     cells = [
         FLOW,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 # One run in which the texts are ids of executors, keys and values of the state, messages, questions, lines and errors.
 RUN = """
 import contextlib
@@ -86,6 +88,7 @@ def look_at(page: Any) -> None:
     assert page.panel.locator(ALIVE).count() == 0
 
 
+@pytest.mark.nightly
 def test_tables_plots_forms_and_inboxes_show_hostile_texts_and_never_run_them(lab: Any, open_notebook: Any) -> None:
     lab.write("hostile", [RUN, FRAMES, PLOTS, FORMS])
     page = open_notebook("hostile", own=True, height=8000)

@@ -59,6 +59,7 @@ def test_who_asks_and_the_whole_form_are_in_sight(open_cells: Any, width: int) -
     who_asks_and_the_whole_form_are_in_sight(open_cells([SETUP, TABLE], width=width, height=900))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [600, 1200])
 def test_they_are_in_sight_in_a_large_graph_too(lab: Any, open_notebook: Any, width: int) -> None:
     lab.write("question", [SETUP, "panel = stepper(build(500), 'cats')\npanel"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 CELLS = [
     "from agentbench.notebook import inbox, make_graph_panel, stepper, timeline",
     "from tests.browser.review_flow import build",
@@ -26,12 +24,11 @@ def expect(what: Any) -> Any:
     return real(what)
 
 
-@pytest.mark.parametrize("trusted", [True, False])
 def test_a_notebook_opened_without_its_kernel_shows_pictures_where_the_panels_were(
-    lab: Any, open_notebook: Any, trusted: bool
+    lab: Any, open_notebook: Any
 ) -> None:
     lab.write("mine", CELLS)
-    page = open_notebook("mine", own=True)
+    page = open_notebook("mine")
     page.run_all()
     pictures = page.panel.locator(".jp-OutputArea-output > img")
     expect(page.panel.locator(".abs-header")).to_contain_text("ready")
@@ -46,24 +43,24 @@ def test_a_notebook_opened_without_its_kernel_shows_pictures_where_the_panels_we
     page.page.wait_for_function(f"() => JSON.stringify(({told})()).includes('superstep 4, done')")
     page.save()
     notebook = json.loads(lab.file("mine").read_text())
-    if not trusted:  # JupyterLab trusts a notebook whose very text it has signed
-        notebook["metadata"]["authors"] = [{"name": "somebody else"}]
-        for cell in notebook["cells"]:
-            cell["metadata"].pop("trusted", None)
-        lab.file("mine").write_text(json.dumps(notebook))
+    # JupyterLab trusts a notebook whose very text it has signed.
+    notebook["metadata"]["authors"] = [{"name": "somebody else"}]
+    for cell in notebook["cells"]:
+        cell["metadata"].pop("trusted", None)
+    lab.file("others").write_text(json.dumps(notebook))
     page.page.close()
     lab.end_kernels()
 
-    page = open_notebook("mine", own=True)
-    kind = "svg+xml" if trusted else "png"
-    pictures = page.panel.locator(f".jp-OutputArea-output > img[src^='data:image/{kind}']")
-    expect(pictures).to_have_count(3)
-    for picture in pictures.all():
-        expect(picture).to_be_visible()
-    expect(page.panel.get_by_text("Inbox(1 run, 0 open)")).to_be_visible()
-    if trusted:
-        expect(page.panel.get_by_text("Error displaying widget: model not found")).to_have_count(4)
-    for words in page.panel.get_by_text("widget").all():
-        expect(words).not_to_be_visible()
-    page.shot(f"reopened-{kind}")
-    page.problems[:] = [each for each in page.problems if NO_KERNEL not in each]
+    for name, kind in (("mine", "svg+xml"), ("others", "png")):
+        page = open_notebook(name, own=True)
+        pictures = page.panel.locator(f".jp-OutputArea-output > img[src^='data:image/{kind}']")
+        expect(pictures).to_have_count(3)
+        for picture in pictures.all():
+            expect(picture).to_be_visible()
+        expect(page.panel.get_by_text("Inbox(1 run, 0 open)")).to_be_visible()
+        if name == "mine":
+            expect(page.panel.get_by_text("Error displaying widget: model not found")).to_have_count(4)
+        for words in page.panel.get_by_text("widget").all():
+            expect(words).not_to_be_visible()
+        page.shot(f"reopened-{kind}")
+        page.problems[:] = [each for each in page.problems if NO_KERNEL not in each]

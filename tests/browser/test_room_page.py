@@ -7,6 +7,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.tools.refresh_notebooks import NOTEBOOKS, text_of
 
 CHAIN = """
@@ -98,13 +100,14 @@ def test_a_shipped_notebook_that_was_only_opened_and_saved_is_not_changed(lab: A
     notebook["metadata"]["language_info"]["version"] = platform.python_version()
     before = text_of(notebook)
     lab.file(name).write_text(before, encoding="utf-8")
-    page = open_notebook(name, own=True)
+    page = open_notebook(name)
     page.settle()
     assert not page.page.evaluate("() => jupyterapp.shell.currentWidget.context.model.dirty")
     page.page.evaluate("() => jupyterapp.shell.currentWidget.context.save()")
     assert lab.file(name).read_text(encoding="utf-8") == before
 
 
+@pytest.mark.nightly
 def test_a_host_of_single_anywidgets_shows_the_whole_panel(lab: Any, open_notebook: Any) -> None:
     cell = "from agentbench.notebook import as_anywidget, stepper\nfrom tests.browser.review_flow import build\n"
     lab.write("one", [f"{cell}panel = stepper(build(), 'cats', height=320)\nas_anywidget(panel)"])

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "06_human_in_the_loop.ipynb"
 # What a person who cannot see hears of the element that has the focus.
 FOCUSED = """
@@ -42,6 +44,7 @@ def tab_to(page: Any, name: str) -> None:
     raise AssertionError(f"Tab leads to no {name!r}")
 
 
+@pytest.mark.nightly
 def test_a_run_is_stepped_and_its_questions_are_answered_without_a_mouse(lab: Any, open_notebook: Any) -> None:
     show = "from agentbench.notebook import stepper\npanel = stepper(lending, Loan('the museum by the sea'))\npanel"
     lab.write("story", [*cells_that_build(), show])
