@@ -11,7 +11,6 @@ from agentbench._clock import runtime_defaults
 from agentbench._signatures import is_instance_of
 from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.arguments import check_run_arguments
-from agentbench.agents.history.answers import ANSWER, answers_in, without_answers
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.sessions.session import AgentSession
@@ -21,6 +20,7 @@ from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
+from agentbench.messages.answers import ANSWER, answers_in, without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.joined_updates import join_updates

@@ -18,6 +18,7 @@ from agentbench.exceptions import (
     ReducerError,
     StateValidationError,
 )
+from agentbench.messages.answers import answers_in, without_answers
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
@@ -180,13 +181,31 @@ def merge(
     by_field: dict[str, list[tuple[TaskWrites, Any]]] = {}
     for task in tasks:
         for name, update in task.writes:
-            by_field.setdefault(name, []).append((task, update))
+            written = update if task.node == START else _without_new_answers(update, values.get(name), task.node)
+            by_field.setdefault(name, []).append((task, written))
     for name, updates in by_field.items():
         _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
     if by_field:
         task = tasks[-1]
         merged.values = {**_checked(lambda: fields.check(merged.values), task, fields.cls.__name__, None)}
     return merged
+
+
+def _without_new_answers(update: Any, held: Any, node: str) -> Any:
+    """Return the update of a node without answers to approval requests, but for those that the field held already.
+
+    Only the input approves: a node that runs an agent on the conversation passes it on as the input of the agent.
+    """
+    inner = update.value if isinstance(update, Overwrite) else update
+    parts = inner if isinstance(inner, (list, tuple)) else [inner]
+    if not answers_in([each for each in parts if isinstance(each, Message)]):
+        return update
+    known = [each for each in held if isinstance(each, Message)] if isinstance(held, (list, tuple)) else []
+    keep = set(map(id, answers_in(known)))
+    left: list[Any] = []
+    for each in parts:
+        left += without_answers([each], f"node {node!r}", keep) if isinstance(each, Message) else [each]
+    return Overwrite(left) if isinstance(update, Overwrite) else left
 
 
 def _merge_field(
