@@ -213,18 +213,23 @@ def _responses(
 ) -> tuple[dict[str, Any], list[Message]]:
     """Return the responses that messages hold, by the ids of their requests, and what histories store of them.
 
-    Histories store an approval as the result of the call that stands for the request.
+    Histories store an approval as the result of the call that stands for the request. A request of an agent inside is
+    shown twice, as its own and as one of the workflow: of two answers the rejection counts.
     """
     found: dict[str, Any] = {}
     stored: list[Message] = []
     for message in messages:
-        own = dict(_response(content, message.role, requests) for content in message.contents)
+        own: dict[str, Any] = {}
+        for content in message.contents:
+            key, answer = _response(content, message.role, requests)
+            if getattr(found.get(key), "type", None) != ANSWER or found[key].approved:
+                found[key] = answer
+            own[key] = found[key]
         results = [
             Content.from_function_result(key, result=one.approved if isinstance(one, Content) else one)
             for key, one in own.items()
         ]
         stored.append(Message("tool", results) if answers_in([message]) else message)
-        found.update(own)
     if unknown := [request_id for request_id in found if request_id not in requests]:
         raise AgentInvalidRequestException(_unknown_request(unknown, requests))
     if not found:

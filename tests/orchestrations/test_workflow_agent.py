@@ -263,6 +263,16 @@ async def test_what_an_agent_inside_asks_is_approved_or_rejected_by_either_of_it
     assert paid == ([3, 4] if approved else [])
 
 
+@pytest.mark.parametrize("rejected", ["pay", "request_info"])
+async def test_of_two_answers_to_what_an_agent_inside_asks_the_rejection_counts(rejected: str):
+    paid: list[int] = []
+    team = paying(paid)
+    requests = (await team.run("go")).user_input_requests
+    answers = [one.to_function_approval_response(one.function_call.name != rejected) for one in requests]
+    await team.run(Message("user", answers))
+    assert paid == []
+
+
 async def test_a_team_that_asks_is_a_node_of_another_workflow():
     paid: list[int] = []
     workflow = WorkflowBuilder(paying(paid)).build()
