@@ -382,7 +382,10 @@ class ExecutorTimeoutError(WorkflowException, TimeoutError):
 
 
 class MissingResponseHandlerError(WorkflowException, TypeError):
-    """An executor made a request whose response no `@response_handler` of it takes. Raised by `ctx.request_info()`."""
+    """An executor made a request whose response none of its `@response_handler` methods takes.
+
+    Raised by `ctx.request_info()`; where the executor has no such method at all, only when somebody responds.
+    """
 
     def __init__(self, executor_id: str, request_type: Any, response_type: Any) -> None:
         self.executor_id, self.request_type, self.response_type = executor_id, request_type, response_type

@@ -242,7 +242,8 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             request_id: A new one by default; `ValueError` if it is that of an open request.
 
         Raises:
-            MissingResponseHandlerError: The executor has no `@response_handler` for the request and its response.
+            MissingResponseHandlerError: The executor has a `@response_handler`, but none for this request and its
+                response. Without any, the run warns, and refuses a response.
         """
         self._request_info(request_data, response_type, request_id)
         await self._forward()
@@ -269,7 +270,8 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         if not self._open and self._is_late("request_info"):
             return
         executor = self._delivery.executor
-        if executor._ab_responses.find_unhandled(request_data, response_type):  # noqa: SLF001 - of the same room
+        handlers = executor._ab_responses  # noqa: SLF001 - of the same room
+        if handlers.specs and handlers.find_unhandled(request_data, response_type):
             raise MissingResponseHandlerError(executor.id, type(request_data), response_type)
         deferred = self._deferred
         event = self._run.raise_request(self._delivery, request_data, response_type, request_id, emit=deferred is None)
