@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -181,7 +181,7 @@ def merge(
     by_field: dict[str, list[tuple[TaskWrites, Any]]] = {}
     for task in tasks:
         for name, update in task.writes:
-            written = update if task.node == START else _without_new_answers(update, values.get(name), task.node)
+            written = update if task.node == START else without_new_answers(update, values.values(), task.node)
             by_field.setdefault(name, []).append((task, written))
     for name, updates in by_field.items():
         _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
@@ -191,21 +191,23 @@ def merge(
     return merged
 
 
-def _without_new_answers(update: Any, held: Any, node: str) -> Any:
-    """Return the update of a node without answers to approval requests, but for those that the field held already.
+def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
+    """Return what a node writes or sends, without answers to approval requests that are not in the values `held`.
 
     Only the input approves: a node that runs an agent on the conversation passes it on as the input of the agent.
     """
     inner = update.value if isinstance(update, Overwrite) else update
-    parts = inner if isinstance(inner, (list, tuple)) else [inner]
-    if not answers_in([each for each in parts if isinstance(each, Message)]):
+    if not answers_in(_messages_in(inner)):
         return update
-    known = [each for each in held if isinstance(each, Message)] if isinstance(held, (list, tuple)) else []
-    keep = set(map(id, answers_in(known)))
+    keep = {id(answer) for value in held for answer in answers_in(_messages_in(value))}
     left: list[Any] = []
-    for each in parts:
+    for each in inner if isinstance(inner, (list, tuple)) else [inner]:
         left += without_answers([each], f"node {node!r}", keep) if isinstance(each, Message) else [each]
     return Overwrite(left) if isinstance(update, Overwrite) else left
+
+
+def _messages_in(value: Any) -> list[Message]:
+    return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, Message)]
 
 
 def _merge_field(
