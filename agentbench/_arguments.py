@@ -37,7 +37,7 @@ CALLED_OFTEN = frozenset((
 #: What is changed already. Not noted in the classes themselves: a protocol would require the note of its instances.
 _done: weakref.WeakSet[Any] = weakref.WeakSet()
 _SEQUENCES: tuple[Any, ...] = (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
-_MAYBE_A_WRONG_TYPE = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError)
+_MAYBE_A_WRONG_TYPE = (TypeError, ValueError, LookupError, AttributeError)
 
 
 def name_arguments(value: _T) -> _T:

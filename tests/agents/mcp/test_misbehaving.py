@@ -83,6 +83,21 @@ else:
         assert text(await server.functions[0].invoke()) == "fine"
 
 
+@pytest.mark.parametrize(
+    ("rest", "problem"), [("[" * 400 + "]" * 400, "max_depth"), ("nul", "cannot be read")], ids=["deep", "not JSON"]
+)
+async def test_an_answer_that_cannot_be_read_is_an_error_of_its_call(caplog, rest: str, problem: str):
+    caplog.set_level(logging.CRITICAL, logger="mcp")
+    async with raw(f"""
+if method == "tools/list":
+    answer(request, {{"tools": [{{"name": "t", "inputSchema": {{"type": "object"}}}}]}})
+else:
+    print('{{"jsonrpc": "2.0", "id": %s, "result": {{"a": {rest}}}}}' % request["id"], flush=True)
+""") as server:
+        with pytest.raises(ToolExecutionException, match=problem):
+            await server.call_tool("t")
+
+
 async def test_a_call_without_an_answer_is_given_up_after_the_timeout():
     async with raw("""
 if method == "tools/list":
