@@ -17,8 +17,8 @@ from agentbench.exceptions import MCPLimitError
 
 logger = logging.getLogger("agentbench")
 
-#: How an answer begins that may not be readable as a whole.
-_ANSWER = re.compile(r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d+)\s*,\s*"(?:result|error)"')
+#: How an answer begins of which the rest cannot be read.
+_ANSWER = re.compile(r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"')
 _MINUTE_NS = 60_000_000_000
 
 _LEVELS = {

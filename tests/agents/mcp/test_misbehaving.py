@@ -78,6 +78,7 @@ else:
     answer({"id": 9999}, {"content": []})
     print('{"jsonrpc": "2.0", "method": "notifications/surprise", "params": {}}', flush=True)
     print('{"half": ', flush=True)
+    print('{"jsonrpc": "2.0", "id": ' + "9" * 5000 + ', "result": nul}', flush=True)
     answer(request, {"content": [{"type": "text", "text": "fine"}]})
 """) as server:
         assert text(await server.functions[0].invoke()) == "fine"
