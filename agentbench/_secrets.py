@@ -284,11 +284,11 @@ class _Masker:
         return Masked(f"{type(value).__name__}({', '.join(f'{name}={item!r}' for name, item in after.items())})")
 
     def _object(self, value: Any) -> object:
-        """Mask what the `repr` of an object of somebody else shows of its attributes with secret names."""
+        """Mask the `repr` of an object of another library that has attributes with secret names."""
         attributes = {} if isinstance(value, type) else getattr(value, "__dict__", {})
         text = ""
         if any(map(is_secret_name, attributes)):
-            with suppress(Exception):  # code of anybody; whoever shows the value reports it
+            with suppress(Exception):  # foreign code; the view of the value reports the error
                 text = repr(value)
         if (masked := mask_text(text)) == text:
             return value

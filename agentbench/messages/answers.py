@@ -1,4 +1,4 @@
-"""Approvals count only where a person gives them: in the input of a run. On every other way they are dropped here."""
+"""Approvals count only in the input of a run, where a person gives them. Here they are dropped from everything else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _contents_of, _kind_of = attrgetter("contents"), attrgetter("type")
 
 def answers_in(messages: Sequence[Message]) -> list[Content]:
     """Return the answers to approval requests that messages hold, whoever wrote them."""
-    if ANSWER not in map(_kind_of, chain.from_iterable(map(_contents_of, messages))):  # nearly always, in each run
+    if ANSWER not in map(_kind_of, chain.from_iterable(map(_contents_of, messages))):  # each run checks, few have one
         return []
     return [content for message in messages for content in message.contents if content.type == ANSWER]
 
@@ -48,7 +48,7 @@ def without_answers(messages: Sequence[Message], source: str, keep: Collection[i
 def without_foreign_answers(messages: list[Message], own: list[Message]) -> tuple[list[Message], list[Content]]:
     """Return the messages of a run without answers other than those of its `own` input, and the latter.
 
-    What a model has read before it spoke last cannot approve anything any more, so that those messages are not read.
+    Messages before the last text of the model are skipped: an approval among them has no effect any more.
     """
     start, has_answers = len(messages), False
     while start:

@@ -83,7 +83,7 @@ class _OpenMessage:
         self.by_index: dict[Any, _OpenCall] = {}
 
     def take_facts(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
-        """Take over what an update says of its message; return False if a known fact differs: it is of another one."""
+        """Take over the role, author and ids of an update; return False if one differs: it begins another message."""
         role, author_name = update.role, update.author_name
         message_id, response_id = update.message_id, update.response_id
         if (

@@ -188,9 +188,9 @@ class ToolLoop:
 
     @contextmanager
     def _answering(self, calls: Sequence[PendingCall]) -> Iterator[None]:
-        """Refuse calls that another run of the session makes now: an answer that is sent twice approves once.
+        """Refuse calls that another run of this session is making: an approval that is sent twice makes its call once.
 
-        What a tool asked about its own calls may be answered in it: an agent inside may share the session.
+        Requests that a tool raised about its own calls are left out: an agent inside it may share the session.
         """
         runs: dict[str | None, ToolLoop] = {}
         if isinstance(self._session, AgentSession):
@@ -199,7 +199,7 @@ class ToolLoop:
         try:
             for one in ids:
                 if runs.setdefault(one, self) is not self:
-                    message = f"Another run of this session makes the call of request {one!r} now. Wait for that run."
+                    message = f"Another run of this session is making the call of request {one!r}. Wait for that run."
                     raise AgentInvalidRequestException(message)
             yield
         finally:

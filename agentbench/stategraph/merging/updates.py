@@ -192,9 +192,9 @@ def merge(
 
 
 def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
-    """Return what a node writes or sends, without answers to approval requests that are not in the values `held`.
+    """Return an update or a `Send` value of a node without answers to approval requests that are not in `held`.
 
-    Only the input approves: a node that runs an agent on the conversation passes it on as the input of the agent.
+    Only the input of the graph approves. A node may run an agent on the conversation, where such an answer would count.
     """
     inner = update.value if isinstance(update, Overwrite) else update
     if not answers_in(_messages_in(inner)):

@@ -124,7 +124,10 @@ class ActiveRun:
             )
             raise ValueError(msg)
         if not delivery.executor.is_request_response_capable:
-            text = f"Executor {delivery.executor_id!r} makes a request, but has no @response_handler for the response."
+            text = (
+                f"Executor {delivery.executor_id!r} made a request, but has no @response_handler, so it cannot take a "
+                "response. Add one to its class."
+            )
             if self.log.warn_once(("no response handler", delivery.executor_id), delivery.executor_id, text, delivery):
                 warn_user(text, WorkflowWarning)
         event = WorkflowEvent.request_info(request_id, delivery.executor_id, data, response_type)
