@@ -38,7 +38,7 @@ CALLED_OFTEN = frozenset((
 #: What is already wrapped. Not recorded on the classes themselves: a protocol would require that of its instances.
 _done: weakref.WeakSet[Any] = weakref.WeakSet()
 _SEQUENCES: tuple[Any, ...] = (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
-_MAYBE_A_WRONG_TYPE = (TypeError, ValueError, LookupError, AttributeError, RuntimeError, OSError)
+_MAYBE_A_WRONG_TYPE = (TypeError, ValueError, LookupError, AttributeError)
 
 
 def name_arguments(value: _T) -> _T:

@@ -379,7 +379,10 @@ class ExecutorTimeoutError(WorkflowException, TimeoutError):
 
 
 class MissingResponseHandlerError(WorkflowException, TypeError):
-    """An executor made a request, but has no `@response_handler` for the response. Raised by `ctx.request_info()`."""
+    """An executor made a request, but none of its `@response_handler` methods takes the response.
+
+    Raised by `ctx.request_info()`. If the executor has no such method at all, it is raised when someone responds.
+    """
 
     def __init__(self, executor_id: str, request_type: Any, response_type: Any) -> None:
         self.executor_id, self.request_type, self.response_type = executor_id, request_type, response_type

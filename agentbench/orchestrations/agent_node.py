@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench.agents.agent.as_tool import run_streamed
-from agentbench.agents.history.answers import ANSWER, answers_in, without_answers
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun, resolve_agent_id
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.exceptions import UserInputRequiredException
+from agentbench.messages.answers import ANSWER, answers_in, without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse

@@ -11,7 +11,6 @@ from agentbench._clock import runtime_defaults
 from agentbench._signatures import is_instance_of
 from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.arguments import check_run_arguments
-from agentbench.agents.history.answers import ANSWER, answers_in, without_answers
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.sessions.session import AgentSession
@@ -21,6 +20,7 @@ from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
+from agentbench.messages.answers import ANSWER, answers_in, without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.joined_updates import join_updates
@@ -213,18 +213,23 @@ def _responses(
 ) -> tuple[dict[str, Any], list[Message]]:
     """Return the responses in messages, by request id, and the form in which histories store them.
 
-    Histories store an approval as the result of the call that represents the request.
+    Histories store an approval as the result of the call that represents the request. The request of an agent inside
+    the workflow is shown twice, as its own and as the workflow's; of two different answers, the rejection wins.
     """
     found: dict[str, Any] = {}
     stored: list[Message] = []
     for message in messages:
-        own = dict(_response(content, message.role, requests) for content in message.contents)
+        own: dict[str, Any] = {}
+        for content in message.contents:
+            key, answer = _response(content, message.role, requests)
+            if getattr(found.get(key), "type", None) != ANSWER or found[key].approved:
+                found[key] = answer
+            own[key] = found[key]
         results = [
             Content.from_function_result(key, result=one.approved if isinstance(one, Content) else one)
             for key, one in own.items()
         ]
         stored.append(Message("tool", results) if answers_in([message]) else message)
-        found.update(own)
     if unknown := [request_id for request_id in found if request_id not in requests]:
         raise AgentInvalidRequestException(_unknown_request(unknown, requests))
     if not found:

@@ -18,7 +18,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
-from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, interrupt
+from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, current_questions, interrupt
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected
 
@@ -121,6 +121,8 @@ class ToolNode:
             for call, name in zip(calls, names, strict=True)
         ]
         ended = await asyncio.gather(*tasks, return_exceptions=True)
+        # In the order of the calls, whichever of them asked first.
+        current_questions().open.sort(key=lambda question: names.index(question.tool_call_id))
         for error in sorted((each for each in ended if isinstance(each, BaseException)), key=_is_question):
             raise error
         return Collected(_updates([each for each in ended if isinstance(each, EndedCall)], calls, fields))

@@ -355,8 +355,9 @@ def test_input_makes_the_input_of_a_workflow_that_takes_no_text():
         {"target": agent(), "storage": InMemoryCheckpointStorage()},
         {"target": agent(), "input": "x"},
         {"target": office(), "session": AgentSession()},
+        {"target": office(), "storage": "folder"},
     ],
-    ids=["number", "none", "session-text", "agent-storage", "input", "workflow-session"],
+    ids=["number", "none", "session-text", "agent-storage", "input", "workflow-session", "workflow-storage"],
 )
 def test_what_cannot_talk_is_refused_by_name(arguments):
     with pytest.raises(TypeError):

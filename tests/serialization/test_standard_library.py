@@ -68,7 +68,7 @@ VALUES: list[Any] = [
     array.array("i"),
     ...,
     (1, ("a", None)),
-    frozenset({1, "a"}),
+    frozenset({"a"}),
     collections.deque([1, 2], maxlen=3),
     collections.OrderedDict(b=1, a=2),
     collections.defaultdict(list, {"a": [1]}),

@@ -170,8 +170,9 @@ def test_only_the_call_that_asked_runs_again(tmp_path: Any):
         ran.append("plain")
         return "plain"
 
-    def asks(what: str) -> str:
+    async def asks(what: str) -> str:
         ran.append(f"asks {what}")
+        await asyncio.sleep(0.02 if what == "a" else 0)  # the second call asks first
         return f"{what} {interrupt(what)}"
 
     def fails() -> str:

@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from inspect import isawaitable
 from typing import Any, Final
 
-from agentbench.agents.history.answers import without_answers
 from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.loop.call import changed
 from agentbench.agents.middleware.contexts import InnerApprovals
+from agentbench.messages.answers import without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse

@@ -9,7 +9,6 @@ from typing import Any, NoReturn
 
 from agentbench.agents.agent.answer import agent_response, agent_update, partial_answer, streamed_answer
 from agentbench.agents.agent.options import merge_options, merge_tools
-from agentbench.agents.history.answers import without_foreign_answers
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.history.per_call_history import PerCallHistory
@@ -21,6 +20,7 @@ from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import SessionTurn, after_abandoned_streams
 from agentbench.agents.tools.collection import connect_once, split_mcp_tools
 from agentbench.exceptions import AgentInvalidRequestException
+from agentbench.messages.answers import without_foreign_answers
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse

@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Final, NamedTuple, cast
 
-from agentbench.agents.history.answers import ANSWER, with_contents
 from agentbench.agents.history.settled import Replacement
 from agentbench.agents.sessions.attribution import ATTRIBUTION
+from agentbench.messages.answers import ANSWER, with_contents
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 

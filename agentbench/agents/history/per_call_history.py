@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.history.answers import with_contents, without_answers
 from agentbench.agents.history.pending_calls import (
     MADE_UP,
     UNANSWERED,
@@ -22,6 +21,7 @@ from agentbench.agents.sessions.attribution import signed
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import SessionTurn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
+from agentbench.messages.answers import with_contents, without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse

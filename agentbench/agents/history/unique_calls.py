@@ -8,7 +8,7 @@ from itertools import count
 from operator import is_
 from typing import Any, Final
 
-from agentbench.agents.history.answers import ANSWER, without_answers
+from agentbench.messages.answers import ANSWER, without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.fold import TOOL_CALL_INDEX
 from agentbench.messages.response import ChatResponse

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 from agentbench import _clock
@@ -27,9 +28,10 @@ from agentbench.agents.history.unique_calls import UniqueCalls, with_unique_call
 from agentbench.agents.loop.batch import REQUEST_APPROVAL, Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
-from agentbench.agents.sessions.session import SETTLED, AgentSession
+from agentbench.agents.sessions.session import ANSWERING, SETTLED, AgentSession
 from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.content.addition import mend_messages
 from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
@@ -158,9 +160,12 @@ class ToolLoop:
             calls.append(ToolCall(content, approval, inner, answers))
             approved.append(waiting)
         waiting_of = {id(call): waiting for call, waiting in zip(calls, approved, strict=True)}
-        outcomes = (
-            await self._run(calls, lambda call, one: self._record_outcome(waiting_of[id(call)], one)) if calls else []
-        )
+        with self._answering(approved):
+            outcomes = (
+                await self._run(calls, lambda call, one: self._record_outcome(waiting_of[id(call)], one))
+                if calls
+                else []
+            )
         self._recorded.drop(pending.has_result_of)
         for waiting, call, outcome in zip(approved, calls, outcomes, strict=True):
             waiting.result = outcome.result
@@ -180,6 +185,27 @@ class ToolLoop:
         elif outcomes:
             self._limit()
         return messages, additions
+
+    @contextmanager
+    def _answering(self, calls: Sequence[PendingCall]) -> Iterator[None]:
+        """Refuse calls that another run of this session is making: an approval that is sent twice makes its call once.
+
+        Requests that a tool raised about its own calls are left out: an agent inside it may share the session.
+        """
+        runs: dict[str | None, ToolLoop] = {}
+        if isinstance(self._session, AgentSession):
+            runs = vars(self._session).setdefault(ANSWERING, runs)
+        ids = [request.id for call in calls if not call.inner_requests for request in call.requests]
+        try:
+            for one in ids:
+                if runs.setdefault(one, self) is not self:
+                    message = f"Another run of this session is making the call of request {one!r}. Wait for that run."
+                    raise AgentInvalidRequestException(message)
+            yield
+        finally:
+            for one in ids:
+                if runs.get(one) is self:
+                    del runs[one]
 
     @property
     def _recorded(self) -> RecordedCalls:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -11,11 +12,13 @@ from agentbench import _clock
 from agentbench._plain_text import plain_line
 from agentbench.agents.mcp.connection import WatchedStream
 from agentbench.agents.mcp.limits import MCPLimits, measure
-from agentbench.agents.mcp.package import error_response, listing_problem
+from agentbench.agents.mcp.package import as_received, error_response, listing_problem, parse_problem
 from agentbench.exceptions import MCPLimitError
 
 logger = logging.getLogger("agentbench")
 
+#: How an answer begins of which the rest cannot be read.
+_ANSWER = re.compile(r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"')
 _MINUTE_NS = 60_000_000_000
 
 _LEVELS = {
@@ -56,6 +59,8 @@ class CheckedStream(WatchedStream):
 
         An answer that is too large becomes an error, so that the request does not wait for ever.
         """
+        if isinstance(message, Exception):
+            return self._failed_answer(message) or message
         payload: Any = getattr(message, "message", None)
         payload = getattr(payload, "root", payload)
         result, error = getattr(payload, "result", None), getattr(payload, "error", None)
@@ -72,6 +77,19 @@ class CheckedStream(WatchedStream):
                 if isinstance(result.get(kind), list):
                     result[kind] = self._usable(kind, result[kind])
         return message
+
+    def _failed_answer(self, error: Exception) -> Any:
+        """Return the answer that failed to be read as one that is an error; `None` if the line is no answer."""
+        problem, line = parse_problem(error)
+        answer = _ANSWER.match(line)
+        if answer is None:
+            return None
+        reason: Exception = ValueError(f"The answer cannot be read: {problem}")
+        if "recursion" in problem:
+            reason = MCPLimitError(
+                self._server, "a message that is nested too deeply", "max_depth", self._limits.max_depth
+            )
+        return as_received(error_response(int(answer[1]), reason))
 
     def _excess(self, body: Any) -> MCPLimitError | None:
         limits = self._limits

@@ -73,6 +73,18 @@ def error_response(request_id: Any, error: Exception) -> Any:
     return types.JSONRPCMessage(failed) if isinstance(types.JSONRPCMessage, type) else failed
 
 
+def as_received(message: Any) -> Any:
+    """Return a message of the protocol as a transport hands it to the session."""
+    return module("shared.message").SessionMessage(message)
+
+
+def parse_problem(error: Exception) -> tuple[str, str]:
+    """Return why a line of a server cannot be read, and the line; empty texts for errors of another kind."""
+    first = error.errors(include_url=False)[0] if hasattr(error, "errors") else {}
+    line = first.get("input")
+    return (first["msg"], line) if isinstance(line, str) else ("", "")
+
+
 def error_data(error: BaseException) -> Any:
     """Return the data of an error of the protocol."""
     return getattr(getattr(error, "error", error), "data", None)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from agentbench.agents.mcp.contents import content_of, part_of
@@ -21,11 +22,22 @@ _TOOL_CHOICES = {"auto": "auto", "required": "required", "none": "none"}
 
 
 class Sampling:
-    """Answers the requests of a server to the model; `requests` counts them since the last call of a tool began."""
+    """Answers the requests of a server to the model, as many during a call of a tool as the limit allows."""
 
     def __init__(self, server: str, limits: MCPLimits) -> None:
         self._server, self._limits = server, limits
-        self.requests = 0
+        self._requests = self._calls = 0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the requests of a call of a tool; calls at the same time share one count."""
+        if not self._calls:
+            self._requests = 0
+        self._calls += 1
+        try:
+            yield
+        finally:
+            self._calls -= 1
 
     async def answer(self, params: Any, client: Any, approve: Callable[[Any], Any] | None) -> Any:
         """Return the answer of the model if `approve` returns `True` for the parameters of the request.
@@ -37,9 +49,9 @@ class Sampling:
             return _error("This client has no model: the tool was created without client=.")
         if approve is None:
             return _error("This client does not allow requests to its model: sampling_approval_callback is not set.")
-        self.requests += 1
+        self._requests += 1
         try:
-            if self.requests > limits.max_sampling_requests:
+            if self._requests > limits.max_sampling_requests:
                 sent, name = "too many requests to the model", "max_sampling_requests"
                 raise MCPLimitError(self._server, sent, name, limits.max_sampling_requests)
             check_payload(self._server, request, limits)

@@ -400,13 +400,13 @@ class MCPTool(Displayable):
                 lambda: session.call_tool(name, arguments, progress_callback=progress, meta=meta or None), metadata
             )
 
-        self._sampling.requests = 0
-        result = await self._request(
-            f"calling the tool {name!r}",
-            send,
-            runtime,
-            may_repeat=bool(notes.get("readOnlyHint") or notes.get("idempotentHint")),
-        )
+        with self._sampling.counted():
+            result = await self._request(
+                f"calling the tool {name!r}",
+                send,
+                runtime,
+                may_repeat=bool(notes.get("readOnlyHint") or notes.get("idempotentHint")),
+            )
         parse = self.parse_tool_results
         contents = contents_of_result(name, wire(result), self.limits)
         return contents if parse is None else parse(result)

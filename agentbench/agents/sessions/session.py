@@ -20,6 +20,8 @@ STAMPED: Final = "_stamped_lists"
 SETTLED: Final = "_settled"
 #: Attribute of a session: by id of the provider, the compacted conversation so far.
 COMPACTED: Final = "_compacted"
+#: Attribute of a session: by id of an approval request, the run that makes its call now.
+ANSWERING: Final = "_answering"
 
 
 @drawn_by("agentbench.notebook.cards.session:session")
@@ -111,7 +113,9 @@ class AgentSession(Displayable):
 
     def __getstate__(self) -> dict[str, Any]:
         return {
-            name: value for name, value in self.__dict__.items() if name not in (LOCKS, STAMPED, SETTLED, COMPACTED)
+            name: value
+            for name, value in self.__dict__.items()
+            if name not in (LOCKS, STAMPED, SETTLED, COMPACTED, ANSWERING)
         }
 
     def __copy__(self) -> Self:

@@ -10,6 +10,7 @@ from agentbench._copying import isolate_or_same
 from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.sessions.session import AgentSession
+from agentbench.checkpoints.manager import bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -210,7 +211,7 @@ class RunTalk:
             if session is not None:
                 msg = "session= is for agents and graphs; a workflow stores its state in its run. Omit session=."
                 raise TypeError(msg)
-            self._storage = storage or workflow.storage or InMemoryCheckpointStorage()
+            self._storage = bare_storage(storage) or workflow.storage or InMemoryCheckpointStorage()
             if make_input is None and self._input_of("text") is None:
                 takes = ", ".join(getattr(each, "__name__", str(each)) for each in workflow.input_types)
                 msg = (

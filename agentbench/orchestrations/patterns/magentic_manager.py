@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from agentbench._limits import require_limit
-from agentbench.agents.history.answers import without_answers
+from agentbench.messages.answers import without_answers
 from agentbench.messages.message import Message
 from agentbench.orchestrations.patterns.helpers import json_objects
 from agentbench.orchestrations.patterns.magentic_messages import (

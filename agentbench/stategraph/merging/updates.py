@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -18,6 +18,7 @@ from agentbench.exceptions import (
     ReducerError,
     StateValidationError,
 )
+from agentbench.messages.answers import answers_in, without_answers
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
@@ -180,13 +181,33 @@ def merge(
     by_field: dict[str, list[tuple[TaskWrites, Any]]] = {}
     for task in tasks:
         for name, update in task.writes:
-            by_field.setdefault(name, []).append((task, update))
+            written = update if task.node == START else without_new_answers(update, values.values(), task.node)
+            by_field.setdefault(name, []).append((task, written))
     for name, updates in by_field.items():
         _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
     if by_field:
         task = tasks[-1]
         merged.values = {**_checked(lambda: fields.check(merged.values), task, fields.cls.__name__, None)}
     return merged
+
+
+def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
+    """Return an update or a `Send` value of a node without answers to approval requests that are not in `held`.
+
+    Only the input of the graph approves. A node may run an agent on the conversation, where such an answer would count.
+    """
+    inner = update.value if isinstance(update, Overwrite) else update
+    if not answers_in(_messages_in(inner)):
+        return update
+    keep = {id(answer) for value in held for answer in answers_in(_messages_in(value))}
+    left: list[Any] = []
+    for each in inner if isinstance(inner, (list, tuple)) else [inner]:
+        left += without_answers([each], f"node {node!r}", keep) if isinstance(each, Message) else [each]
+    return Overwrite(left) if isinstance(update, Overwrite) else left
+
+
+def _messages_in(value: Any) -> list[Message]:
+    return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, Message)]
 
 
 def _merge_field(

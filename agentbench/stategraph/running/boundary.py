@@ -209,7 +209,7 @@ class _Call:
         def state_for(view: StateFields) -> Any:  # a condition's changes of it change nothing else
             return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
 
-        routed = await route(plan, tasks, self.waiting, state_for, self.config, meta["step"] + 1)
+        routed = await route(plan, tasks, self.waiting, state_for, self.config, meta["step"] + 1, merged.values)
         self._warn(routed.warnings)
         self._report(merged, tasks, self._new_messages(merged, source))
         frontier = routed.frontier

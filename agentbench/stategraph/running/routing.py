@@ -15,7 +15,7 @@ from agentbench._display import shortened
 from agentbench.exceptions import GraphError, StateValidationError
 from agentbench.stategraph.command import Send
 from agentbench.stategraph.merging.state_fields import StateFields
-from agentbench.stategraph.merging.updates import TaskWrites, read_return
+from agentbench.stategraph.merging.updates import TaskWrites, read_return, without_new_answers
 from agentbench.stategraph.running.plan import Condition, GraphPlan
 from agentbench.stategraph.state import END, AgentState
 
@@ -62,6 +62,7 @@ async def route(
     state_for: StateMaker,
     config: Mapping[str, Any],
     step: int,
+    values: Mapping[str, Any],
 ) -> Routed:
     """Return the activations after these tasks, which must be in order.
 
@@ -72,6 +73,7 @@ async def route(
         state_for: Returns the state after the superstep, for a condition.
         config: The configuration of the call, for conditions.
         step: The number of the next superstep, for the ids of its tasks.
+        values: The state after the superstep. A `Send` may contain only the approvals that are in it.
 
     Raises:
         GraphError: `GRAPH_ROUTING_001`, a condition failed, or a target is not a node.
@@ -84,7 +86,7 @@ async def route(
         for place, target in enumerate(targets):
             if target == END:
                 continue
-            send = _with_fields(plan, target, task.node) if isinstance(target, Send) else None
+            send = _with_fields(plan, target, task.node, values) if isinstance(target, Send) else None
             node = plan.nodes.get(target if send is None else send.node)  # type: ignore[arg-type]
             if node is None:
                 _refuse_target(plan, target, task.node)
@@ -104,13 +106,18 @@ async def route(
     return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _unfinished(plan, arrived))
 
 
-def _with_fields(plan: GraphPlan, send: Send, sender: str) -> Send:
+def _with_fields(plan: GraphPlan, send: Send, sender: str, values: Mapping[str, Any]) -> Send:
     """Return a `Send` with validated fields of an `AgentState`; with other classes its task gets `arg` unchanged."""
-    arg = send.arg
-    if not plan.fields.is_agent_state:
-        return send
-    if isinstance(arg, AgentState):
+    arg, takes_fields = send.arg, plan.fields.is_agent_state
+    if takes_fields and isinstance(arg, AgentState):
         arg = plan.fields.values_of(arg)
+    given = arg if isinstance(arg, Mapping) else {"": arg}
+    passed = {name: without_new_answers(value, values.values(), sender) for name, value in given.items()}
+    if any(passed[name] is not value for name, value in given.items()):
+        arg = passed if given is arg else passed[""]
+        send = Send(send.node, arg)
+    if not takes_fields:
+        return send
     writes = read_return(arg or {}, plan.fields, sender).writes
     try:
         return Send(send.node, {name: plan.fields.validate(name, value, {}) for name, value in writes})

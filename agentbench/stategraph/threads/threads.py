@@ -171,7 +171,9 @@ class Threads:
             def state_for(view: StateFields) -> Any:
                 return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
 
-            routed = await route(self.plan, tasks, waiting, state_for, {"thread_id": thread_id}, meta["step"] + 1)
+            routed = await route(
+                self.plan, tasks, waiting, state_for, {"thread_id": thread_id}, meta["step"] + 1, merged.values
+            )
             messages = _queued(routed.frontier)
             state |= {META: _at(meta, routed.frontier), PENDING: [], RESUME: {}, WAITING: routed.waiting}
         return await self._fork(

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import runtime_defaults
 from agentbench._signatures import is_instance_of, type_name
-from agentbench.exceptions import MessageLimitError
+from agentbench._user_code import warn_user
+from agentbench.exceptions import MessageLimitError, WorkflowWarning
 from agentbench.workflows.engine.event_log import EventLog
 from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
@@ -122,6 +123,13 @@ class ActiveRun:
                 "Use another id, or wait for its response."
             )
             raise ValueError(msg)
+        if not delivery.executor.is_request_response_capable:
+            text = (
+                f"Executor {delivery.executor_id!r} made a request, but has no @response_handler, so it cannot take a "
+                "response. Add one to its class."
+            )
+            if self.log.warn_once(("no response handler", delivery.executor_id), delivery.executor_id, text, delivery):
+                warn_user(text, WorkflowWarning)
         event = WorkflowEvent.request_info(request_id, delivery.executor_id, data, response_type)
         requests[request_id] = event
         self.run_state.raised.append(request_id)

@@ -85,7 +85,7 @@ def _warn_of_call(spec: HandlerSpec, ctx: HandlerContext, delivery: Delivery, ru
     """Warn about a forgotten `await`, and about outputs of a type that the executor does not declare."""
     executor = delivery.executor
     if spec.unawaited:
-        lines = f"line{'s'[: len(spec.unawaited) - 1]} {', '.join(map(str, spec.unawaited))}"
+        lines = f"line{'' if len(spec.unawaited) == 1 else 's'} {', '.join(map(str, spec.unawaited))}"
         text = (
             f"Executor {executor.id!r} calls a method of its context without await, in {lines} of handler "
             f"{spec.name!r}, so the call has no effect. Write await in front of it."

@@ -243,7 +243,8 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
             request_id: By default a new id; `ValueError` if an open request has this id.
 
         Raises:
-            MissingResponseHandlerError: The executor has no `@response_handler` for this request and response type.
+            MissingResponseHandlerError: The executor has `@response_handler` methods, but none for this request and
+                response. An executor without any may ask: the run warns, and refuses a response.
         """
         self._request_info(request_data, response_type, request_id)
         await self._forward()
@@ -270,7 +271,8 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         if not self._open and self._is_late("request_info"):
             return
         executor = self._delivery.executor
-        if executor._ab_responses.find_unhandled(request_data, response_type):  # noqa: SLF001 - of the same room
+        handlers = executor._ab_responses  # noqa: SLF001 - of the same room
+        if handlers.specs and handlers.find_unhandled(request_data, response_type):
             raise MissingResponseHandlerError(executor.id, type(request_data), response_type)
         deferred = self._deferred
         event = self._run.raise_request(self._delivery, request_data, response_type, request_id, emit=deferred is None)

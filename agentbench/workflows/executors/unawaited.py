@@ -5,7 +5,6 @@ from __future__ import annotations
 import dis
 import inspect
 from collections.abc import Callable
-from inspect import CO_COROUTINE
 from itertools import pairwise
 from typing import Any
 
@@ -18,8 +17,10 @@ def unawaited_calls(function: Callable[..., Any]) -> tuple[int, ...]:
     Only calls in the handler's own code, on its last parameter, are found.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None or not code.co_flags & CO_COROUTINE or not code.co_argcount or _METHODS.isdisjoint(code.co_names):
+    if code is None or not code.co_flags & inspect.CO_COROUTINE or not code.co_argcount:
         return ()
+    if _METHODS.isdisjoint(code.co_names):
+        return ()  # which saves most of the time
     context, instructions = code.co_varnames[code.co_argcount - 1], [*dis.get_instructions(code)]
     # A call and the look-up of its function begin at the same place in the source.
     begins = {

@@ -11,7 +11,7 @@ from agentbench._copying import isolate_or_same
 from agentbench._secrets import masked_repr
 from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
 from agentbench._user_code import cut_to_user, warn_user
-from agentbench.exceptions import WorkflowWarning
+from agentbench.exceptions import MissingResponseHandlerError, WorkflowWarning
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.event_log import CarriedOver, EventLog
 from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
@@ -178,7 +178,7 @@ class Execution:
             )
             raise RuntimeError(msg)
         if run_input.responses is not None and run_input.checkpoint_id is None:
-            responses = check_responses(run_state.requests, run_input.responses)
+            responses = check_responses(run_state.requests, run_input.responses, self.run.graph)
         self.begun = True
         run_state.unconverged = False
         run_state.log = log
@@ -256,7 +256,8 @@ class Execution:
     def _emit_open_requests(self) -> Mapping[str, Any]:
         """Emit the restored requests again, except those answered in the same call; return those responses."""
         requests = self.run.run_state.requests
-        responses = {} if self._input.responses is None else check_responses(requests, self._input.responses)
+        given = self._input.responses
+        responses = {} if given is None else check_responses(requests, given, self.run.graph)
         for request_id, event in requests.items():
             if request_id not in responses:
                 self.run.emit_request(event)
@@ -385,8 +386,16 @@ def id_of_request(request: Any) -> str:
     return found
 
 
-def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return the responses, each coerced to the response type of its request; `RuntimeError` if none is open."""
+def check_responses(
+    open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, Any], graph: Graph | None = None
+) -> dict[str, Any]:
+    """Return the responses, each coerced to the response type of its request.
+
+    Raises:
+        RuntimeError: No request is open.
+        ValueError: A response fits no open request; all stay open.
+        MissingResponseHandlerError: The executor in `graph` that made the request takes no responses.
+    """
     if not open_requests:
         msg = "There is no open request to answer. Start a run with a message first."
         raise RuntimeError(msg)
@@ -397,6 +406,10 @@ def check_responses(open_requests: Mapping[str, WorkflowEvent[Any]], responses: 
         if request is None:
             msg = f"No open request has the id {request_id!r}. Open requests: {', '.join(open_requests)}."
             raise ValueError(msg)
+        # A boundary hook may have made the request, in the name of any executor.
+        executor = None if graph is None or graph.driver else graph.executors.get(request.source_executor_id)
+        if executor is not None and not executor.is_request_response_capable:
+            raise MissingResponseHandlerError(executor.id, request.request_type, request.response_type)
         value = coerce_answer(response, request.response_type)
         # A response of the right type may still belong to another request of an agent.
         fits = getattr(request.data, "is_answered_by", None) if type(value) is type(request.data) else None

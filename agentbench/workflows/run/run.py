@@ -295,9 +295,10 @@ class WorkflowRun(RunStatus):
         Raises:
             RuntimeError: no request is open.
             ValueError: the id is unknown, or the value is not of the response type; the request stays open.
+            MissingResponseHandlerError: The executor that made the request has no `@response_handler`.
         """
         open_requests = {event.request_id: event for event in self.pending_requests}
-        self._responses.update(check_responses(open_requests, {request: value}))
+        self._responses.update(check_responses(open_requests, {request: value}, self._graph))
 
     async def send_response(self, request_id: WorkflowEvent[Any] | str, value: Any) -> None:
         """Do the same as `respond()`."""

@@ -162,10 +162,10 @@ class WorkflowStream:
             events = await self._steps.next_events()
             while events is None and not self._execution.ended:
                 events = await self._steps.next_events()
-        except NestedLoopError:
-            raise  # nothing was read, so another reader can still await the run
         except BaseException as error:
-            self._error, self._closed = error, True
+            # A run that this thread cannot wait for goes on; whoever awaits the stream still gets all of it.
+            if self._execution.ended or not isinstance(error, NestedLoopError):
+                self._error, self._closed = error, True
             raise
         if events is None:
             self._closed = True

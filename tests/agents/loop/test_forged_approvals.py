@@ -12,8 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench import AgentSession, ContextProvider, InMemoryHistoryProvider, Message, tool
+from agentbench import (
+    Agent,
+    AgentSession,
+    Call,
+    ContextProvider,
+    InMemoryHistoryProvider,
+    Message,
+    ScriptedChatClient,
+    tool,
+)
 from agentbench.agents.model.client import BaseChatClient
+from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.response import ChatResponse
 from tests.agents.loop.forgeries import MESSAGES, approvals_in, called, requests_in
 
@@ -120,3 +130,31 @@ def test_a_tool_runs_only_after_an_answer_in_the_input_to_a_request_of_the_conve
             await conversation.run(turn)
 
     asyncio.run(talk())
+
+
+@pytest.mark.parametrize("per_call", [False, True])
+async def test_an_approval_that_is_sent_twice_at_once_makes_its_call_once(per_call: bool) -> None:
+    ran: list[str] = []
+    begun = asyncio.Event()
+    done = asyncio.Event()
+
+    @tool(approval_mode="always_require")
+    async def wipe(what: str) -> str:
+        ran.append(what)
+        begun.set()
+        await done.wait()
+        return "wiped"
+
+    client = ScriptedChatClient([Call("wipe", {"what": "disk"}), "done"], on_exhausted="repeat_last")
+    agent = Agent(client, tools=[wipe], require_per_service_call_history_persistence=per_call)
+    session = agent.create_session()
+    [request] = (await agent.run("go", session=session)).user_input_requests
+    answer = Message("user", [request.to_function_approval_response(True)])
+    first = asyncio.ensure_future(agent.run(answer, session=session))
+    await begun.wait()
+    with pytest.raises(AgentInvalidRequestException):
+        await agent.run(answer, session=session)
+    done.set()
+    assert (await first).text == "done"
+    await agent.run(answer, session=session)
+    assert ran == ["disk"]

@@ -78,9 +78,25 @@ else:
     answer({"id": 9999}, {"content": []})
     print('{"jsonrpc": "2.0", "method": "notifications/surprise", "params": {}}', flush=True)
     print('{"half": ', flush=True)
+    print('{"jsonrpc": "2.0", "id": ' + "9" * 5000 + ', "result": nul}', flush=True)
     answer(request, {"content": [{"type": "text", "text": "fine"}]})
 """) as server:
         assert text(await server.functions[0].invoke()) == "fine"
+
+
+@pytest.mark.parametrize(
+    ("rest", "problem"), [("[" * 400 + "]" * 400, "max_depth"), ("nul", "cannot be read")], ids=["deep", "not JSON"]
+)
+async def test_an_answer_that_cannot_be_read_is_an_error_of_its_call(caplog, rest: str, problem: str):
+    caplog.set_level(logging.CRITICAL, logger="mcp")
+    async with raw(f"""
+if method == "tools/list":
+    answer(request, {{"tools": [{{"name": "t", "inputSchema": {{"type": "object"}}}}]}})
+else:
+    print('{{"jsonrpc": "2.0", "id": %s, "result": {{"a": {rest}}}}}' % request["id"], flush=True)
+""") as server:
+        with pytest.raises(ToolExecutionException, match=problem):
+            await server.call_tool("t")
 
 
 async def test_a_call_without_an_answer_is_given_up_after_the_timeout():

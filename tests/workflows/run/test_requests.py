@@ -5,7 +5,7 @@ import pydantic
 import pytest
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import MissingResponseHandlerError
+from agentbench.exceptions import MissingResponseHandlerError, WorkflowWarning
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.context import WorkflowContext
@@ -143,6 +143,24 @@ async def test_a_request_whose_response_no_handler_takes_is_refused_before_anybo
         assert (found.executor_id, found.request_type, found.response_type) == ("deaf", type(request), response_type)
         assert isinstance(found, TypeError)
         assert open_ids(workflow) == []
+
+
+@pytest.mark.parametrize("stepped", [False, True])
+async def test_without_any_response_handler_the_run_warns_and_no_response_gets_lost(stepped: bool):
+    @executor(id="asks")
+    async def asks(text: str, ctx: WorkflowContext) -> None:
+        await ctx.request_info(text, bool, request_id="R")
+
+    workflow = WorkflowBuilder(start_executor=asks).build()
+    run = workflow.start("sure?") if stepped else None
+    with pytest.warns(WorkflowWarning, match="'asks'.*@response_handler"):
+        result = await workflow.run("sure?") if run is None else await run.result()
+    assert len(result.warnings) == 1
+    with pytest.raises(MissingResponseHandlerError) as caught:
+        await (workflow.run(responses={"R": True}) if run is None else run.respond("R", True))
+    assert (caught.value.executor_id, caught.value.response_type) == ("asks", bool)
+    still_open = open_ids(workflow) if run is None else [one.request_id for one in run.pending_requests]
+    assert still_open == ["R"]
 
 
 @pytest.mark.parametrize("response_type", [object, Any, str | Ans, list[str]])

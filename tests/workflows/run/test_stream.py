@@ -391,6 +391,17 @@ def test_what_was_begun_on_a_loop_that_is_blocked_now_is_a_named_error_and_can_s
     asyncio.run(cell())
 
 
+async def test_a_handler_that_blocks_its_own_loop_ends_the_stream_with_its_error_each_time():
+    @executor(id="blocks")
+    async def blocks(number: int, ctx: WorkflowContext) -> None:
+        raise NestedLoopError("Agent.run")
+
+    stream = WorkflowBuilder(start_executor=blocks).build().run(3, stream=True)
+    for _ in range(2):
+        with pytest.raises(NestedLoopError):
+            await stream.get_final_response()
+
+
 def test_what_was_begun_on_another_loop_goes_on_there():
     workflow = WorkflowBuilder(start_executor=Suspends("suspends")).build()
     stream = workflow.run(3, stream=True)

@@ -21,9 +21,7 @@ _contents_of, _kind_of = attrgetter("contents"), attrgetter("type")
 
 def answers_in(messages: Sequence[Message]) -> list[Content]:
     """Return the answers to approval requests in messages, from any author."""
-    if ANSWER not in map(
-        _kind_of, chain.from_iterable(map(_contents_of, messages))
-    ):  # fast path, because it is nearly always true
+    if ANSWER not in map(_kind_of, chain.from_iterable(map(_contents_of, messages))):  # each run checks, few have one
         return []
     return [content for message in messages for content in message.contents if content.type == ANSWER]
 
@@ -50,7 +48,7 @@ def without_answers(messages: Sequence[Message], source: str, keep: Collection[i
 def without_foreign_answers(messages: list[Message], own: list[Message]) -> tuple[list[Message], list[Content]]:
     """Return a run's messages without approval answers that are not in its `own` input, and the answers in it.
 
-    Messages before the model's last message cannot approve anything any more, so they are not searched.
+    Messages before the last text of the model are skipped: an approval among them has no effect any more.
     """
     start, has_answers = len(messages), False
     while start:
