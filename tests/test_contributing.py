@@ -24,7 +24,7 @@ def is_placeholder(word: str) -> bool:
 def defined_names() -> frozenset[str]:
     """Every function, class and variable that a module or a class of the project defines."""
     definition = re.compile(r"^ *(?:(?:async )?def|class) (\w+)|^(?: {4})?(\w+)(?:: [^=\n]+)? = ", re.MULTILINE)
-    files = [path for folder in ("agentbench", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+    files = [path for folder in ("agentbench", "tests") for path in (ROOT / folder).rglob("*.py")]
     return frozenset(name for path in files for pair in definition.findall(path.read_text("utf-8")) for name in pair)
 
 
@@ -36,7 +36,7 @@ def test_the_files_exist() -> None:
 
 
 def test_the_commands_exist() -> None:
-    modules = re.findall(r"python -m ((?:tests|benchmarks)[\w.]*)", TEXT)
+    modules = re.findall(r"python -m (tests[\w.]*)", TEXT)
     assert modules
     assert [name for name in modules if not (ROOT / f"{name.replace('.', '/')}.py").is_file()] == []
 

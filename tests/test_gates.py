@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks import gates
-from benchmarks.agent_workloads import WORKLOADS as AGENTS
-from benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
-from benchmarks.engine_workloads import WORKLOADS as ENGINE
-from benchmarks.fresh import ASYNCIO, ONE_RUN, bytes_per_superstep, run_script
-from benchmarks.gates import Row, Target
-from benchmarks.graph_workloads import WORKLOADS as GRAPHS
-from benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
-from benchmarks.workload import Workload, awaited, measure
+from tests.benchmarks import gates
+from tests.benchmarks.agent_workloads import WORKLOADS as AGENTS
+from tests.benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
+from tests.benchmarks.engine_workloads import WORKLOADS as ENGINE
+from tests.benchmarks.fresh import ASYNCIO, ONE_RUN, bytes_per_superstep, run_script
+from tests.benchmarks.gates import Row, Target
+from tests.benchmarks.graph_workloads import WORKLOADS as GRAPHS
+from tests.benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
+from tests.benchmarks.workload import Workload, awaited, measure
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext, WorkflowExecutor, handler
-from benchmarks.workload import Prepare, Workload, awaited
+from tests.benchmarks.workload import Prepare, Workload, awaited
 
 SUPERSTEPS = 2_000
 FAN, FAN_ROUNDS = 100, 20

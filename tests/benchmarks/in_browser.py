@@ -1,10 +1,10 @@
-"""How long a person waits in a page: `python -m benchmarks.in_browser`.
+"""How long a person waits in a page: `python -m tests.benchmarks.in_browser`.
 
 A real JupyterLab in a real Chromium. Times are taken inside the page, from the click to the second frame drawn after
 the change (the first one may have been under way), and medians are told. The machine should have nothing else to do.
 
-    python -m benchmarks.in_browser               # all of it: about a minute
-    python -m benchmarks.in_browser --clicks 50   # steadier medians
+    python -m tests.benchmarks.in_browser               # all of it: about a minute
+    python -m tests.benchmarks.in_browser --clicks 50   # steadier medians
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gates import Row, Target, lines
+from tests.benchmarks.gates import Row, Target, lines
 from tests.browser.lab_server import Lab, running_lab
 from tests.browser.notebook_page import NotebookPage, Pages, running_browser
 
 CLICKS = 25
 SIZE = {"width": 1280, "height": 1000}
-NOTEBOOK = Path(__file__).parents[1] / "agentbench" / "notebook"
+NOTEBOOK = Path(__file__).parents[2] / "agentbench" / "notebook"
 
 SETUP = """
 import asyncio, time
 from IPython.display import display
 from agentbench.notebook import stepper
-from benchmarks.engine_workloads import ring
+from tests.benchmarks.engine_workloads import ring
 display(stepper(ring(5), 0))
 """
 STEPPER = "panel = stepper(ring({nodes}), 0, max_supersteps=10**9)\ndisplay(panel)"

@@ -29,7 +29,7 @@ from agentbench import (
     WorkflowContext,
     handler,
 )
-from benchmarks.workload import Await, Call, Workload
+from tests.benchmarks.workload import Await, Call, Workload
 
 SUPERSTEPS = 500
 MANY = 10_000

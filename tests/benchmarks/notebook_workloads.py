@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from agentbench import CheckpointInfo, InMemoryCheckpointStorage, WorkflowCheckpoint, WorkflowEvent, run_sync
 from agentbench.notebook import checkpoints_frame, diff, draw, events_frame, form, stepper, timeline
 from agentbench.workflows.events.events import EventStamps
-from benchmarks.engine_workloads import ring
-from benchmarks.workload import Await, Call, Prepare, Workload
+from tests.benchmarks.engine_workloads import ring
+from tests.benchmarks.workload import Await, Call, Prepare, Workload
 
 CHECKPOINTS = 10_000
 CLICKS = 20

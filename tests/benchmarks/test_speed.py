@@ -1,4 +1,4 @@
-"""The workloads of `gates.py` under pytest-benchmark: `pytest benchmarks --benchmark-only`. No time is asserted.
+"""The workloads of `gates.py` under pytest-benchmark: `pytest tests/benchmarks --benchmark-only`. No time is asserted.
 
 Each workload is a group of two results, `bare` and `agentbench`. Before each round of the latter the bare half runs
 once more, so that `extra_info` holds ratios taken inside one round; they are listed below the tables.
@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from benchmarks import fresh
-from benchmarks.agent_workloads import WORKLOADS as AGENTS
-from benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
-from benchmarks.engine_workloads import WORKLOADS as ENGINE
-from benchmarks.graph_workloads import WORKLOADS as GRAPHS
-from benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
-from benchmarks.workload import Await, Call, Workload
+from tests.benchmarks import fresh
+from tests.benchmarks.agent_workloads import WORKLOADS as AGENTS
+from tests.benchmarks.checkpoint_workloads import WORKLOADS as CHECKPOINTS
+from tests.benchmarks.engine_workloads import WORKLOADS as ENGINE
+from tests.benchmarks.graph_workloads import WORKLOADS as GRAPHS
+from tests.benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
+from tests.benchmarks.workload import Await, Call, Workload
 
 ROUNDS = 5
 

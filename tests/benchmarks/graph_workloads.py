@@ -7,7 +7,7 @@ import operator
 from typing import Annotated, Any
 
 from agentbench.stategraph import END, START, AgentState, StateGraph
-from benchmarks.workload import Await, Call, Workload
+from tests.benchmarks.workload import Await, Call, Workload
 
 STEPS = 1000
 TEXT = "x" * 200

@@ -106,7 +106,7 @@ def test_a_form_and_its_check(benchmark: Any):
 
 def test_a_form_of_twelve_fields_and_its_check(benchmark: Any):
     from agentbench.notebook import form
-    from benchmarks.notebook_workloads import GIVEN, Person
+    from tests.benchmarks.notebook_workloads import GIVEN, Person
 
     def make() -> bool:
         made = form(Person)
@@ -195,7 +195,7 @@ def test_two_runs_compared(benchmark: Any, supersteps: int):
 def test_10000_checkpoints_of_a_file_to_a_frame(benchmark: Any, limit: int | None):
     pytest.importorskip("sqlalchemy")
     from agentbench.notebook import checkpoints_frame
-    from benchmarks.checkpoint_workloads import ten_thousand
+    from tests.benchmarks.checkpoint_workloads import ten_thousand
 
     with ten_thousand("SQLite") as storage:
         assert len(benchmark(checkpoints_frame, storage, limit=limit)) == (limit or 10_000)

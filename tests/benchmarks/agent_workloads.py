@@ -20,7 +20,7 @@ from agentbench import (
     WorkflowBuilder,
     tool,
 )
-from benchmarks.workload import Workload, awaited
+from tests.benchmarks.workload import Workload, awaited
 
 TURNS = 100
 TOOL_CALLS = 200

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import agentbench
 from agentbench import run_sync
-from benchmarks.engine_workloads import Bounce, ping_pong
-from benchmarks.workload import Figures
+from tests.benchmarks.engine_workloads import Bounce, ping_pong
+from tests.benchmarks.workload import Figures
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 ASYNCIO = """
 import asyncio
@@ -62,7 +62,7 @@ assert "upper" in draw(workflow).svg
 
 FIRST_DRAW = """
 import time
-from benchmarks.engine_workloads import ring
+from tests.benchmarks.engine_workloads import ring
 from agentbench.notebook import draw
 
 workflow = ring(10)
@@ -73,7 +73,7 @@ print(1e3 * (time.perf_counter() - began))
 
 MANY_RUNS = """
 import asyncio, os
-from benchmarks.engine_workloads import RUN_SUPERSTEPS, RUNS, Sleepy, ping_pong
+from tests.benchmarks.engine_workloads import RUN_SUPERSTEPS, RUNS, Sleepy, ping_pong
 
 async def main():
     workflows = [ping_pong(Sleepy, RUN_SUPERSTEPS) for _ in range(RUNS)]

@@ -1,4 +1,4 @@
-"""Are the speed targets met? Run on request: `python -m benchmarks.gates`.
+"""Are the speed targets met? Run on request: `python -m tests.benchmarks.gates`.
 
 Every workload exists twice: done by agentbench, and `bare`, by plain asyncio doing the same work with one task and one
 gather per superstep. Both halves run in turn in one process, round after round. Machines differ and are shared, so
@@ -10,11 +10,11 @@ Reading a row: the figure per unit of work for both halves (medians), the ratio 
 that must not be passed, the `goal` aimed at, and which of them is met. A few targets are figures of their own, such as
 memory. `W7 first use` is what importing agentbench and running one small workflow adds to a fresh process.
 
-    python -m benchmarks.gates                    # all
-    python -m benchmarks.gates W1 "W3 build"      # some
-    python -m benchmarks.gates --strict           # exit code 1 if a gate is missed
+    python -m tests.benchmarks.gates                    # all
+    python -m tests.benchmarks.gates W1 "W3 build"      # some
+    python -m tests.benchmarks.gates --strict           # exit code 1 if a gate is missed
 
-`pytest benchmarks --benchmark-only` measures the same workloads with pytest-benchmark, for comparing versions
+`pytest tests/benchmarks --benchmark-only` measures the same workloads with pytest-benchmark, for comparing versions
 (`--benchmark-autosave`, `--benchmark-compare`); `extra_info` of each result holds its ratio to bare.
 """
 
@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from benchmarks import agent_workloads, checkpoint_workloads, engine_workloads, fresh, graph_workloads
-from benchmarks.workload import Workload, measure
+from tests.benchmarks import agent_workloads, checkpoint_workloads, engine_workloads, fresh, graph_workloads
+from tests.benchmarks.workload import Workload, measure
 
 ROUNDS = 9
 
@@ -323,7 +323,7 @@ def measures() -> dict[str, Measure]:
     for kind in checkpoint_workloads.OPEN:
         more |= _of_storage(kind)
     if all(map(importlib.util.find_spec, ("ipywidgets", "pandas"))):
-        from benchmarks import notebook_workloads
+        from tests.benchmarks import notebook_workloads
 
         workloads += notebook_workloads.WORKLOADS
         more["first picture"] = _first_picture
