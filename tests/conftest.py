@@ -33,6 +33,10 @@ LEFT_OUT = {
 }
 collect_ignore = sorted(LEFT_OUT)
 
+# Files that take long, or share a browser or a server that is kept while the next file needs it too. Several processes
+# take them first, so that all end together.
+LONGEST = ("tests/browser/", "notebooks/")
+
 # In CI: always the same examples, whatever the speed of the machine. By hand and at night: new ones each time.
 hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("dev", max_examples=25, deadline=None)
@@ -58,11 +62,23 @@ def pytest_report_header() -> list[str]:
     return [f"left out: tests/{folder} ({package} is not installed)" for folder, package in sorted(LEFT_OUT.items())]
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Let each process of `pytest -n auto` take a whole file: the cells of a notebook need their order."""
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False  # files are taken in the order below
+    return LoadFileScheduling(config, log)
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     named = any("::" in arg for arg in config.args)
     if not (NIGHTLY or config.option.markexpr or named):
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("nightly")])
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
 
 
 def pytest_collection_finish() -> None:
