@@ -21,9 +21,7 @@ from agentbench import (
     FunctionTool,
     InMemoryCheckpointStorage,
     Message,
-    UserInputRequiredException,
     WorkflowBuilder,
-    WorkflowExecutor,
     WorkflowRunState,
     tool,
 )
@@ -150,34 +148,6 @@ async def test_a_tool_without_a_function_is_carried_out_by_a_person():
     ]
 
 
-async def test_an_agent_may_raise_its_requests():
-    class Raising(ForeignAgent):
-        async def _respond(self):
-            if len(self.asked) > 1:
-                return AgentResponse(text="done")
-            call_ = Content.from_function_call("c1", "send", arguments={"to": "Ada"})
-            raise UserInputRequiredException([Content.from_function_approval_request("r1", call_)])
-
-    stranger, clerk = Raising(), agent("clerk")
-    workflow = WorkflowBuilder(stranger).add_edge(stranger, clerk).build()
-    waiting = await workflow.run("Invite them.")
-    event: Any = waiting.get_request_info_events()[0]
-    assert waiting.outputs == []
-    await workflow.run(responses={event: approve(event)})
-    assert asked(clerk)[0][0] == "Invite them."
-    assert asked(clerk)[0][-1] == "done"
-
-
-@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
-async def test_a_new_message_while_requests_are_open_runs_the_agent_again():
-    first, _, workflow = office()
-    await workflow.run("Invite them.")
-    first.client.answers = ["Later, then."]
-    result = await workflow.run("Wait.")
-    assert [output.text for output in result.outputs] == ["Later, then.", "CLERK"]
-    assert result.get_final_state() is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
-
-
 @pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_messages_that_come_while_requests_are_open_wait_for_the_next_turn():
     first, _, workflow = office()
@@ -187,18 +157,6 @@ async def test_messages_that_come_while_requests_are_open_wait_for_the_next_turn
     await workflow.run("Thanks.")
     assert asked(first)[-1][-2:] == ["By the way: use blue ink.", "Thanks."]
     assert asked(first)[-1].count("Invite them.") == 1
-
-
-async def test_requests_are_open_again_when_the_agent_fails_at_the_answer():
-    first, clerk, workflow = office()
-    one, two = await first_requests(workflow)
-    await workflow.run(responses={one: approve(one)})
-    first.client.answers = [ConnectionError("down"), "all sent"]
-    with pytest.raises(ConnectionError):
-        await workflow.run(responses={two: approve(two)})
-    done = await workflow.run(responses={two: approve(two)})
-    assert [output.text for output in done.outputs] == ["all sent", "CLERK"]
-    assert asked(clerk)[0][0] == "Invite them."
 
 
 @pytest.mark.parametrize("place", ["memory", "file"])
@@ -224,24 +182,6 @@ async def test_answers_may_come_in_another_process(place, together, tmp_path):
         ("assistant", ["function_call", "function_call"]),
         ("tool", ["function_result", "function_result"]),
     ]
-
-
-async def test_agents_of_a_workflow_inside_another_ask_and_go_on_in_another_instance():
-    storage = InMemoryCheckpointStorage()
-
-    def nested() -> Any:
-        first, clerk, inner = office()
-        node = WorkflowExecutor(inner, "office", allow_direct_output=True, propagate_request=True)
-        return first, clerk, WorkflowBuilder(start_executor=node, name="house", checkpoint_storage=storage).build()
-
-    await nested()[2].run("Invite them.")
-    saved: Any = await storage.get_latest(workflow_name="house")
-    first, clerk, workflow = nested()
-    first.client.answers = ["all sent"]
-    answers = {key: approve(event) for key, event in saved.pending_request_info_events.items()}
-    done = await workflow.run(checkpoint_id=saved.checkpoint_id, responses=answers)
-    assert [output.text for output in done.outputs] == ["all sent", "CLERK"]
-    assert asked(clerk)[0][0] == "Invite them."
 
 
 async def test_a_session_that_cannot_be_read_begins_anew(caplog):

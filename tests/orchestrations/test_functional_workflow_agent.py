@@ -65,10 +65,3 @@ async def test_a_checkpoint_goes_on_in_another_agent():
     latest = await storage.get_latest(workflow_name="confirm")
     settings = {"checkpoint_id": latest.checkpoint_id, "checkpoint_storage": storage}
     assert (await confirm.as_agent().run(responses={"auto::0": True}, **settings)).text == "a: True"
-
-
-async def test_runs_of_one_agent_share_nothing():
-    agent, other = confirm.as_agent(), confirm.as_agent()
-    await agent.run("a")
-    assert other.pending_requests == {}
-    assert confirm.run_state.requests == {}

@@ -14,7 +14,6 @@ from agentbench import (
     AgentResponseUpdate,
     Content,
     Executor,
-    FileCheckpointStorage,
     InMemoryCheckpointStorage,
     InProcessExecution,
     Message,
@@ -80,6 +79,19 @@ async def test_one_token_at_the_head_runs_a_chain():
     assert result.warnings == []
 
 
+@pytest.mark.parametrize(
+    ("options", "heard"),
+    [
+        ({"forward_incoming_messages": False}, [("user", "FR")]),
+        ({"reassign_other_agents_as_users": False}, [("user", "hi"), ("assistant", "FR")]),
+    ],
+)
+async def test_options_choose_what_the_next_agent_hears(options, heard):
+    fr, es = agent("fr"), agent("es")
+    await build_sequential(fr, es, options=AgentHostOptions(**options)).run(["hi", TurnToken()])
+    assert seen(es) == [heard]
+
+
 async def test_it_sends_what_it_got_and_what_its_agent_said_and_then_a_new_token():
     collect, workflow = alone(agent("a"))
     token = TurnToken(emit_events=False)
@@ -88,19 +100,6 @@ async def test_it_sends_what_it_got_and_what_its_agent_said_and_then_a_new_token
     assert [message.text for message in messages] == ["hi", "A"]
     assert passed == token
     assert passed is not token
-
-
-async def test_without_forwarding_the_next_agent_sees_the_answer_alone():
-    fr, es = agent("fr"), agent("es")
-    await build_sequential(fr, es, options=AgentHostOptions(forward_incoming_messages=False)).run(["hi", TurnToken()])
-    assert seen(es) == [[("user", "FR")]]
-
-
-async def test_messages_of_other_agents_may_stay_those_of_an_assistant():
-    fr, es = agent("fr"), agent("es")
-    options = AgentHostOptions(reassign_other_agents_as_users=False)
-    await build_sequential(fr, es, options=options).run(["hi", TurnToken()])
-    assert seen(es) == [[("user", "hi"), ("assistant", "FR")]]
 
 
 @pytest.mark.parametrize("of", [agent("a", "first", "second"), ForeignAgent()])
@@ -163,11 +162,6 @@ async def test_behind_a_barrier_tokens_are_one_turn_and_else_several(mode, turns
     assert asked(end) == turns
 
 
-def test_a_builder_in_turns_makes_hosts_of_agents():
-    workflow = WorkflowBuilder(agent("a"), agent_mode="turns").build()
-    assert isinstance(workflow.executors["a"], AgentHostExecutor)
-
-
 # ---- requests --------------------------------------------------------------------------------------
 
 
@@ -189,24 +183,6 @@ async def test_the_token_waits_until_all_requests_are_answered():
         ("user", ["text"]),
         ("user", ["text"]),
     ]
-
-
-async def test_requests_may_be_answered_in_another_process(tmp_path):
-    def build() -> tuple[Agent, Agent, Any]:
-        first, clerk = secretary(), agent("clerk")
-        nodes = [bind_as_executor(first), bind_as_executor(clerk)]
-        builder = WorkflowBuilder(start_executor=nodes[0], name="w", checkpoint_storage=FileCheckpointStorage(tmp_path))
-        return first, clerk, builder.add_chain(nodes).build()
-
-    _, _, workflow = build()
-    await workflow.run(["Invite them.", TurnToken(emit_events=True)])
-    saved: Any = await FileCheckpointStorage(tmp_path).get_latest(workflow_name="w")
-    first, clerk, workflow = build()
-    first.client.answers = ["all sent"]
-    answers = {key: approve(event) for key, event in saved.pending_request_info_events.items()}
-    done = await workflow.run(checkpoint_id=saved.checkpoint_id, responses=answers)
-    assert "".join(update.text for update in done.outputs) == "all sentCLERK"
-    assert asked(clerk)[0][0] == "Invite them."
 
 
 async def test_messages_wait_for_their_turn_in_a_checkpoint():

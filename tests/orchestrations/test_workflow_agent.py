@@ -15,7 +15,6 @@ from agentbench import (
     Executor,
     FileCheckpointStorage,
     FunctionTool,
-    InMemoryCheckpointStorage,
     InMemoryHistoryProvider,
     Message,
     SupportsAgentRun,
@@ -23,7 +22,6 @@ from agentbench import (
     WorkflowAgent,
     WorkflowBuilder,
     WorkflowContext,
-    WorkflowExecutor,
     executor,
     handler,
     response_handler,
@@ -186,26 +184,6 @@ async def test_runs_without_a_session_know_nothing_of_each_other():
     assert asked(inner) == [["first"], ["second"], ["third"]]
 
 
-async def test_a_checkpoint_goes_on_in_another_agent():
-    storage = InMemoryCheckpointStorage()
-    await asking().run("go", checkpoint_storage=storage)
-    latest = await storage.get_latest(workflow_name="asking")
-    assert latest is not None
-    team = asking()
-    response = await team.run(checkpoint_id=latest.checkpoint_id, checkpoint_storage=storage)
-    (request,) = response.user_input_requests
-    answer = Message("tool", [Content.from_function_result(str(request.id), result=True)])
-    assert (await team.run(answer, checkpoint_storage=storage)).text == "go: True"
-
-
-async def test_a_workflow_as_an_agent_is_a_node_of_another_workflow():
-    inner = yielding("inner").as_agent(name="team")
-    last = agent("B", "last")
-    outer = WorkflowBuilder(start_executor=inner).add_edge(inner, last).build()
-    outputs = (await outer.run("go")).get_outputs()
-    assert [output.text for output in outputs] == ["inner", "last"]
-
-
 def test_merged_updates_go_by_response_then_message_in_the_order_of_time():
     def update(text: str, response_id: str | None, message_id: str, second: int) -> AgentResponseUpdate:
         time = f"2026-01-01T00:00:0{second}+00:00"
@@ -228,14 +206,6 @@ def test_merged_updates_go_by_response_then_message_in_the_order_of_time():
     assert merged.response_id == "all"
     assert (merged.messages[0].text, merged.messages[-1].text) == ("ab", "or")
     assert {"function_call", "function_result"} <= {c.type for m in merged.messages[1:-1] for c in m.contents}
-
-
-async def test_agents_inside_a_sub_workflow_stream_out_of_all_levels():
-    team = WorkflowBuilder(start_executor=agent("A", "first one"), name="team").build()
-    outer = WorkflowBuilder(start_executor=WorkflowExecutor(team, "we", allow_direct_output=True)).build()
-    pieces = [e.data.text async for e in outer.run("go", stream=True) if e.type == "output"]
-    assert (len(pieces) > 1, "".join(pieces)) == (True, "first one")
-    assert pairs((await outer.as_agent().run("go")).messages)[0][0] == "A"
 
 
 # ---- requests of agents inside ---------------------------------------------------------------------
@@ -270,15 +240,6 @@ async def test_of_two_answers_to_what_an_agent_inside_asks_the_rejection_counts(
     answers = [one.to_function_approval_response(one.function_call.name != rejected) for one in requests]
     await team.run(Message("user", answers))
     assert paid == []
-
-
-async def test_a_team_that_asks_is_a_node_of_another_workflow():
-    paid: list[int] = []
-    workflow = WorkflowBuilder(paying(paid)).build()
-    requests = (await workflow.run("go")).get_request_info_events()
-    answers = {one: one.data.to_function_approval_response(True) for one in requests}
-    assert (await workflow.run(responses=answers)).get_outputs()[0].text == "done"
-    assert sorted(paid) == [3, 4]
 
 
 async def test_a_call_that_a_person_carries_out_inside_takes_the_result_of_the_request():

@@ -74,14 +74,6 @@ def test_an_agent_node_refuses_what_is_no_agent(thing):
         AgentExecutor(thing)
 
 
-def test_the_graph_of_agents_is_recognised_when_it_is_built_again():
-    def build() -> str:
-        a, b = agent("a"), agent("b")
-        return WorkflowBuilder(a).add_edge(a, b).build().graph_signature_hash
-
-    assert build() == build()
-
-
 # ---- several runs ----------------------------------------------------------------------------------
 
 
@@ -142,24 +134,6 @@ async def test_copied_executors_share_the_agent():
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------
-
-
-async def test_every_checkpoint_of_a_chain_goes_on_as_the_first_run_did():
-    def build(storage):
-        a, b, c = agent("a"), agent("b"), agent("c")
-        return (a, b, c), WorkflowBuilder(a, name="w", checkpoint_storage=storage).add_chain([a, b, c]).build()
-
-    storage = InMemoryCheckpointStorage()
-    _, workflow = build(storage)
-    await workflow.run("hi")
-    saved = await storage.list_checkpoints(workflow_name="w")
-    for checkpoint, seen in zip(saved, (["b", "c"], ["c"], [], []), strict=True):
-        agents, workflow = build(storage)
-        result = await workflow.run(checkpoint_id=checkpoint.checkpoint_id)
-        assert [output.text for output in result.outputs] == [name.upper() for name in seen]
-        assert [one.name for one in agents if asked(one)] == seen
-        await workflow.run("again")
-        assert asked(agents[0])[-1] == ["hi", "A", "again"]
 
 
 async def test_nodes_with_one_session_share_it_after_a_restore():

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +23,6 @@ from tests.parts.errors import raises
 
 WITH_REVIEWS = {name: make for name, make in PATTERNS.items() if name not in ("handoff", "magentic")}
 REVIEWED = pytest.mark.parametrize("make", WITH_REVIEWS.values(), ids=WITH_REVIEWS)
-ROOT = Path(__file__).parents[3]
 EACH = pytest.mark.parametrize("make", PATTERNS.values(), ids=PATTERNS)
 
 
@@ -59,20 +54,6 @@ async def test_a_run_goes_on_from_each_checkpoint_with_the_same_outcome(make, tm
         )
         assert texts(whole.outputs).endswith(texts(again.outputs)), info
         assert number or texts(again.outputs) == texts(whole.outputs)  # later, what was said is not said again
-
-
-async def test_another_process_goes_on_from_each_checkpoint_with_the_same_outcome(tmp_path):
-    whole = {}
-    for name, make in PATTERNS.items():
-        storage = FileCheckpointStorage(tmp_path / name)
-        whole[name] = texts((await make(checkpoint_storage=storage, name=name).build().run("hello")).outputs)
-    command = [sys.executable, "-m", "tests.orchestrations.patterns.resume", str(tmp_path)]
-    process = await asyncio.to_thread(subprocess.run, command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    found = json.loads(process.stdout)
-    assert found.keys() == whole.keys()
-    for name, outcomes in found.items():
-        assert outcomes[0] == whole[name]
-        assert all(whole[name].endswith(outcome) for outcome in outcomes)
 
 
 @EACH

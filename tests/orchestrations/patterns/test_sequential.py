@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agentbench import AgentExecutorResponse, InMemoryCheckpointStorage, Message, WorkflowContext, executor
-from agentbench.orchestrations import AgentRequestInfoResponse, SequentialBuilder
+from agentbench import (
+    AgentExecutorResponse,
+    AgentHostOptions,
+    AgentWorkflowBuilder,
+    InMemoryCheckpointStorage,
+    Message,
+    WorkflowContext,
+    executor,
+)
+from agentbench.orchestrations import AgentRequestInfoResponse, SequentialBuilder, build_sequential
 from tests.orchestrations.nodes import agent, asked
+from tests.parts.errors import raises
 
 
 async def test_each_hears_what_was_said_before_with_its_author():
@@ -93,13 +104,51 @@ def test_who_cannot_take_part():
     ):
         with pytest.raises(error, match=text):
             SequentialBuilder(participants=participants)
+    with raises(TypeError, "options"):
+        build_sequential(a, options=AgentHostOptions(), chain_only_agent_responses=True)
 
 
-async def test_a_default_output_may_be_moved():
-    participants = [agent("a"), agent("b")]
-    result = (
-        await SequentialBuilder(participants=participants, intermediate_output_from=[participants[1]]).build().run("hi")
+async def test_participants_may_come_in_one_collection_and_an_output_may_be_named_by_its_agent():
+    a = agent("a", *"AA")
+    for workflow in (
+        build_sequential(iter([a])),
+        AgentWorkflowBuilder.build_sequential(a, agent("b"), output_from=[a]),
+    ):
+        assert [output.text for output in (await workflow.run("hi")).outputs] == ["A"]
+
+
+async def test_answers_of_others_may_be_shown_as_those_of_a_user():
+    a, b, c = agent("a"), agent("b"), agent("c")
+    result = await build_sequential(a, b, c, reassign_other_agents_as_users=True, output_from="all").run("hi")
+    assert c.client.asked[0].roles == ["user", "user", "user"]
+    sent = [event.data[0] for event in result if event.type == "executor_completed"]
+    assert [message.role for message in sent[-1].full_conversation] == ["user", "assistant", "assistant", "assistant"]
+
+
+async def test_the_builder_and_the_function_make_the_same_workflow():
+    def participants() -> list[object]:
+        return [agent("a"), agent("b")]
+
+    settings: dict[str, Any] = {"name": "two", "reassign_other_agents_as_users": True, "output_from": "a"}
+    one, other = (
+        build_sequential(participants(), **settings),
+        SequentialBuilder(participants=participants(), **settings).build(),
     )
-    assert (result.outputs, [each.text for each in result.intermediate_outputs]) == ([], ["B"])
-    result = await SequentialBuilder(participants=[agent("a"), agent("b")], output_from="all").build().run("hi")
-    assert [each.text for each in result.outputs] == ["A", "B"]
+    assert one.graph_signature == other.graph_signature
+    assert [o.text for o in (await one.run("hi")).outputs] == [o.text for o in (await other.run("hi")).outputs] == ["A"]
+
+
+@pytest.mark.parametrize(
+    ("designation", "outputs", "intermediate"),
+    [
+        ({}, ["C"], []),
+        ({"output_from": "all"}, ["A", "B", "C"], []),
+        ({"output_from": ["a", "c"]}, ["A", "C"], []),
+        ({"output_from": "a", "intermediate_output_from": "all_other"}, ["A"], ["B", "C"]),
+        ({"intermediate_output_from": "all"}, [], ["A", "B", "C"]),
+    ],
+)
+async def test_outputs_are_chosen_by_name(designation, outputs, intermediate):
+    result = await build_sequential(agent("a"), agent("b"), agent("c"), **designation).run("hi")
+    assert [output.text for output in result.outputs] == outputs
+    assert [event.data.text for event in result if event.type == "intermediate"] == intermediate
