@@ -53,29 +53,9 @@ def test_a_sync_helper_inside_a_running_loop_gets_the_result_too() -> None:
     assert asyncio.run(cell()) == 42
 
 
-def test_any_awaitable_is_accepted() -> None:
-    class Later:
-        def __await__(self) -> Any:
-            yield from asyncio.sleep(0).__await__()
-            return "later"
-
-    assert run_sync(Later()) == "later"
-
-
 def test_what_cannot_be_awaited_is_refused_with_the_value_named() -> None:
     with pytest.raises(TypeError, match="42 cannot be awaited"):
         submit(42)  # type: ignore[arg-type]
-
-
-def test_the_error_of_the_work_is_raised_as_it_is() -> None:
-    error = LookupError("no such thing")
-
-    async def fail() -> None:
-        raise error
-
-    with pytest.raises(LookupError) as caught:
-        run_sync(fail())
-    assert caught.value is error
 
 
 def test_work_that_outlasts_its_time_is_cancelled_before_the_caller_hears_of_it() -> None:
@@ -97,25 +77,6 @@ def test_without_threads_it_names_the_await_form(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(_bridge, "threads_available", lambda: False)
     with pytest.raises(NoBlockingError, match="await"):
         run_sync(answer())
-
-
-def test_an_interrupt_of_the_waiting_caller_cancels_the_work_and_waits_for_its_clean_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    began, ended = threading.Event(), threading.Event()
-
-    wait = _bridge.EngineFuture.settled
-
-    def interrupted(future: Any, timeout_s: float) -> bool:
-        if not future.cancelling:
-            assert began.wait(WAIT_S)
-            raise KeyboardInterrupt
-        return wait(future, timeout_s)
-
-    monkeypatch.setattr(_bridge.EngineFuture, "settled", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run_sync(for_ever(began, ended))
-    assert ended.is_set()
 
 
 class InterruptAt:
@@ -268,17 +229,6 @@ def test_an_await_in_another_loop_that_is_cancelled_cancels_the_work(engine: Eng
 
     asyncio.run(cell())
     assert ended.wait(WAIT_S)
-
-
-def test_work_can_be_sent_to_another_loop_from_any_thread() -> None:
-    async def where() -> asyncio.AbstractEventLoop:
-        return asyncio.get_running_loop()
-
-    async def cell() -> bool:
-        loop = asyncio.get_running_loop()
-        return await asyncio.wrap_future(submit(where(), loop=loop)) is loop
-
-    assert asyncio.run(cell())
 
 
 def test_work_that_raises_system_exit_does_not_end_the_loop_for_the_others(engine: EngineThread) -> None:

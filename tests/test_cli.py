@@ -169,11 +169,6 @@ def test_a_port_that_is_none_is_refused(port: str, lab: Path, tmp_path: Path) ->
     assert "expected" in done.stderr
 
 
-def test_lab_listens_on_the_port_that_was_named_or_not_at_all(lab: Path, tmp_path: Path) -> None:
-    arguments = started_with(agentbench("lab", "--port", "8123", cwd=tmp_path, path=lab))
-    assert {"--ServerApp.port=8123", "--ServerApp.port_retries=0"} <= set(arguments)
-
-
 @pytest.fixture
 def installed(tmp_path: Path, lab: Path) -> Path:
     """A folder with the package alone, as `pip install` leaves it: no notebooks beside it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from agentbench._clock import (
     CountingIds,
-    RandomIds,
     TickingClock,
     iso_utc,
     runtime_defaults,
@@ -41,30 +39,6 @@ def test_a_ticking_clock_starts_with_2024_and_moves_by_a_millisecond_per_reading
 )
 def test_a_start_may_be_in_any_zone(start: str | datetime) -> None:
     assert TickingClock(start).time_ns() == NEW_YEAR_NS
-
-
-def test_a_clock_that_goes_back_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"-0\.5"):
-        TickingClock(tick_s=-0.5)
-
-
-def test_counting_ids_count_each_kind_for_itself() -> None:
-    ids = CountingIds()
-    assert [ids.new_id(kind) for kind in ("run", "cp", "run", "cp", "request", "anything")] == [
-        "run-1",
-        "cp-0001",
-        "run-2",
-        "cp-0002",
-        "request-1",
-        "anything-1",
-    ]
-
-
-def test_random_ids_are_uuids_for_every_kind() -> None:
-    ids = RandomIds()
-    first, second = ids.new_id("run"), ids.new_id("run")
-    assert first != second
-    assert uuid.UUID(first).version == 4
 
 
 def test_one_default_is_replaced_and_the_others_stay() -> None:

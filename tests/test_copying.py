@@ -99,12 +99,6 @@ def test_immutable_values_are_returned_as_they_are():
         assert isolate_or_same(value) is value
 
 
-def test_tuples_and_frozensets_of_immutable_values_are_shared_at_any_depth():
-    value = (1, ("a", frozenset({2, (3, None)})), Colour.RED)
-    assert isolate(value) is value
-    assert isolate([value])[0] is value
-
-
 def test_a_subclass_of_an_immutable_type_is_copied_because_it_may_carry_attributes():
     class Tagged(str):
         tags: list[int]
@@ -124,26 +118,12 @@ def test_a_subclass_of_an_immutable_type_is_copied_because_it_may_carry_attribut
 @pytest.mark.parametrize(
     "value",
     [
-        [1, "a"],
-        [[1], [2]],
-        {"a": 1},
-        {"a": {"b": [1]}},
-        {1, 2},
-        {(1, 2), frozenset({3})},
-        (1, [2]),
-        {("k", 1): [1]},
-        {HashableNote("k", ("a",)): [1]},
-        {HashableNote("k", ("a",))},
-        frozenset({HashableNote("k", ("a",))}),
-        Note("x", ["a"]),
-        SlottedNote("x", ["a"]),
-        FrozenSlottedNote("x", ["a"]),
         bytearray(b"x"),
         collections.deque([[1]], maxlen=3),
-        collections.OrderedDict(a=[1]),
         collections.defaultdict(list, a=[1]),
         collections.Counter("aab"),
         types.SimpleNamespace(a=[1]),
+        {HashableNote("k", ("a",))},
     ],
     ids=steady,
 )

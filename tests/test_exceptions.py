@@ -11,88 +11,22 @@ from typing import Any
 
 import pytest
 
-import agentbench
 from agentbench import exceptions as x
 from agentbench.exceptions import AgentFrameworkException, ValidationTypeEnum
 
-# Every arrow of the tree, and every second base.
-BASES: dict[str, tuple[type, ...]] = {
-    "AgentFrameworkException": (Exception,),
-    "AgentException": (x.AgentFrameworkException,),
-    "AgentInvalidAuthException": (x.AgentException,),
-    "AgentInvalidRequestException": (x.AgentException,),
-    "AgentInvalidResponseException": (x.AgentException,),
-    "AgentContentFilterException": (x.AgentException,),
-    "ChatClientException": (x.AgentFrameworkException,),
-    "ChatClientInvalidAuthException": (x.ChatClientException,),
-    "ChatClientInvalidRequestException": (x.ChatClientException,),
-    "ChatClientInvalidResponseException": (x.ChatClientException,),
-    "ChatClientContentFilterException": (x.ChatClientException,),
-    "OpenAIContentFilterException": (x.ChatClientContentFilterException,),
-    "CassetteMissError": (x.ChatClientException,),
-    "HistoryFileError": (x.AgentFrameworkException, ValueError),
-    "IntegrationException": (x.AgentFrameworkException,),
-    "IntegrationInitializationError": (x.IntegrationException,),
-    "IntegrationInvalidAuthException": (x.IntegrationException,),
-    "IntegrationInvalidRequestException": (x.IntegrationException,),
-    "IntegrationInvalidResponseException": (x.IntegrationException,),
-    "IntegrationContentFilterException": (x.IntegrationException,),
-    "ContentError": (x.AgentFrameworkException,),
-    "AdditionItemMismatch": (x.ContentError, TypeError),
-    "ToolException": (x.AgentFrameworkException,),
-    "ToolExecutionException": (x.ToolException,),
-    "MissingResponseHandlerError": (x.WorkflowException, TypeError),
-    "ToolArgumentsError": (x.ToolExecutionException, TypeError),
-    "ToolResultError": (x.ToolExecutionException,),
-    "MCPLimitError": (x.ToolExecutionException,),
-    "UserInputRequiredException": (x.ToolException,),
-    "MiddlewareException": (x.AgentFrameworkException,),
-    "MiddlewareTermination": (x.MiddlewareException,),
-    "EvalNotPassedError": (x.AgentFrameworkException,),
-    "SettingNotFoundError": (x.AgentFrameworkException,),
-    "MissingExtraError": (x.AgentFrameworkException, ModuleNotFoundError),
-    "WorkflowException": (x.AgentFrameworkException,),
-    "ExecutorTimeoutError": (x.WorkflowException, TimeoutError),
-    "WorkflowRunnerException": (x.WorkflowException,),
-    "WorkflowBusyError": (x.WorkflowRunnerException, RuntimeError),
-    "WorkflowConvergenceException": (x.WorkflowRunnerException,),
-    "MessageLimitError": (x.WorkflowRunnerException,),
-    "WorkflowCheckpointException": (x.WorkflowRunnerException,),
-    "CheckpointNotFoundError": (x.WorkflowCheckpointException,),
-    "GraphMismatchError": (x.WorkflowCheckpointException,),
-    "FunctionCheckpointError": (x.WorkflowCheckpointException, ValueError),
-    "UnknownStoredTypeError": (x.WorkflowCheckpointException,),
-    "UnstorableValueError": (x.WorkflowCheckpointException, TypeError),
-    "WorkflowValidationError": (x.WorkflowException,),
-    "EdgeDuplicationError": (x.WorkflowValidationError,),
-    "TypeCompatibilityError": (x.WorkflowValidationError,),
-    "GraphConnectivityError": (x.WorkflowValidationError,),
-    "GraphError": (x.WorkflowException,),
-    "GraphCompileError": (x.GraphError, x.WorkflowValidationError),
-    "GraphRecursionError": (x.GraphError, x.WorkflowConvergenceException),
-    "ThreadBusyError": (x.GraphError, x.WorkflowBusyError),
-    "NodeError": (x.GraphError,),
-    "NodeTimeoutError": (x.NodeError, TimeoutError),
-    "InvalidUpdateError": (x.GraphError,),
-    "ReducerError": (x.GraphError,),
-    "StateValidationError": (x.GraphError,),
-    "ConcurrentUpdateError": (x.GraphError,),
-    "NotebookError": (x.AgentFrameworkException,),
-    "RendererUnavailable": (x.NotebookError, x.MissingExtraError),
-    "WidgetsUnavailable": (x.NotebookError, x.MissingExtraError),
-    "RenderFailed": (x.NotebookError,),
-    "StepperStateError": (x.NotebookError,),
-    "StepperClosed": (x.NotebookError,),
-    "InvalidEdit": (x.NotebookError,),
-    "FormInvalid": (x.NotebookError,),
-    "UnsupportedSchema": (x.NotebookError,),
-    "RequestAlreadyAnswered": (x.NotebookError, ValueError),
-    "RequestExpired": (x.NotebookError, ValueError),
-    "WorkflowTextError": (x.NotebookError, ValueError),
-    "MagicUsageError": (x.NotebookError, ValueError),
-    "NestedLoopError": (x.NotebookError, RuntimeError),
-    "NoBlockingError": (x.NotebookError, RuntimeError),
-}
+# What else callers may catch them as.
+BUILTIN: dict[type[Exception], set[str]] = {
+    TypeError: {
+        "AdditionItemMismatch", "MissingResponseHandlerError", "ToolArgumentsError", "UnstorableValueError",
+    },
+    ValueError: {
+        "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "RequestAlreadyAnswered", "RequestExpired",
+        "WorkflowTextError",
+    },
+    RuntimeError: {"NestedLoopError", "NoBlockingError", "WorkflowBusyError"},
+    TimeoutError: {"ExecutorTimeoutError", "NodeTimeoutError"},
+    ModuleNotFoundError: {"MissingExtraError"},
+}  # fmt: skip
 
 # One of each class whose constructor is its own, with the attributes that have to survive a pickle.
 SPECIAL: dict[str, tuple[AgentFrameworkException, dict[str, Any]]] = {
@@ -231,13 +165,10 @@ def all_classes() -> dict[str, type[AgentFrameworkException]]:
     }
 
 
-def test_every_class_has_the_bases_that_the_tree_draws() -> None:
-    assert {name: cls.__bases__ for name, cls in all_classes().items()} == BASES
-
-
-def test_the_classes_at_the_front_door_are_these() -> None:
-    for name in {*BASES, "AgentBenchException", "ValidationTypeEnum"}.intersection(agentbench.__all__):
-        assert getattr(agentbench, name) is getattr(x, name)
+def test_some_errors_are_also_those_of_python() -> None:
+    found = [(base, name) for name, cls in all_classes().items() for base in cls.__bases__]
+    found = [(base, name) for base, name in found if base.__module__ == "builtins" and base is not Exception]
+    assert sorted(found, key=str) == sorted(((base, name) for base in BUILTIN for name in BUILTIN[base]), key=str)
 
 
 def test_the_inner_error_is_logged_and_stored(caplog: pytest.LogCaptureFixture) -> None:
@@ -299,26 +230,10 @@ def test_a_validation_type_may_be_text_and_must_exist() -> None:
         x.WorkflowValidationError("m", "NO_SUCH")  # type: ignore[arg-type]
 
 
-def test_the_validation_types_are_these() -> None:
-    assert [member.value for member in ValidationTypeEnum] == [
-        "EDGE_DUPLICATION",
-        "EXECUTOR_DUPLICATION",
-        "TYPE_COMPATIBILITY",
-        "GRAPH_CONNECTIVITY",
-        "HANDLER_OUTPUT_ANNOTATION",
-        "OUTPUT_VALIDATION",
-    ]
-
-
 def test_types_that_do_not_fit_are_named() -> None:
     text = str(x.TypeCompatibilityError("a", "b", [str, list[int]], []))
     assert "'a' sends str, list[int]" in text
     assert "'b' takes nothing" in text
-
-
-def test_a_mismatch_of_contents_is_a_type_error() -> None:
-    with pytest.raises(TypeError):
-        raise x.AdditionItemMismatch("m")
 
 
 def test_a_missing_extra_is_an_import_error_that_says_what_to_type() -> None:
@@ -347,31 +262,3 @@ def test_a_compile_error_counts_as_a_validation_error() -> None:
     with pytest.raises(x.WorkflowValidationError) as caught:
         raise x.GraphCompileError("no entry", "GRAPH_002")
     assert str(caught.value) == "[GRAPH_002] no entry"
-
-
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (x.StepperStateError("done", ["back", "fork"], "step"), ["step()", "'done'", "back()", "fork()"]),
-        (x.StepperClosed(), ["workflow.stepper()"]),
-        (x.InvalidEdit("a.b", "Input should be a valid integer"), ["'a.b'", "valid integer", "unchanged"]),
-        (x.RequestAlreadyAnswered("r1", "2024-01-01T00:00:00Z"), ["'r1'", "2024-01-01T00:00:00Z"]),
-        (x.RequestExpired("r1", "2024-01-01T00:00:00Z"), ["'r1'", "2024-01-01T00:00:00Z"]),
-        (x.FormInvalid({"age": "not a number", "": "too long"}), ["age: not a number", "value: too long", ".raw"]),
-        (x.UnsupportedSchema("oneOf", "/a"), ["'oneOf'", "'/a'"]),
-        (x.NestedLoopError("run_it"), ["await run_it(...)"]),
-        (x.NoBlockingError("run_it"), ["await run_it(...)"]),
-        (x.RendererUnavailable("dot", "graphviz-pure"), ["'dot'", "graphviz-pure", "pip install"]),
-        (x.RenderFailed("dot", "syntax error", dot_line="a -> ;", fallback="builtin"), ["syntax", "a -> ;", "builtin"]),
-        (x.WidgetsUnavailable("the form is printed as text"), ["printed as text", "pip install"]),
-        (x.CheckpointNotFoundError("cp-9"), ["'cp-9'", "list_checkpoint_ids"]),
-        (x.UnknownStoredTypeError("shop.Order"), ["'shop.Order'", "Import the module"]),
-        (x.UnstorableValueError(complex, "Store its parts.", path="state['z']"), ["state['z']", "complex", "parts."]),
-        (x.ExecutorTimeoutError("slow", 1.5), ["'slow'", "1.5 s"]),
-        (x.MessageLimitError("flow", 3, 10, {"a": 12}), ["'flow'", "12 messages, from a (12)", "at most 10"]),
-    ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
-)
-def test_messages_are_one_line_and_name_the_facts(error: Exception, words: list[str]) -> None:
-    assert "\n" not in str(error)
-    assert [word for word in words if word not in str(error)] == []

@@ -79,18 +79,7 @@ def test_where_a_message_begins_and_whose_it_is(updates: list[ChatResponseUpdate
     assert fold(*updates).messages == messages
 
 
-def test_no_updates_make_an_empty_response() -> None:
-    for response in (ChatResponse.from_updates([]), AgentResponse.from_updates([])):
-        assert (response.messages, response.text, response.usage_details, response.value) == ([], "", None, None)
-
-
 # -------------------------------------------------------------------------------------------------------- contents
-
-
-def test_texts_side_by_side_are_joined_and_others_stay_apart() -> None:
-    thought = Content.from_text_reasoning
-    response = fold(update("a", "b"), update(thought(text="x")), update(thought(text="y")), update("c", "d"))
-    assert response.messages[0].contents == [Content.from_text("ab"), thought(text="xy"), Content.from_text("cd")]
 
 
 def test_thoughts_with_other_ids_stay_apart_and_those_without_belong_to_the_one_before() -> None:
@@ -237,12 +226,6 @@ async def test_a_stream_of_updates_can_be_waited_for() -> None:
             yield AgentResponseUpdate(text=text)
 
     assert (await AgentResponse.from_update_generator(agent_updates(), output_format_type={})).value == 12
-
-
-def test_the_format_and_the_value_are_handed_on() -> None:
-    assert ChatResponse.from_updates([update("[1]")], output_format_type={"type": "array"}).value == [1]
-    assert AgentResponse.from_updates([AgentResponseUpdate(text="nope")], output_format_type={}, value=5).value == 5
-    assert ChatResponse.from_updates(iter([update("a"), update("b")])).text == "ab"
 
 
 # ------------------------------------------------------------------------------------------------------------ laws

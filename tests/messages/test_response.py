@@ -271,31 +271,6 @@ def test_equal_are_those_of_one_class_that_say_the_same(cls: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "shown"),
-    [
-        (ChatResponse(), "ChatResponse(messages=0)"),
-        (
-            ChatResponse(text="hi", model="m", finish_reason="stop", usage_details={"input_token_count": 1}),
-            "ChatResponse('hi', messages=1, model='m', finish_reason='stop', usage_details={'input_token_count': 1})",
-        ),
-        (AgentResponse(text="a\nb", agent_id="x"), r"AgentResponse('a\nb', messages=1, agent_id='x')"),
-        (ChatResponseUpdate(text="hi", role="assistant"), "ChatResponseUpdate('hi', role='assistant')"),
-        (ChatResponseUpdate(), "ChatResponseUpdate()"),
-        (
-            AgentResponseUpdate(contents=["a", Content.from_data(b"x", "image/png")]),
-            "AgentResponseUpdate([Content('text', text='a'), Content('data', size_bytes=1, media_type='image/png')])",
-        ),
-        (
-            AgentResponse(messages=Message("assistant", "x" * 99), additional_properties={"k": 1}),
-            f"AgentResponse('{'x' * 60}'… (99 characters, #dfcef126), messages=1, additional_properties={{'k': 1}})",
-        ),
-    ],
-)
-def test_a_repr_has_the_text_and_what_is_set(given: Any, shown: str) -> None:
-    assert repr(given) == shown
-
-
-@pytest.mark.parametrize(
     "given", [Content.from_text("<b>"), Message("user", "<b>"), *(cls(text="<b>") for cls in RESPONSES + UPDATES)]
 )
 def test_all_of_them_are_displayed_in_a_notebook_with_their_text_escaped(given: Any) -> None:

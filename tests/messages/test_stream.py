@@ -56,13 +56,6 @@ async def test_iteration_gives_the_updates_and_the_finalizer_makes_the_final_res
     assert stream.updates == [1, 2, 3]
 
 
-async def test_a_stream_can_be_read_once() -> None:
-    stream = stream_of()
-    assert await read(stream) == [1, 2, 3]
-    assert await read(stream) == []
-    assert stream.updates == [1, 2, 3]
-
-
 async def test_the_final_response_can_be_awaited_at_once_and_again() -> None:
     final: list[int] = []
 
@@ -128,17 +121,6 @@ async def test_a_promise_of_something_else_is_refused_on_opening() -> None:
 
     with pytest.raises(TypeError):
         await ResponseStream(later())
-
-
-async def test_states() -> None:
-    seen = []
-    stream = stream_of().with_cleanup_hook(lambda: seen.append(stream.state))
-    assert repr(stream) == "ResponseStream(unopened, 0 updates)"
-    await stream.__anext__()
-    assert repr(stream) == "ResponseStream(open, 1 updates)"
-    await read(stream)
-    assert repr(stream) == "ResponseStream(ended, 3 updates)"
-    assert seen == ["ended"]
 
 
 # ------------------------------------------------------------------------------------------------------- hooks
@@ -262,16 +244,6 @@ async def test_a_context_manager_sees_the_error_of_a_pull() -> None:
 # ---------------------------------------------------------------------------------------------- streams over streams
 
 
-@BOTH_WAYS
-async def test_a_mapped_stream_changes_updates_and_both_are_finalized(way: Callable[..., Any]) -> None:
-    inner = stream_of()
-    outer = inner.map(way(str), way("".join))
-    assert await read(outer) == ["1", "2", "3"]
-    assert await outer.get_final_response() == "123"
-    assert await inner.get_final_response() == 6
-    assert outer.updates == ["1", "2", "3"]
-
-
 async def test_hooks_of_the_inner_stream_apply_to_the_outer_one_and_run_once() -> None:
     log: list[str] = []
     inner = (
@@ -287,18 +259,6 @@ async def test_hooks_of_the_inner_stream_apply_to_the_outer_one_and_run_once() -
     assert await outer.get_final_response() == 63
     assert await inner.get_final_response() == 6
     assert log == ["cleanup", "inner 6", "outer 63"]
-
-
-async def test_a_promised_stream_gives_its_updates_and_its_final_response() -> None:
-    log: list[int] = []
-
-    async def later() -> ResponseStream[int, int]:
-        return stream_of().with_result_hook(log.append)
-
-    stream = ResponseStream.from_awaitable(later())
-    assert await read(stream) == [1, 2, 3]
-    assert await stream.get_final_response() == 6
-    assert log == [6]
 
 
 async def test_the_final_response_of_a_promised_stream_can_be_changed_by_hooks_and_replaced_by_a_finalizer() -> None:

@@ -110,30 +110,9 @@ def test_as_text(content: Content, text: str) -> None:
     assert str(content) == text
 
 
-@pytest.mark.parametrize(
-    ("content", "shown"),
-    [
-        (Content.from_text("hi"), "Content('text', text='hi')"),
-        (Content.from_text("a\n<b>"), r"Content('text', text='a\n<b>')"),
-        (Content.from_text("x" * 99), f"Content('text', text='{'x' * 60}'… (99 characters, #dfcef126))"),
-        (Content.from_data(b"12345", "image/png"), "Content('data', size_bytes=5, media_type='image/png')"),
-        (Content.from_uri("data:,hello"), "Content('data', size_bytes=5)"),
-        (Content.from_function_result("c", result="ok"), "Content('function_result', call_id='c', result='ok')"),
-        (
-            Content.from_text_reasoning(text="hm", protected_data="secret"),
-            "Content('text_reasoning', text='hm', protected_data='…')",
-        ),
-        (
-            Content.from_text("a", annotations=[{}], additional_properties={"x": 1}),
-            "Content('text', text='a', annotations=1, additional_properties={'x': 1})",
-        ),
-    ],
-)
-def test_a_repr_says_what_it_is_and_cuts_what_is_long(content: Content, shown: str) -> None:
-    assert repr(content) == shown
-
-
-def test_a_result_with_an_image_shows_its_items_without_the_bytes() -> None:
+def test_a_repr_cuts_what_is_long_and_hides_bytes_and_protected_data() -> None:
+    assert len(repr(Content.from_text("x" * 999))) < 120
+    assert "hidden" not in repr(Content.from_text_reasoning(text="hm", protected_data="hidden"))
     shown = repr(Content.from_function_result("c", result=[Content.from_text("see"), IMAGE]))
     assert "size_bytes=1, media_type='image/png'" in shown
     assert "base64" not in shown
@@ -152,12 +131,6 @@ def test_a_deep_copy_shares_what_the_service_sent_and_nothing_else() -> None:
     assert isinstance(twin.arguments, dict)
     twin.arguments["a"].append(2)
     assert content.arguments == {"a": [1]}
-
-
-def test_a_deep_copy_retains_aliases() -> None:
-    twins = copy.deepcopy([TEXT, TEXT])
-    assert twins[0] is twins[1]
-    assert twins[0] is not TEXT
 
 
 # ------------------------------------------------------------------------------------------------------ arguments

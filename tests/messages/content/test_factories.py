@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
-from agentbench.messages.content.fields import FIELDS
+from agentbench.messages.content.fields import FIELDS, KINDS
 from tests.parts.errors import raises
 
 CALL = Content.from_function_call("call-1", "get_weather", arguments='{"city": "Oslo"}')
@@ -18,124 +19,35 @@ TEXT = Content.from_text("hi")
 # ------------------------------------------------------------------------------------------------------- factories
 
 
-@pytest.mark.parametrize(
-    ("content", "kind", "fields"),
-    [
-        (Content.from_text("a"), "text", {"text": "a"}),
-        (
-            Content.from_text_reasoning(id="r", text="hm", protected_data="x"),
-            "text_reasoning",
-            {"id": "r", "text": "hm", "protected_data": "x"},
-        ),
-        (
-            Content.from_data(b"abc", "image/png"),
-            "data",
-            {"uri": "data:image/png;base64,YWJj", "media_type": "image/png"},
-        ),
-        (
-            Content.from_uri("https://example.org/a", media_type="image/png"),
-            "uri",
-            {"uri": "https://example.org/a", "media_type": "image/png"},
-        ),
-        (
-            Content.from_error(message="m", error_code="c", error_details="d"),
-            "error",
-            {"message": "m", "error_code": "c", "error_details": "d"},
-        ),
-        (
-            Content.from_function_call("c", "f", arguments={"a": 1}, exception="e"),
-            "function_call",
-            {"call_id": "c", "name": "f", "arguments": {"a": 1}, "exception": "e"},
-        ),
-        (
-            Content.from_function_result("c", result="r", exception="e"),
-            "function_result",
-            {"call_id": "c", "result": "r", "items": [Content.from_text("r")], "exception": "e"},
-        ),
-        (Content.from_usage({"input_token_count": 1}), "usage", {"usage_details": {"input_token_count": 1}}),
-        (
-            Content.from_hosted_file("f", media_type="text/plain", name="n"),
-            "hosted_file",
-            {"file_id": "f", "media_type": "text/plain", "name": "n"},
-        ),
-        (Content.from_hosted_vector_store("v"), "hosted_vector_store", {"vector_store_id": "v"}),
-        (
-            Content.from_code_interpreter_tool_call(call_id="c", inputs=(TEXT,)),
-            "code_interpreter_tool_call",
-            {"call_id": "c", "inputs": [TEXT]},
-        ),
-        (
-            Content.from_code_interpreter_tool_result(call_id="c", outputs=(TEXT,)),
-            "code_interpreter_tool_result",
-            {"call_id": "c", "outputs": [TEXT]},
-        ),
-        (Content.from_image_generation_tool_call(image_id="i"), "image_generation_tool_call", {"image_id": "i"}),
-        (
-            Content.from_image_generation_tool_result(image_id="i", outputs=TEXT),
-            "image_generation_tool_result",
-            {"image_id": "i", "outputs": TEXT},
-        ),
-        (
-            Content.from_mcp_server_tool_call("c", "t", server_name="s", arguments="{}"),
-            "mcp_server_tool_call",
-            {"call_id": "c", "tool_name": "t", "server_name": "s", "arguments": "{}"},
-        ),
-        (
-            Content.from_mcp_server_tool_result("c", output=[1]),
-            "mcp_server_tool_result",
-            {"call_id": "c", "output": [1]},
-        ),
-        (
-            Content.from_search_tool_call("c", tool_name="t", arguments="{}", status="done"),
-            "search_tool_call",
-            {"call_id": "c", "tool_name": "t", "arguments": "{}", "status": "done"},
-        ),
-        (
-            Content.from_search_tool_result("c", tool_name="t", result=1, items=(TEXT,), status="done"),
-            "search_tool_result",
-            {"call_id": "c", "tool_name": "t", "result": 1, "items": [TEXT], "status": "done"},
-        ),
-        (
-            Content.from_shell_tool_call(call_id="c", commands=["ls"], timeout_ms=1, max_output_length=2, status="s"),
-            "shell_tool_call",
-            {"call_id": "c", "commands": ["ls"], "timeout_ms": 1, "max_output_length": 2, "status": "s"},
-        ),
-        (
-            Content.from_shell_tool_result(call_id="c", outputs=(TEXT,), max_output_length=2),
-            "shell_tool_result",
-            {"call_id": "c", "outputs": [TEXT], "max_output_length": 2},
-        ),
-        (
-            Content.from_shell_command_output(stdout="o", stderr="e", exit_code=0, timed_out=False),
-            "shell_command_output",
-            {"stdout": "o", "stderr": "e", "exit_code": 0, "timed_out": False},
-        ),
-        (
-            Content.from_function_approval_request("i", CALL),
-            "function_approval_request",
-            {"id": "i", "function_call": CALL, "user_input_request": True},
-        ),
-        (
-            Content.from_function_approval_response(False, "i", CALL),
-            "function_approval_response",
-            {"approved": False, "id": "i", "function_call": CALL},
-        ),
-        (
-            Content.from_oauth_consent_request("https://example.org"),
-            "oauth_consent_request",
-            {"consent_link": "https://example.org", "user_input_request": True},
-        ),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_a_factory_sets_the_fields_of_its_kind_and_no_others(
-    content: Content, kind: str, fields: dict[str, Any]
-) -> None:
+#: A value of each argument that is not just any text.
+GIVEN: dict[str, Any] = {
+    "approved": False,
+    "function_call": CALL,
+    "usage_details": {"input_token_count": 1},
+    **{key: [TEXT] for key in ("inputs", "items", "outputs", "result")},
+    **dict.fromkeys(("exit_code", "timeout_ms", "max_output_length"), 3),
+    "uri": "https://example.org/a",
+}
+#: What a factory adds to what it is given.
+ADDED = {
+    "data": {"uri": "data:image/png;base64,YWJj"},
+    "function_result": {"result": "hi", "items": [TEXT]},
+    **{key: {"user_input_request": True} for key in ("function_approval_request", "oauth_consent_request")},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_factory_sets_the_fields_that_it_is_given_and_no_others(kind: str) -> None:
+    factory = getattr(Content, f"from_{kind}")
+    given = {name: GIVEN.get(name, name) for name in inspect.signature(factory).parameters if name != "common"}
+    if kind == "data":
+        given = {"data": b"abc", "media_type": "image/png"}
+    content = factory(**given)
     assert content.type == kind
+    fields = {**given, **ADDED.get(kind, {})}
+    fields.pop("data", None)
     assert {name: getattr(content, name) for name in FIELDS} == dict.fromkeys(FIELDS) | fields
-    assert content.annotations is None
-    assert content.raw_representation is None
-    assert content.additional_properties == {}
+    assert (content.annotations, content.raw_representation, content.additional_properties) == (None, None, {})
 
 
 def test_factories_take_what_any_content_may_have() -> None:
