@@ -28,11 +28,6 @@ class Card(Displayable):
     title: str
 
 
-class Plain(Displayable):
-    def __repr__(self) -> str:
-        return "Plain()"
-
-
 def test_an_object_shows_its_view_beside_its_plain_text(views: types.ModuleType) -> None:
     views.card = lambda card: {"text/html": f"<b>{card.title}</b>"}  # type: ignore[attr-defined]
     assert Card("hi")._repr_mimebundle_() == {"text/plain": "Card(title='hi')", "text/html": "<b>hi</b>"}

@@ -17,8 +17,6 @@ from agentbench.messages.stream import ResponseStream
 from tests.messages.test_stream import read
 from tests.parts.errors import raises
 
-LOGGED = "Closing a stream or one of its cleanup hooks failed: {}."
-
 
 class CloseError(Exception):
     pass

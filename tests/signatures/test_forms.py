@@ -15,7 +15,6 @@ from agentbench._signatures.forms import (
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)
-Names = typing_extensions.TypeAliasType("Names", "list[str] | None")
 NamesOrBytes = typing_extensions.TypeAliasType("NamesOrBytes", Annotated[list[str], "names"] | bytes)
 
 

@@ -133,36 +133,22 @@ def no_context(self, message: int) -> None: ...
 def one_too_many(self, message: int, ctx: WorkflowContext, more: int) -> None: ...
 def keyword_only(self, message: int, *, ctx: WorkflowContext) -> None: ...
 def variadic(self, *rest: int) -> None: ...
+def without_context_type(self, message: int, ctx) -> None: ...
 
 
-@pytest.mark.parametrize("func", [no_context, one_too_many, keyword_only, variadic])
-def test_a_handler_takes_self_message_and_context(func):
-    with raises(ValueError, "exactly"):
+@pytest.mark.parametrize(
+    ("func", "told"),
+    [
+        *((func, "exactly") for func in (no_context, one_too_many, keyword_only, variadic)),
+        *((with_message(variable), "@handler(input=...)") for variable in (T, Bounded, "T", Annotated[T, "x"])),
+        *((with_message(annotation), "'message'") for annotation in (5, "5", [int], "1 +", "list[int]()")),
+        (unannotated, "@handler(input=...)"),
+        (without_context_type, "'ctx'"),
+    ],
+)
+def test_a_handler_without_proper_annotations_is_an_error_that_shows_what_to_write(func, told):
+    with raises(ValueError, told):
         handler(func)
-
-
-def test_a_message_without_annotation_is_an_error_that_shows_the_explicit_mode():
-    with raises(ValueError, "'message'", "@handler(input=...)"):
-        handler(unannotated)
-
-
-@pytest.mark.parametrize("variable", [T, Bounded, "T", Annotated[T, "x"]])
-def test_a_type_variable_as_message_is_an_error_that_shows_the_explicit_mode(variable):
-    with raises(ValueError, "@handler(input=...)"):
-        handler(with_message(variable))
-
-
-@pytest.mark.parametrize("annotation", [5, "5", [int], "1 +", "list[int]()"])
-def test_a_message_annotation_that_is_no_type_is_an_error(annotation):
-    with raises(ValueError, "message"):
-        handler(with_message(annotation))
-
-
-def test_a_context_without_annotation_is_an_error():
-    async def handle(self, message: int, ctx) -> None: ...
-
-    with raises(ValueError, "'ctx'"):
-        handler(handle)
 
 
 @pytest.mark.parametrize(
@@ -217,9 +203,7 @@ def test_explicit_types_stand_for_annotations(explicit, expected):
     assert handler(unannotated, **explicit) == expected
 
 
-@pytest.mark.parametrize(
-    "explicit", [{"output": str}, {"workflow_output": str}, {"output": str, "workflow_output": int}]
-)
+@pytest.mark.parametrize("explicit", [{"output": str}, {"workflow_output": str}])
 def test_explicit_types_need_the_input(explicit):
     with raises(ValueError, "input="):
         handler(unannotated, **explicit)
@@ -353,46 +337,34 @@ def test_explicit_types_of_a_response_handler_stand_for_annotations():
     assert not signature.can_yield
 
 
-@pytest.mark.parametrize(
-    ("explicit", "missing"),
-    [
-        ({"request": Question}, "without response="),
-        ({"response": Answer}, "without request="),
-        ({"output": int}, "without request= and response="),
-    ],
-)
-def test_explicit_types_of_a_response_handler_need_request_and_response(explicit, missing):
-    with pytest.raises(ValueError, match=missing):
+@pytest.mark.parametrize("explicit", [{"request": Question}, {"response": Answer}, {"output": int}])
+def test_explicit_types_of_a_response_handler_need_request_and_response(explicit):
+    missing = [f"{name}=" for name in ("request", "response") if name not in explicit]
+    with raises(ValueError, "without", *missing):
         response_handler(unannotated_response, **explicit)
 
 
 def response_without_context(self, original_request: Question, response: Answer) -> None: ...
-
-
-@pytest.mark.parametrize("func", [response_without_context, with_message(int)])
-def test_a_response_handler_takes_self_request_response_and_context(func):
-    with raises(ValueError, "original_request"):
-        response_handler(func)
-
-
 def response_without_request_type(self, original_request, response: Answer, ctx: WorkflowContext) -> None: ...
 def response_without_response_type(self, original_request: Question, response, ctx: WorkflowContext) -> None: ...
 def response_of_any_type(self, original_request: Question, response: T, ctx: WorkflowContext) -> None: ...
-def response_without_a_context(self, original_request: Question, response: Answer, ctx: int) -> None: ...
+def response_with_wrong_context(self, original_request: Question, response: Answer, ctx: int) -> None: ...
 
 
 @pytest.mark.parametrize(
-    ("func", "reason"),
+    ("func", "told"),
     [
+        (response_without_context, "original_request"),
+        (with_message(int), "original_request"),
         (unannotated_response, "'original_request'"),
         (response_without_request_type, "'original_request'"),
-        (response_without_response_type, r"'response'.*@response_handler\(request=\.\.\., response=\.\.\.\)"),
+        (response_without_response_type, "@response_handler(request=..., response=...)"),
         (response_of_any_type, "type variable"),
-        (response_without_a_context, "'ctx' with int"),
+        (response_with_wrong_context, "'ctx' with int"),
     ],
 )
-def test_a_response_handler_without_proper_annotations_is_an_error(func, reason):
-    with pytest.raises(ValueError, match=reason):
+def test_a_response_handler_without_proper_annotations_is_an_error(func, told):
+    with raises(ValueError, told):
         response_handler(func)
 
 

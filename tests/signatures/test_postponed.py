@@ -5,23 +5,17 @@
 from __future__ import annotations
 
 from types import GenericAlias
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from agentbench._signatures import PendingSignature, read_handler, read_response_handler
+from agentbench._signatures import PendingSignature, read_handler
 from tests.parts.errors import raises
 
 if TYPE_CHECKING:
     from elsewhere import WorkflowContext  # type: ignore[import-not-found]
 
-T = TypeVar("T")
-
 
 def handler(func):
     return read_handler(func, context_type=Context, explicit=None)
-
-
-def response_handler(func):
-    return read_response_handler(func, context_type=Context, explicit=None)
 
 
 class Context:
@@ -38,19 +32,11 @@ class Host:
 
     async def quoted(self, message: "Late", ctx: "Context[Late]") -> None: ...  # noqa: UP037  twice text
 
-    async def variable(self, message: T, ctx: Context) -> None: ...
-
-    async def answered(self, original_request: Early, response: bool, ctx: Context[str]) -> None: ...
-
-    async def answered_later(self, original_request: Early, response: Late, ctx: Context[Late]) -> None: ...
-
     async def hidden(self, message: int, ctx: WorkflowContext[str]) -> None: ...
 
     seen = handler(known)
     pending = handler(forward)
     pending_quoted = handler(quoted)
-    answer = response_handler(answered)
-    pending_answer = response_handler(answered_later)
 
 
 class Late: ...
@@ -65,6 +51,7 @@ def test_types_further_down_are_known_when_the_first_executor_is_constructed():
     assert isinstance(Host.pending, PendingSignature)
     signature = Host.pending.resolve(Host)
     assert (signature.message_type, signature.send_types) == (Late, (Late, Host))
+    assert Host.pending_quoted.resolve(Host).send_types == (Late,)
 
 
 def test_a_context_that_is_imported_for_type_checkers_only_is_known_by_its_name():
