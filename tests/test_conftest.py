@@ -108,22 +108,10 @@ def test_skipping_something_else():
 """
 
 
-def test_without_a_browser_its_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
-    counts, said = outcomes(tmp_path, BROWSER_TEST, CHROMIUM="/nowhere/chromium", PYTEST_ADDOPTS="-rs")
-    assert counts == {"skipped": 3}, said
-    assert "/nowhere/chromium" in said or "playwright" in said
-
-
 SERVER_TESTS = """
 def test_redis(redis_server):
     pass
 """
-
-
-def test_without_a_server_its_tests_are_skipped_with_the_reason(tmp_path: Path) -> None:
-    counts, said = outcomes(tmp_path, SERVER_TESTS, PATH="/nowhere", PYTEST_ADDOPTS="-rs")
-    assert counts == {"skipped": 1}, said
-    assert "redis-server is not installed" in said
 
 
 def test_where_servers_are_required_their_absence_fails(tmp_path: Path) -> None:

@@ -40,8 +40,3 @@ def test_one_item_per_turn_with_all_that_came_before():
     assert [call.name for call in items[0].tool_calls] == ["add"]
     assert (items[1].tools, items[1].context) == (["add"], "sums")
     assert EvalItem.per_turn_items([Message("assistant", ["Hello"])]) == []
-
-
-def test_a_split_is_its_text():
-    assert ConversationSplit("full") is ConversationSplit.FULL
-    assert str.__eq__(ConversationSplit.LAST_TURN, "last_turn")

@@ -14,7 +14,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
-from tests.messages.samples import arguments, contents, usages
+from tests.messages.samples import contents, usages
 
 #: Pieces of arguments. Those that end an object may be a call that is told again, which is a matter of its own.
 open_ended = st.text(st.characters(exclude_characters="}", exclude_categories=["Cs"]), max_size=12)
@@ -95,23 +95,6 @@ def test_thoughts_with_other_ids_stay_apart_and_those_without_belong_to_the_one_
         thought(text="abc", id="1"),
         thought(text="d", id="2", protected_data="p"),
     ]
-
-
-def test_joined_texts_have_what_belongs_to_them() -> None:
-    one = Content.from_text("a", annotations=[{"title": "1"}], additional_properties={"x": 1}, raw_representation="p")
-    two = Content.from_text("b", annotations=[{"title": "2"}], additional_properties={"x": 2}, raw_representation="q")
-    joined = fold(update(one), update("-"), update(two)).messages[0].contents[0]
-    assert joined == one + Content.from_text("-") + two
-    assert joined.raw_representation == ["p", "q"]
-
-
-def test_usages_are_summed_and_are_no_content() -> None:
-    response = fold(
-        update("a", Content.from_usage({"input_token_count": 1})),
-        update(Content.from_usage({"input_token_count": 2, "output_token_count": 5})),
-    )
-    assert response.usage_details == {"input_token_count": 3, "output_token_count": 5}
-    assert response.messages == [Message("assistant", "a")]
 
 
 # ----------------------------------------------------------------------------------------------------------- calls
@@ -315,21 +298,6 @@ def test_however_parallel_calls_are_interleaved_they_come_out_the_same(
         stream.append(turn.pop(0))
     expected = [(f"c{n}", f"f{n}", "".join(pieces) or "") for n, pieces in enumerate(arguments_of)]
     assert calls_of(fold(*map(update, stream))) == expected
-
-
-@given(st.lists(st.none() | open_ended | arguments.filter(lambda each: isinstance(each, dict)), min_size=1, max_size=4))
-def test_pieces_of_one_call_are_folded_as_they_are_added(given_arguments: list[Any]) -> None:
-    pieces = [piece("c", each, "f") for each in given_arguments]
-    kinds = {type(each) for each in given_arguments if each}
-    folded = fold(*map(update, pieces)).messages[0].contents
-    if len(kinds) <= 1:
-        total = pieces[0]
-        for each in pieces[1:]:
-            total = total + each
-        assert len(folded) == 1
-        assert folded[0].parse_arguments() == total.parse_arguments() or not (folded[0].arguments or total.arguments)
-    else:
-        assert len(folded) > 1
 
 
 def test_a_long_stream_is_folded_into_one_text() -> None:

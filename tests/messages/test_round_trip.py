@@ -59,12 +59,6 @@ def test_copies_are_equal_and_pickle_retains_everything(value: Any) -> None:
     assert pickle.loads(pickle.dumps(value)) == value
 
 
-@given(contents, contents)
-def test_two_contents_are_equal_exactly_when_their_dictionaries_are(one: Content, other: Content) -> None:
-    assert (one == other) == (one.to_dict() == other.to_dict())
-    assert one == Content.from_dict(one.to_dict())
-
-
 @given(contents | records)
 def test_a_repr_is_one_line_that_begins_with_the_class_and_shows_no_address(value: Any) -> None:
     shown = repr(value)

@@ -49,13 +49,6 @@ BOTH_WAYS = pytest.mark.parametrize("way", [plain, waiting])
 # --------------------------------------------------------------------------------------------------- reading it
 
 
-async def test_iteration_gives_the_updates_and_the_finalizer_makes_the_final_response() -> None:
-    stream = stream_of()
-    assert await read(stream) == [1, 2, 3]
-    assert await stream.get_final_response() == 6
-    assert stream.updates == [1, 2, 3]
-
-
 async def test_the_final_response_can_be_awaited_at_once_and_again() -> None:
     final: list[int] = []
 
@@ -162,15 +155,6 @@ async def test_hooks_that_return_nothing_change_nothing(way: Callable[..., Any])
     stream = stream_of().with_transform_hook(nothing).with_result_hook(nothing).with_cleanup_hook(nothing)
     assert await read(stream) == [1, 2, 3]
     assert await stream.get_final_response() == 6
-
-
-@BOTH_WAYS
-async def test_several_hooks_run_one_after_the_other_each_on_what_the_last_one_made(way: Callable[..., Any]) -> None:
-    stream = stream_of()
-    for _ in range(2):
-        stream.with_transform_hook(way(lambda update: update + 1)).with_result_hook(way(lambda final: final * 2))
-    assert await read(stream) == [3, 4, 5]
-    assert await stream.get_final_response() == 24
 
 
 async def test_a_late_result_hook_is_applied_and_earlier_ones_do_not_run_again() -> None:

@@ -301,23 +301,6 @@ async def test_failures_of_closing_are_raised_after_all_hooks_ran() -> None:
 # ------------------------------------------------------------------------------------------------ readers who go away
 
 
-async def test_a_reader_that_is_closed_in_the_middle_of_a_pull_runs_the_hooks() -> None:
-    log: list[str] = []
-
-    async def cleanup() -> None:
-        log.append("async hook")
-
-    source = Endless()
-    stream = ResponseStream(source).with_cleanup_hook(lambda: log.append("hook")).with_cleanup_hook(cleanup)
-    await stream.__anext__()
-    pull = stream.__anext__()
-    pull.send(None)
-    pull.close()
-    assert log == ["hook", "async hook"]
-    assert source.closed == 1
-    assert stream.state == "closed"
-
-
 async def test_a_hook_that_wants_to_wait_there_is_cut_off_with_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     log: list[str] = []
 
@@ -333,26 +316,6 @@ async def test_a_hook_that_wants_to_wait_there_is_cut_off_with_a_warning(caplog:
     pull.close()
     assert log == ["began"]
     assert [record.levelno for record in caplog.records] == [logging.WARNING, logging.ERROR]
-
-
-async def test_a_dropped_stream_is_closed_by_the_loop() -> None:
-    source = Endless()
-    log: list[str] = []
-
-    async def cleanup() -> None:
-        await asyncio.sleep(0)
-        log.append("cleaned up")
-
-    async def forget() -> None:
-        stream = ResponseStream(source).with_cleanup_hook(cleanup).map(lambda update: update, len)
-        async for _ in stream:
-            break
-
-    await forget()
-    gc.collect()
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert (source.closed, log) == (1, ["cleaned up"])
 
 
 async def test_a_dropped_stream_that_cannot_be_closed_is_logged(caplog: pytest.LogCaptureFixture) -> None:

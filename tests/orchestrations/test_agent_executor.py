@@ -9,7 +9,6 @@ from typing import Any, Never
 import pytest
 
 from agentbench import (
-    Agent,
     AgentExecutor,
     AgentExecutorRequest,
     AgentExecutorResponse,
@@ -24,7 +23,7 @@ from agentbench import (
     tool,
 )
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
-from tests.agents.fake_clients import Model, call
+from tests.agents.fake_clients import call
 from tests.orchestrations.nodes import ForeignAgent, agent, asked
 from tests.parts.errors import raises
 
@@ -337,11 +336,3 @@ async def test_a_turn_can_be_tried_again():
     await chain(Patient(a), b).run("hi")
     assert asked(a) == [["hi"], ["hi"]]
     assert asked(b) == [["hi", "fine"]]
-
-
-def test_what_a_node_says_of_itself():
-    node = AgentExecutor(Agent(Model(), name="a", description="Answers."))
-    assert (node.id, node.type, node.description) == ("a", "AgentExecutor", "Answers.")
-    assert node.output_types == [AgentExecutorResponse]
-    assert node.workflow_output_types == [AgentResponse, AgentResponseUpdate]
-    assert node.input_types == [AgentExecutorRequest, AgentExecutorResponse, str, Message, list[str | Message]]

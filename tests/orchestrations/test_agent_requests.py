@@ -14,7 +14,6 @@ from agentbench import (
     Agent,
     AgentExecutor,
     AgentExecutorRequest,
-    AgentResponse,
     AgentSession,
     Content,
     FileCheckpointStorage,
@@ -26,7 +25,7 @@ from agentbench import (
     tool,
 )
 from tests.agents.fake_clients import Model, call
-from tests.orchestrations.nodes import ForeignAgent, agent, asked
+from tests.orchestrations.nodes import agent, asked
 from tests.parts.errors import raises
 
 SENT: list[str] = []
@@ -114,24 +113,6 @@ async def test_answers_of_one_call_reach_the_agent_as_one_message():
     await workflow.run(responses={e.request_id: approve(e, approved=False) for e in waiting.get_request_info_events()})
     assert len(asked(first)) == 2
     assert SENT == []
-
-
-async def test_results_of_a_person_reach_the_agent_as_results_of_tools():
-    stranger: list[list[Message]] = []
-
-    class Asking(ForeignAgent):
-        async def _respond(self):
-            stranger.append(self.asked[-1])
-            if len(stranger) > 1:
-                return AgentResponse(text="thanks")
-            request = Content("function_call", call_id="c1", name="ask", id="c1", user_input_request=True)
-            return AgentResponse(messages=[Message("assistant", [request])])
-
-    workflow = WorkflowBuilder(Asking()).build()
-    (event,) = await first_requests(workflow)
-    done = await workflow.run(responses={event: Content.from_function_result("c1", result="42")})
-    assert kinds(stranger[1]) == [("tool", ["function_result"])]
-    assert done.outputs[0].text == "thanks"
 
 
 async def test_a_tool_without_a_function_is_carried_out_by_a_person():

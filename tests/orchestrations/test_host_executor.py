@@ -244,20 +244,6 @@ async def test_an_answer_to_nothing_is_ignored_with_a_warning():
     assert "'c1'" in warning
 
 
-async def test_calls_that_nobody_carries_out_are_requests():
-    class Calling(ForeignAgent):
-        async def _respond(self):
-            last = self.asked[-1][-1]
-            if last.role == "tool":
-                return AgentResponse(text=f"It is {last.contents[0].result}.")
-            return AgentResponse(messages=[Message("assistant", [Content.from_function_call("c1", "ask")])])
-
-    collect, workflow = alone(Calling())
-    (event,) = (await workflow.run(["hi", TurnToken()])).get_request_info_events()
-    await workflow.run(responses={event.request_id: Content.from_function_result("c1", result="42")})
-    assert collect.got[0][-1].text == "It is 42."
-
-
 async def test_an_agent_that_responds_may_follow_one_that_works_in_turns():
     first, second = AgentHostExecutor(agent("first")), agent("second")
     result = await WorkflowBuilder(first).add_edge(first, second).build().run(["hello", TurnToken()])

@@ -175,15 +175,6 @@ async def test_a_session_holds_the_conversation_and_sessions_do_not_mix():
     assert [type(each) for each in team.context_providers] == [InMemoryHistoryProvider]
 
 
-async def test_runs_without_a_session_know_nothing_of_each_other():
-    inner = agent("A", "one", "two", "three")
-    team = WorkflowBuilder(start_executor=inner, name="team").build().as_agent()
-    await team.run("first", session=team.create_session())
-    await team.run("second")
-    await team.run("third")
-    assert asked(inner) == [["first"], ["second"], ["third"]]
-
-
 def test_merged_updates_go_by_response_then_message_in_the_order_of_time():
     def update(text: str, response_id: str | None, message_id: str, second: int) -> AgentResponseUpdate:
         time = f"2026-01-01T00:00:0{second}+00:00"

@@ -169,10 +169,3 @@ def test_a_deep_copy_shares_what_the_service_sent() -> None:
     assert copied.raw_representation is slotted.raw_representation
     assert copied.x == [1]
     assert copied.x is not slotted.x
-
-
-def test_a_deep_copy_of_what_holds_itself() -> None:
-    foo = Foo()
-    foo.a = [foo]
-    twin = copy.deepcopy(foo)
-    assert twin.a[0] is twin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from agentbench.exceptions import MissingExtraError
 from agentbench.serialization import class_names, registry
 from agentbench.serialization.class_names import class_name, find_class
-from agentbench.serialization.json_text import from_json, to_json
+from agentbench.serialization.json_text import from_json
 
 
 def test_every_class_of_the_library_is_where_the_table_says() -> None:
@@ -39,20 +38,3 @@ def test_what_an_extra_brings_cannot_be_read_without_it_and_the_error_says_what_
     monkeypatch.delitem(registry._BY_TAG, tag, raising=False)
     with pytest.raises(MissingExtraError, match=rf"({package}|numpy) is not installed.*read a stored {tag}.*notebook"):
         from_json(f'{{"__t__":"{tag}","v":{{}}}}')
-
-
-def test_a_worker_without_notebooks_reads_arrays_and_frames() -> None:
-    pytest.importorskip("pandas")
-    import pandas as pd
-
-    text = to_json({"frame": pd.DataFrame({"a": [1, 2]}), "array": pd.Series([1.5]).to_numpy()})
-    program = f"""
-import sys
-from agentbench.serialization.json_text import from_json, to_json
-text = {text!r}
-found = from_json(text)
-assert found["array"].tolist() == [1.5] and found["frame"]["a"].tolist() == [1, 2]
-assert to_json(found) == text
-assert not [name for name in sys.modules if name.startswith(("agentbench.notebook", "agentbench.workflows"))]
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)

@@ -10,9 +10,7 @@ import sys
 
 import pytest
 
-from tests.servers.postgres import PostgresServer
-from tests.servers.process import MissingServerError, ServerProcess, answers, find_program, free_port
-from tests.servers.redis import RedisServer
+from tests.servers.process import MissingServerError, ServerProcess, find_program
 
 ECHO = """
 import socket, sys
@@ -30,31 +28,6 @@ server.start([sys.executable, "-c", {ECHO!r}, str(server.port)], lambda: answers
 print(server.port, server.folder, flush=True)
 sys.stdin.read()
 """
-
-
-def test_redis_keeps_its_data_while_it_is_stopped(redis_server: RedisServer, redis_url: str):
-    assert answers(redis_server.port, b"SET a b\r\n", b"+OK")
-    redis_server.stop()
-    assert not answers(redis_server.port, b"PING\r\n", b"+PONG")
-    redis_server.start()
-    assert answers(redis_server.port, b"GET a\r\n", b"$1\r\nb")
-
-
-def test_redis_is_empty_again_for_each_test(redis_server: RedisServer, redis_url: str):
-    assert answers(redis_server.port, b"DBSIZE\r\n", b":0\r\n")
-
-
-def test_postgres_keeps_its_data_while_it_is_stopped(postgres_server: PostgresServer, postgres_url: str):
-    import psycopg
-
-    with psycopg.connect(postgres_url) as connection:
-        connection.execute("CREATE TABLE kept (number int)")
-    postgres_server.stop()
-    with pytest.raises(psycopg.OperationalError):
-        psycopg.connect(postgres_url)
-    postgres_server.start()
-    with psycopg.connect(postgres_url) as connection:
-        assert connection.execute("SELECT count(*) FROM kept").fetchone() == (0,)
 
 
 def test_a_server_ends_with_the_tests_even_if_those_are_killed():
@@ -86,7 +59,3 @@ def test_a_server_that_does_not_start_tells_why():
 def test_a_program_that_is_nowhere_is_named():
     with pytest.raises(MissingServerError, match="no-such-server is not installed"):
         find_program("no-such-server", "/usr/lib/no-such-server/*/bin/no-such-server")
-
-
-def test_nothing_answers_on_a_free_port():
-    assert not answers(free_port(), b"PING", b"PING")

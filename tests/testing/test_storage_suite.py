@@ -29,13 +29,6 @@ def test_the_maker_may_be_asynchronous():
     assert all(asyncio.run(check(make_storage)) for check in storage_suite.checks())
 
 
-def test_every_check_tells_what_it_is_about():
-    checks = storage_suite.checks()
-    assert len({check.name for check in checks}) == len(checks)
-    assert all(check.function.__doc__ for check in checks)
-    assert [str(check) for check in checks] == [check.name for check in checks]
-
-
 def test_a_missing_method_is_named():
     check = storage_suite.checks()[0]
     with raises(AssertionError, "CheckpointStorage", "list_checkpoints"):
@@ -211,13 +204,6 @@ class LosesTheClassesOfMessages(InMemoryCheckpointStorage):
         return found
 
 
-class LosesAllContent(InMemoryCheckpointStorage):
-    async def load(self, checkpoint_id):
-        found = await super().load(checkpoint_id)
-        found.messages, found.state, found.pending_request_info_events = {}, {}, {}
-        return found
-
-
 class ListsNothing(InMemoryCheckpointStorage):
     async def list_checkpoints(self, *, workflow_name):
         return None
@@ -226,18 +212,7 @@ class ListsNothing(InMemoryCheckpointStorage):
         return None
 
 
-class ListsFields(InMemoryCheckpointStorage):
-    async def list_checkpoints(self, *, workflow_name):
-        return [each.to_dict() for each in await super().list_checkpoints(workflow_name=workflow_name)]
-
-    async def get_latest(self, *, workflow_name):
-        found = await super().get_latest(workflow_name=workflow_name)
-        return found and found.to_dict()
-
-
-@pytest.mark.parametrize(
-    "broken", [LoadsNothing, LoadsFields, LosesTheClassesOfMessages, LosesAllContent, ListsNothing, ListsFields]
-)
+@pytest.mark.parametrize("broken", [LoadsNothing, LoadsFields, LosesTheClassesOfMessages, ListsNothing])
 def test_what_a_broken_storage_gives_back_fails_as_an_assertion_and_never_inside_a_check(broken):
     failed = 0
     for check in storage_suite.checks():
@@ -254,20 +229,3 @@ def test_the_suite_loads_no_test_framework():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]
-
-
-def test_the_package_names_what_it_has_and_loads_it_when_touched():
-    code = (
-        "import sys, agentbench.testing as testing; print('agentbench.checkpoints.storage' in sys.modules);"
-        "print({'StorageCheck', 'storage_suite'} <= set(dir(testing)));"
-        "print(bool(testing.storage_suite.checks()), testing.StorageCheck is testing.storage_suite.StorageCheck)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["False", "True", "True", "True"]
-
-
-def test_a_name_that_the_package_lacks_is_an_attribute_error():
-    import agentbench.testing as package
-
-    with raises(AttributeError, "nothing"):
-        package.nothing  # type: ignore[attr-defined]  # noqa: B018 - reading it is the test

@@ -36,18 +36,6 @@ def test_a_dictionary_has_the_type_what_is_set_and_always_the_properties() -> No
     assert full["annotations"] is None
 
 
-def test_what_the_service_sent_is_never_written() -> None:
-    content = Content.from_text(
-        "a", raw_representation=object(), annotations=[{"title": "t", "raw_representation": object()}]
-    )
-    assert content.to_dict() == {
-        "type": "text",
-        "text": "a",
-        "annotations": [{"title": "t"}],
-        "additional_properties": {},
-    }
-
-
 def test_contents_within_are_written_and_read_as_contents() -> None:
     request = Content.from_function_approval_request("i", CALL)
     answer = Content.from_dict(request.to_function_approval_response(True).to_dict())
@@ -151,21 +139,6 @@ def test_a_deep_copy_shares_what_the_service_sent_and_nothing_else() -> None:
 )
 def test_arguments_are_parsed(arguments: Any, parsed: Any) -> None:
     assert Content.from_function_call("c", "f", arguments=arguments).parse_arguments() == parsed
-
-
-@pytest.mark.parametrize(
-    ("media_type", "kind", "has"),
-    [
-        ("image/png", "image", True),
-        ("IMAGE/PNG", "image", True),
-        ("image/png", "Image", True),
-        ("image/png", "text", False),
-        ("imagery/png", "image", False),
-        ("text", "text", True),
-    ],
-)
-def test_the_top_level_media_type_is_what_is_before_the_slash(media_type: str, kind: str, has: bool) -> None:
-    assert Content.from_uri("https://x", media_type=media_type).has_top_level_media_type(kind) is has
 
 
 def test_without_a_media_type_there_is_nothing_to_compare() -> None:

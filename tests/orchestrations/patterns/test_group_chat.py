@@ -55,18 +55,6 @@ async def test_a_second_run_has_all_its_turns():
     assert [turns(await workflow.run(text)) for text in ("one", "two")] == [["a", "b", "a"]] * 2
 
 
-async def test_a_function_may_be_async_and_look_at_what_was_said():
-    async def reply_to(state: Any) -> str:
-        return "b" if state.conversation[-1].author_name == "a" else "a"
-
-    result = (
-        await GroupChatBuilder(participants=[agent("a"), agent("b")], selection_func=reply_to, max_rounds=3)
-        .build()
-        .run("hi")
-    )
-    assert turns(result) == ["a", "b", "a"]
-
-
 async def test_a_condition_ends_it_also_at_once():
     def ends(conversation: list[Message]) -> bool:
         return conversation[-1].text in ("B", "stop")
