@@ -22,11 +22,9 @@ from agentbench.checkpoints.file_storage.names import journal_name
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
-from tests.checkpoints.old_flow import CHAIN as OLD_CHAIN
 from tests.parts.errors import raises
 
 ROOT = Path(__file__).parents[2]
-OLD_FOLDER = Path(__file__).parent / "data" / "before_rooms" / "files"
 CHAIN = "a chain / with: any name"
 JOURNAL = journal_name(CHAIN)
 
@@ -307,29 +305,6 @@ def test_a_folder_that_was_deleted_is_an_error_and_one_made_anew_is_another(back
     two = save(backend, "two", 2, "a")
     assert backend.heads(CHAIN) == [bare(two)]
     assert backend.parts(CHAIN, list(parts_of("a"))) == parts_of("a")
-
-
-async def test_a_folder_of_an_earlier_version_is_read_goes_on_and_is_swept(tmp_path):
-    pytest.importorskip("pandas", reason="pandas is not installed (extra notebook)")
-    shutil.copytree(OLD_FOLDER, tmp_path / "old")
-    storage = FileCheckpointStorage(tmp_path / "old")
-    old = await storage.list_checkpoints(workflow_name=OLD_CHAIN)
-    assert len(old) == 6
-    new = replace(old[-1], checkpoint_id="new", metadata={**old[-1].metadata, "seq": 99})
-    await storage.save(new)
-    moved = replace(old[0], iteration_count=7)
-    await storage.save(moved)
-    for opened in (storage, FileCheckpointStorage(tmp_path / "old")):
-        ids = await opened.list_checkpoint_ids(workflow_name=OLD_CHAIN)
-        assert ids == [*(each.checkpoint_id for each in old), "new"]
-        assert (await opened.load(moved.checkpoint_id)).iteration_count == 7
-        (newest,) = await opened.list_infos(workflow_name=OLD_CHAIN, limit=1)
-        assert newest.checkpoint_id == "new"
-    for each in old:
-        assert (await storage.load(each.checkpoint_id)).checkpoint_id == each.checkpoint_id
-        assert await storage.delete(each.checkpoint_id)
-    assert not {".json", ".parts"} & {path.suffix for path in (tmp_path / "old").iterdir()}
-    assert (await FileCheckpointStorage(tmp_path / "old").load("new")).state.keys() == new.state.keys()
 
 
 # ----------------------------------------------------------------------------------------------------------- the disk

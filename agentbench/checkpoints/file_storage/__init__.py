@@ -1,1 +1,1 @@
-"""A folder of checkpoints: manifests, packs of parts, and an index that is only a cache."""
+"""A folder of checkpoints: one journal per chain, or one file per checkpoint in the pickled format."""

@@ -149,9 +149,6 @@ class FileBackend:
         else:
             journal.unlink()
         self._drawn.pop(journal.workflow_name, None)
-        self._scan(only_names=True)
-        if not self._loose.chain(journal.workflow_name) and not self._loose.problems:
-            self._loose.remove_parts(journal.workflow_name)
 
     # ---- reading ---------------------------------------------------------------------------------
 
@@ -194,7 +191,7 @@ class FileBackend:
         records, problems = [], [*journal.problems.values(), *self._loose.problems.values()]
         for entry in entries:
             try:
-                record = self._loose.record(entry) if isinstance(entry, LooseFile) else journal.record(entry)
+                record = self._loose.get(entry.checkpoint_id) if isinstance(entry, LooseFile) else journal.record(entry)
             except UnreadableCheckpointError as error:
                 problems.append(error)
                 continue
@@ -213,11 +210,7 @@ class FileBackend:
 
     def parts(self, workflow_name: str, ids: Collection[str]) -> dict[str, str]:
         """See `StorageBackend.parts`."""
-        found = self._journal(workflow_name).parts(ids)
-        if len(found) < len(ids):
-            older = self._loose.parts(workflow_name)
-            found.update({each: older[each] for each in ids if each in older and each not in found})
-        return found
+        return self._journal(workflow_name).parts(ids)
 
     def chains(self, prefix: str = "") -> list[str]:
         """See `StorageBackend.chains`."""

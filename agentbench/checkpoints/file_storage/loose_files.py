@@ -1,8 +1,4 @@
-"""Checkpoints in separate files `<id>.json`: whole ones in the pickled format, and older ones.
-
-Earlier versions wrote a manifest of four lines (checksum and fields, head, content, end) for each checkpoint, and the
-parts of a chain to one file beside them.
-"""
+"""Checkpoints in the pickled format, each as a whole in its file `<id>.json`."""
 
 from __future__ import annotations
 
@@ -11,11 +7,10 @@ import os
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._files.private_file import read_private, write_private
-from agentbench.checkpoints.file_storage.names import SUFFIX, file_name, old_pack_name
+from agentbench.checkpoints.file_storage.names import SUFFIX, file_name
 from agentbench.checkpoints.file_storage.unreadable import UnreadableCheckpointError
 from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.exceptions import WorkflowCheckpointException
@@ -24,11 +19,6 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
 
 _LARGEST = 64 << 20
-_START = b'{"agentbench_checkpoint":'
-_OPEN = _START + b'1,"sum":"'
-_SUM_SIZE = 16
-_SUM_END = len(_OPEN) + 2 * _SUM_SIZE
-_HEAD, _CONTENT = '"head":', '"content":'
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +35,8 @@ class LooseFile(NamedTuple):
     checkpoint_id: str
     workflow_name: str
     run_id: str | None
-    head: str
     size: int
     mtime_ns: int
-    is_whole: bool
 
 
 class LooseFiles:
@@ -89,18 +77,12 @@ class LooseFiles:
         """Return the files of a chain in order."""
         return sorted([file for file in self._files.values() if file.workflow_name == workflow_name])
 
-    def record(self, file: LooseFile) -> CheckpointRecord | None:
-        """Return the data that lists need about a checkpoint; UnreadableCheckpointError if it is rejected."""
-        return self.get(file.checkpoint_id) if file.is_whole else _record_of(file)
-
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """Return a checkpoint with its content; UnreadableCheckpointError if it is damaged or rejected."""
         try:
-            file, content = self._read(checkpoint_id)
+            content = self._read(checkpoint_id)[1]
         except FileNotFoundError:
             return None
-        if not file.is_whole:
-            return _record_of(file, content)
         path = self._path(checkpoint_id)
         if self._pickled is None:
             reason = (
@@ -146,19 +128,6 @@ class LooseFiles:
             return False
         return True
 
-    def parts(self, workflow_name: str) -> dict[str, str]:
-        """Return the parts that an earlier version stored for a chain, by id."""
-        try:
-            data, _ = read_private(os.path.join(self._folder, old_pack_name(workflow_name)), 1 << 62)
-        except FileNotFoundError:
-            return {}
-        return {line[:28]: line[29:] for line in data.decode(errors="replace").split("\n") if line[28:29] == " "}
-
-    def remove_parts(self, workflow_name: str) -> None:
-        """Remove the parts of an earlier version, which no file needs any more."""
-        with suppress(FileNotFoundError):
-            os.unlink(os.path.join(self._folder, old_pack_name(workflow_name)))
-
     def _forget(self, checkpoint_id: str) -> None:
         self._files.pop(checkpoint_id, None)
         self.problems.pop(checkpoint_id, None)
@@ -186,24 +155,17 @@ class LooseFiles:
         except OSError as error:
             reason = f"{error.strerror or error}; expected a plain file that may be read"
             raise UnreadableCheckpointError(checkpoint_id, path, reason) from error
-        known = status.st_size, status.st_mtime_ns
         try:
-            if data.startswith(_START):
-                fields, head, content = _split_manifest(data)
-                saved, is_whole = fields["saved"], False
-            else:
-                fields, head, content = _whole_fields(data), "", data.decode()
-                saved, is_whole = status.st_mtime_ns, True
+            fields, content = _read_fields(data), data.decode()
             file = LooseFile(
                 fields["seq"],
                 fields["time"],
-                saved,
+                status.st_mtime_ns,
                 fields["id"],
                 fields["chain"],
                 fields["run"],
-                head,
-                *known,
-                is_whole,
+                status.st_size,
+                status.st_mtime_ns,
             )
         except (ValueError, KeyError, TypeError, RecursionError, MemoryError) as error:
             reason = f"it is damaged ({str(error).rstrip('.')}); restore it from a copy, or delete it"
@@ -219,27 +181,7 @@ class LooseFiles:
 _FIELD_TYPES = {(int, str, int, str, str, run_id) for run_id in (str, type(None))}
 
 
-def _record_of(file: LooseFile, content: str = "") -> CheckpointRecord:
-    return CheckpointRecord(
-        file.checkpoint_id, file.workflow_name, file.seq, file.timestamp, file.run_id, file.head, content
-    )
-
-
-def _split_manifest(data: bytes) -> tuple[dict[str, Any], str, str]:
-    """Return the fields, the head and the content of a manifest of an earlier version; ValueError if it is damaged."""
-    if not data.startswith(_OPEN):
-        version = data[len(_START) : len(_START) + 20].partition(b",")[0].decode("ascii", "replace")
-        message = f"it is of version {version}, expected 1: a newer version of agentbench may read it"
-        raise ValueError(message)
-    rest = data[_SUM_END + 2 :]
-    if data[len(_OPEN) : _SUM_END] != blake2b(rest, digest_size=_SUM_SIZE).hexdigest().encode():
-        message = "its checksum is wrong"
-        raise ValueError(message)
-    first, head, content, _ = rest.decode().split("\n")
-    return json.loads(f"{{{first[:-1]}}}"), head[len(_HEAD) : -1], content[len(_CONTENT) : -1]
-
-
-def _whole_fields(data: bytes) -> dict[str, Any]:
+def _read_fields(data: bytes) -> dict[str, Any]:
     """Return the fields of a whole checkpoint, without unpickling; ValueError if it is not a checkpoint."""
     found = json.loads(data)
     if not isinstance(found, dict) or not {"checkpoint_id", "workflow_name", "state"} <= found.keys():

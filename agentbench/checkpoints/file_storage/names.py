@@ -30,18 +30,9 @@ def file_name(checkpoint_id: str) -> str:
 
 def journal_name(workflow_name: str) -> str:
     """Return the file name of a chain: the readable part of the chain's name, and digits that are unique to it."""
-    return _stem(workflow_name) + JOURNAL_SUFFIX
-
-
-def old_pack_name(workflow_name: str) -> str:
-    """Return the name of the file in which earlier versions stored the parts of a chain."""
-    return _stem(workflow_name) + ".parts"
-
-
-def _stem(workflow_name: str) -> str:
     slug = _NOT_READABLE.sub("-", workflow_name.lower())[:40].strip("-")
     digest = hashlib.blake2b(workflow_name.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
-    return f"{slug}-{digest}" if slug else digest
+    return (f"{slug}-{digest}" if slug else digest) + JOURNAL_SUFFIX
 
 
 def _why_not(checkpoint_id: str) -> str | None:
