@@ -5,7 +5,7 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    access: delete_chain lineage list_infos list_workflow_names prune_chain
+    access: delete_chain list_infos list_lineage list_workflow_names prune_chain
     agentbench.serialization.pickled: decode_checkpoint_value encode_checkpoint_value
     checkpoint: CheckpointID WorkflowCheckpoint
     diff: CheckpointDiff diff_checkpoints

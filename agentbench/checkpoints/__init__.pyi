@@ -2,8 +2,8 @@
 
 from agentbench._lazy import Door
 from agentbench.checkpoints.access import delete_chain as delete_chain
-from agentbench.checkpoints.access import lineage as lineage
 from agentbench.checkpoints.access import list_infos as list_infos
+from agentbench.checkpoints.access import list_lineage as list_lineage
 from agentbench.checkpoints.access import list_workflow_names as list_workflow_names
 from agentbench.checkpoints.access import prune_chain as prune_chain
 from agentbench.checkpoints.checkpoint import CheckpointID as CheckpointID

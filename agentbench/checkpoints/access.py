@@ -221,7 +221,7 @@ def next_seq(head: CheckpointInfo | None) -> int:
     return 1 if head is None else head.seq + 1
 
 
-async def lineage(
+async def list_lineage(
     storage: CheckpointStorage | CheckpointManager, checkpoint_id: CheckpointID | CheckpointInfo
 ) -> list[CheckpointInfo]:
     """Return the checkpoints that led to a checkpoint, across runs, forks and chains.
@@ -237,7 +237,7 @@ async def lineage(
         WorkflowCheckpointException: The id is unknown.
 
     Example:
-        >>> path = await lineage(storage, fork.checkpoint_id)
+        >>> path = await list_lineage(storage, fork.checkpoint_id)
         >>> print(" -> ".join(f"{info.workflow_name} {info.seq}" for info in path))
     """
     storage = require_storage(storage)

@@ -11,7 +11,7 @@ from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import (
     checkpoint_error,
     head_of,
-    lineage,
+    list_lineage,
     load_checkpoint,
     next_seq,
     save_at_head,
@@ -132,7 +132,7 @@ async def _copied_history(
     """Copy the checkpoints that led to a checkpoint, including it, for another chain, oldest first."""
     copies: list[WorkflowCheckpoint] = []
     previous: CheckpointID | None = None
-    for place, info in enumerate(await lineage(storage, checkpoint_id)):
+    for place, info in enumerate(await list_lineage(storage, checkpoint_id)):
         content = (await load_checkpoint(storage, info.checkpoint_id)).to_dict()
         links = {"workflow_name": chain, "checkpoint_id": ids.new_id("cp"), "previous_checkpoint_id": previous}
         copy = WorkflowCheckpoint(**{**content, **links})

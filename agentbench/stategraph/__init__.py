@@ -13,7 +13,7 @@ _door = Door(
     command: Command Send
     compiled: CompiledGraph
     graph: StateGraph
-    interrupts: Breakpoint Continue GraphInterrupt Interrupt interrupt pending_interrupt
+    interrupts: BreakpointRequest Continue GraphInterrupt Interrupt interrupt pending_interrupt
     reducers: Overwrite Reducer RemoveMessage add_messages append_items remove_tool_messages replace_messages
         replace_value upsert_messages
     results: GraphResult ResponseGranularity
@@ -23,6 +23,12 @@ _door = Door(
     streaming: StreamChunk StreamEvent
     threads.history: StateHistory
     toolnode: ToolNode ToolResult
+    """,
+    stored="""
+    merging.updates: TaskWrites
+    running.executors: TaskResult
+    running.routing: Activation Waiting
+    toolnode: EndedCall
     """,
 )
 __all__ = _door.names

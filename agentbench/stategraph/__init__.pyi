@@ -20,7 +20,7 @@ from agentbench.stategraph.command import Command as Command
 from agentbench.stategraph.command import Send as Send
 from agentbench.stategraph.compiled import CompiledGraph as CompiledGraph
 from agentbench.stategraph.graph import StateGraph as StateGraph
-from agentbench.stategraph.interrupts import Breakpoint as Breakpoint
+from agentbench.stategraph.interrupts import BreakpointRequest as BreakpointRequest
 from agentbench.stategraph.interrupts import Continue as Continue
 from agentbench.stategraph.interrupts import GraphInterrupt as GraphInterrupt
 from agentbench.stategraph.interrupts import Interrupt as Interrupt

@@ -66,7 +66,7 @@ class GraphInterrupt(BaseException):
 
 
 @dataclass(frozen=True)
-class Breakpoint:
+class BreakpointRequest:
     """A pause between two supersteps: the reasons, and the nodes that come next.
 
     Example:
@@ -90,7 +90,7 @@ class Breakpoint:
 
 @dataclass(frozen=True)
 class Continue:
-    """The answer to a `Breakpoint`: continue, after an update of the state if there is one.
+    """The answer to a `BreakpointRequest`: continue, after an update of the state if there is one.
 
     Example:
         from agentbench.stategraph import Continue

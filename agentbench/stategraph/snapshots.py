@@ -14,7 +14,7 @@ from agentbench._secrets import masked_fields
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.stategraph.interrupts import Breakpoint, Interrupt
+from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.running.executors import META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
@@ -119,7 +119,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         step=meta["step"],
         status=ExecutionStatus(meta["status"]),
         tasks=tuple(tasks),
-        interrupts=tuple(each for each in requests if isinstance(each, (Interrupt, Breakpoint))),
+        interrupts=tuple(each for each in requests if isinstance(each, (Interrupt, BreakpointRequest))),
         pending_writes={
             each.activation.task_id: isolate(each.writes.writes) for each in pending if not each.interrupts
         },

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentbench.messages.message import Message
-from agentbench.stategraph.interrupts import Breakpoint, Interrupt
+from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import ResponseGranularity
 from agentbench.stategraph.running.calls import CallRecord, StateChanges
 from agentbench.stategraph.running.plan import GraphPlan
@@ -97,7 +97,7 @@ class Chunks:
             yield self._chunk(StreamEvent.ERROR, data={"status": kind, "node": node, "message": str(data)})
         elif kind == "request_info":
             question = event.data
-            if isinstance(question, (Interrupt, Breakpoint)):
+            if isinstance(question, (Interrupt, BreakpointRequest)):
                 yield self._chunk(StreamEvent.UPDATES, data={"status": "interrupted", "interrupt": question})
         elif self.level is not ResponseGranularity.FULL:
             return
@@ -151,7 +151,7 @@ def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[
         found["messages" if isinstance(data, Message) else "custom"] = [data]
     elif kind == "checkpoint_saved":
         found["checkpoints"] = [data]
-    elif kind == "request_info" and isinstance(data, (Interrupt, Breakpoint)):
+    elif kind == "request_info" and isinstance(data, (Interrupt, BreakpointRequest)):
         found["updates"] = [{"__interrupt__": [data]}]
     for mode in modes:
         for payload in found.get(mode, ()):

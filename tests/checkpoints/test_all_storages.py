@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from agentbench._clock import CountingIds, TickingClock
-from agentbench.checkpoints.access import lineage
+from agentbench.checkpoints.access import list_lineage
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.fork import fork_checkpoint
@@ -170,7 +170,7 @@ class StorageMachine(RuleBasedStateMachine):
 
     @rule(place=places)
     def follow_back(self, place: int) -> None:
-        self.compare(lambda storage: lineage(storage, self.one_of(place)))
+        self.compare(lambda storage: list_lineage(storage, self.one_of(place)))
 
     @rule(
         chain=st.one_of(st.none(), chains),

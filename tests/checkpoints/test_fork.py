@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
-from agentbench.checkpoints.access import head_of, lineage, list_infos
+from agentbench.checkpoints.access import head_of, list_infos, list_lineage
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
@@ -227,7 +227,7 @@ async def test_with_history_the_other_chain_is_complete(storage):
     after = await everything_in(storage)
     assert {key: after[key] for key in before} == before
     await storage.delete_chain("flow")
-    assert ids_of(await lineage(storage, info.checkpoint_id)) == ids_of(chain)
+    assert ids_of(await list_lineage(storage, info.checkpoint_id)) == ids_of(chain)
 
 
 async def test_copied_history_keeps_content_times_and_who_wrote_it(storage):

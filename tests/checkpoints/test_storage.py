@@ -2,7 +2,7 @@ import copy
 
 import pytest
 
-from agentbench.checkpoints.access import head_of, lineage, list_infos, list_workflow_names, next_seq
+from agentbench.checkpoints.access import head_of, list_infos, list_lineage, list_workflow_names, next_seq
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
@@ -144,8 +144,8 @@ async def test_a_lineage_leads_from_the_beginning_to_the_checkpoint_across_chain
     tip = make_checkpoint(2, workflow_name="branch", previous_checkpoint_id=branch.checkpoint_id)
     for checkpoint in (branch, tip):
         await storage.save(checkpoint)
-    assert ids_of(await lineage(storage, tip.checkpoint_id)) == ids_of([root, parent, branch, tip])
-    assert ids_of(await lineage(storage, root.checkpoint_id)) == ids_of([root])
+    assert ids_of(await list_lineage(storage, tip.checkpoint_id)) == ids_of([root, parent, branch, tip])
+    assert ids_of(await list_lineage(storage, root.checkpoint_id)) == ids_of([root])
 
 
 @pytest.mark.parametrize("make_storage", BACKENDS)
@@ -153,7 +153,7 @@ async def test_a_lineage_begins_after_what_was_deleted(make_storage):
     storage = make_storage()
     saved = await save_chain(storage, 4)
     await storage.delete(saved[1].checkpoint_id)
-    assert ids_of(await lineage(storage, saved[3].checkpoint_id)) == ids_of(saved[2:])
+    assert ids_of(await list_lineage(storage, saved[3].checkpoint_id)) == ids_of(saved[2:])
 
 
 async def test_a_lineage_whose_links_form_a_ring_ends():
@@ -162,7 +162,7 @@ async def test_a_lineage_whose_links_form_a_ring_ends():
     two = make_checkpoint(2, checkpoint_id="two", previous_checkpoint_id="one")
     for checkpoint in (one, two):
         await storage.save(checkpoint)
-    assert ids_of(await lineage(storage, "two")) == ["one", "two"]
+    assert ids_of(await list_lineage(storage, "two")) == ["one", "two"]
 
 
 # --------------------------------------------------------------------------------------------------------------- errors

@@ -12,7 +12,7 @@ from agentbench import FileCheckpointStorage, Message
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.graph import StateGraph
-from agentbench.stategraph.interrupts import Breakpoint, Interrupt, interrupt, pending_interrupt
+from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt, interrupt, pending_interrupt
 from agentbench.stategraph.state import END, START, AgentState, ExecutionStatus
 from tests.parts.errors import raises
 from tests.parts.graphs import note
@@ -253,4 +253,4 @@ def test_a_question_outlasts_the_process(tmp_path: Any):
     assert later.invoke({"resume": 1}, THREAD).state.notes == ["red", "x"]
     paused = line("a", "b", interrupt_before=["b"], checkpointer=FileCheckpointStorage(tmp_path))
     paused.invoke("go", THREAD)
-    assert isinstance(paused.get_state(THREAD).interrupts[0], Breakpoint)
+    assert isinstance(paused.get_state(THREAD).interrupts[0], BreakpointRequest)

@@ -17,7 +17,7 @@ from agentbench import (
     WorkflowCheckpointException,
     WorkflowRunState,
 )
-from agentbench.checkpoints.access import lineage, list_infos
+from agentbench.checkpoints.access import list_infos, list_lineage
 from agentbench.exceptions import WorkflowBusyError
 from tests.parts.errors import raises, warns
 from tests.parts.executors import Pass, Show, brief, chain, collect
@@ -276,7 +276,7 @@ async def test_two_runs_on_one_chain_are_two_branches_and_nothing_is_lost(kind: 
     assert [run.outputs for run in runs] == [["x>a>b>c!"], ["y>a>b>c!"]]
     assert len(await list_infos(storage, workflow_name="four")) == 8
     for run in runs:
-        assert await lineage(storage, run.checkpoints[-1].checkpoint_id) == run.checkpoints
+        assert await list_lineage(storage, run.checkpoints[-1].checkpoint_id) == run.checkpoints
 
 
 @pytest.mark.parametrize("kind", [InMemoryCheckpointStorage, OwnStorage])

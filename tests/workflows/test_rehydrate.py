@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, WorkflowCheckpoint, WorkflowRunState
-from agentbench.checkpoints.access import lineage, list_infos
+from agentbench.checkpoints.access import list_infos, list_lineage
 from agentbench.exceptions import WorkflowBusyError
 from tests.parts.errors import raises
 from tests.parts.executors import Pass, Show, chain
@@ -160,7 +160,7 @@ async def test_numbers_and_links_go_on_across_resumes(storage: Any):
     await resumed.run(checkpoint_id=middle.checkpoint_id)
     await resumed.run(responses=ANSWERS)
     latest = await storage.get_latest(workflow_name="lasting")
-    path = await lineage(storage, latest.checkpoint_id)
+    path = await list_lineage(storage, latest.checkpoint_id)
     assert [info.iteration for info in path] == [0, 1, 2, 3, 3, 4]
     assert [info.seq for info in path] == [1, 2, 5, 6, 7, 8]
     assert [info.seq for info in await list_infos(storage, workflow_name="lasting")] == list(range(1, 9))
@@ -244,7 +244,7 @@ async def test_a_request_of_one_process_is_answered_in_another(place: Place):
     assert answered == {"outputs": OUTPUTS, "asked": [], "state": "IDLE", "superstep": 4}
     here = open_place(*place)
     latest = await here.get_latest(workflow_name="lasting")
-    path = await lineage(here, latest.checkpoint_id)
+    path = await list_lineage(here, latest.checkpoint_id)
     assert [info.metadata["process"] for info in path] == ["one"] * 4 + ["two"] * 2
     assert [(info.seq, info.iteration) for info in path] == [(1, 0), (2, 1), (3, 2), (4, 3), (5, 3), (6, 4)]
     assert latest.state["draft"] == Draft(["xsq", "xswv"], {"lengths": {3, 4}})
@@ -363,7 +363,7 @@ async def test_a_run_that_is_cancelled_at_any_moment_leaves_a_chain_that_leads_t
         latest = await storage.get_latest(workflow_name="lasting")
         if latest is None:
             continue
-        path = await lineage(storage, latest.checkpoint_id)
+        path = await list_lineage(storage, latest.checkpoint_id)
         assert [info.iteration for info in path] == list(range(len(path)))
         assert await finish(lasting_flow(), latest.checkpoint_id, storage) == OUTPUTS, ticks
         assert len(await points_of(storage)) > len(path)

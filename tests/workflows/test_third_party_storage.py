@@ -16,7 +16,7 @@ from agentbench import (
     handler,
 )
 from agentbench.checkpoints import fork_checkpoint
-from agentbench.checkpoints.access import lineage, list_infos
+from agentbench.checkpoints.access import list_infos, list_lineage
 from agentbench.exceptions import CheckpointNotFoundError
 from tests.parts.errors import raises, warns
 from tests.parts.executors import Pass, Show, chain
@@ -119,7 +119,7 @@ async def test_a_chain_is_in_order_although_the_storage_lists_it_backwards():
     run = three(storage).start("x")
     await run.result()
     assert await list_infos(storage, workflow_name="three") == run.checkpoints
-    assert await lineage(storage, run.checkpoints[-1].checkpoint_id) == run.checkpoints
+    assert await list_lineage(storage, run.checkpoints[-1].checkpoint_id) == run.checkpoints
     await three(storage).run(checkpoint_id=run.checkpoints[1].checkpoint_id)
     assert [i.seq for i in await list_infos(storage, workflow_name="three")] == [1, 2, 3, 4]
 
@@ -130,7 +130,7 @@ async def test_without_metadata_links_are_all_there_is_and_enough():
     await run.result()
     fork = await run.fork(run.checkpoints[0], workflow=three())
     await fork.result()
-    path = await lineage(storage, fork.checkpoints[-1].checkpoint_id)
+    path = await list_lineage(storage, fork.checkpoints[-1].checkpoint_id)
     assert [info.iteration for info in path] == [0, 0, 1, 2]
     assert [info.seq for info in path] == [0] * 4
 
@@ -146,11 +146,11 @@ async def test_a_lost_checkpoint_is_an_error_of_its_own_and_no_one_elses():
         lambda: run.restore_checkpoint(lost),
         lambda: run.fork(lost),
         lambda: fork_checkpoint(storage, lost.checkpoint_id),
-        lambda: lineage(storage, lost.checkpoint_id),
+        lambda: list_lineage(storage, lost.checkpoint_id),
     ):
         with pytest.raises(CheckpointNotFoundError, match=lost.checkpoint_id):
             await call()
-    assert await lineage(storage, last.checkpoint_id) == [middle, last]
+    assert await list_lineage(storage, last.checkpoint_id) == [middle, last]
     assert (await (await run.fork(middle)).result()).outputs == ["x>a>b!"]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, WorkflowMessage, WorkflowRun, WorkflowRunState
 from agentbench.checkpoints import fork_checkpoint
-from agentbench.checkpoints.access import head_of, lineage, list_infos
+from agentbench.checkpoints.access import head_of, list_infos, list_lineage
 from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError
 from agentbench.testing import CountingIds, TickingClock
 from tests.parts.executors import Pass, Show, chain
@@ -65,7 +65,7 @@ async def test_a_fork_from_every_checkpoint_goes_its_own_way_and_history_stays_a
     for place, origin in enumerate(run.checkpoints):
         fork = await run.fork(origin, workflow=three())
         assert (await fork.result()).outputs == (["x>a>b!"] if place < 2 else [])
-        path = await lineage(storage, fork.checkpoints[-1].checkpoint_id)
+        path = await list_lineage(storage, fork.checkpoints[-1].checkpoint_id)
         assert path[: place + 1] == run.checkpoints[: place + 1]
         assert path[place + 1].source == "fork"
         assert path[place + 1].forked_from == origin.checkpoint_id
@@ -104,7 +104,7 @@ async def test_a_replay_is_a_new_branch_each_time(storage: Any):
         fork = await run.fork(origin, workflow=three())
         await fork.result()
         tips.append(fork.checkpoints[-1].checkpoint_id)
-    paths = [[info.checkpoint_id for info in (await lineage(storage, tip))[1:]] for tip in tips]
+    paths = [[info.checkpoint_id for info in (await list_lineage(storage, tip))[1:]] for tip in tips]
     assert len({checkpoint_id for path in paths for checkpoint_id in path}) == 9
     head = await head_of(storage, "three")
     assert head is not None
@@ -122,7 +122,7 @@ async def test_a_fork_on_another_chain_can_take_its_past_along(storage: Any):
     for old in run.checkpoints:
         await storage.delete(old.checkpoint_id)
     alone = await list_infos(storage, workflow_name="what if")
-    assert await lineage(storage, alone[-1].checkpoint_id) == alone
+    assert await list_lineage(storage, alone[-1].checkpoint_id) == alone
     assert [i.iteration for i in alone] == [0, 1, 1, 2]
     assert [i.seq for i in alone] == [1, 2, 3, 4]
 
@@ -228,7 +228,7 @@ async def test_a_run_goes_back_to_where_another_run_was(storage: Any):
     fork = await run.fork(workflow=three())
     assert (await fork.result()).outputs == ["x>a>b!"]
     assert (await run.result()).outputs == ["x>a>b!"] * 2
-    assert await lineage(storage, run.checkpoints[-1].checkpoint_id) == [other.checkpoints[0], *run.checkpoints]
+    assert await list_lineage(storage, run.checkpoints[-1].checkpoint_id) == [other.checkpoints[0], *run.checkpoints]
 
 
 async def test_a_restore_drops_messages_requests_and_responses_after_it(storage: Any):
@@ -279,6 +279,6 @@ async def _travel(storage: Any, travel: list[tuple[str, int]]) -> None:
         assert len(after) > len(before)
         assert sorted(info.seq for info in after) == list(range(1, len(after) + 1))
         for info in after:
-            path = await lineage(storage, info.checkpoint_id)
+            path = await list_lineage(storage, info.checkpoint_id)
             assert path[0].source == "input"
             assert [each.previous_checkpoint_id for each in path[1:]] == [each.checkpoint_id for each in path[:-1]]

@@ -13,7 +13,7 @@ from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.plots.lineage import lineage
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.redact import line_preview
-from agentbench.stategraph.interrupts import Breakpoint, Interrupt
+from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import AgentState
@@ -101,11 +101,11 @@ def _bundle(
     }
 
 
-def _waits(interrupts: Iterable[Interrupt | Breakpoint], config: Mapping[str, Any]) -> Table:
+def _waits(interrupts: Iterable[Interrupt | BreakpointRequest], config: Mapping[str, Any]) -> Table:
     """Return the table of interrupts, each with the call that continues."""
     rows = []
     for each in interrupts:
-        if isinstance(each, Breakpoint):
+        if isinstance(each, BreakpointRequest):
             rows.append((each.node, "; ".join(each.reasons), f"app.invoke(None, {config})"))
         else:
             question = each.message or line_preview(mask_secrets(each.value))

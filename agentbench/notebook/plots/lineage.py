@@ -41,8 +41,6 @@ _RULES = (
 def lineage(storage: Any, *, current: Any = None, workflow_name: str | None = None, width: float | None = None) -> Plot:
     """Draw the tree of checkpoints: time flows down, forks are branches to the right.
 
-    (`agentbench.checkpoints.lineage` is another function, which lists the ancestors of a checkpoint.)
-
     If a run resumed from a checkpoint of another run, that checkpoint is drawn too. In its `panel()`, a checkpoint can
     be selected by mouse or keyboard: `panel.chosen` is its id, `panel.on_select(fn)` calls a function with it.
 

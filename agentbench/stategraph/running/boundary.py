@@ -21,7 +21,7 @@ from agentbench.exceptions import (
     StateValidationError,
 )
 from agentbench.messages.message import Message
-from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt, interrupt_data
+from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, interrupt_data
 from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
@@ -158,7 +158,9 @@ class _Call:
             again = [(each.executor_id, each.data) for each in deliveries]
             return self._fail(InvalidUpdateError(message, field=name), again)
         # A stepper continues after a breakpoint without an answer.
-        self.passed = [key for key, each in self.view.pending_requests.items() if isinstance(each.data, Breakpoint)]
+        self.passed = [
+            key for key, each in self.view.pending_requests.items() if isinstance(each.data, BreakpointRequest)
+        ]
         if self.passed:
             self._resume()
         by_task = {result.activation.task_id: result for result in [*self.pending, *_results(deliveries)]}
@@ -284,7 +286,7 @@ class _Call:
 
     def _breakpoint(
         self, ran: Sequence[str], frontier: Frontier, changed: Sequence[str], merged: MergedState
-    ) -> Breakpoint | None:
+    ) -> BreakpointRequest | None:
         after = _names(self.config.get("interrupt_after"), self.plan.interrupt_after)
         before = _names(self.config.get("interrupt_before"), self.plan.interrupt_before)
         ended = [node for node in ran if node != START and (node in after or "*" in after)]
@@ -293,12 +295,12 @@ class _Call:
             return None
         reasons = [f"interrupt_after: {node}" for node in ended] + [f"interrupt_before: {node}" for node in begin]
         following = tuple(node for node, _ in frontier)
-        return Breakpoint(
+        return BreakpointRequest(
             tuple(reasons), ended[0] if ended else begin[0], "after" if ended else "before", following, tuple(changed)
         )
 
     def _pause(
-        self, breakpoint_: Breakpoint, frontier: Frontier, source: str, metadata: Mapping[str, Any]
+        self, breakpoint_: BreakpointRequest, frontier: Frontier, source: str, metadata: Mapping[str, Any]
     ) -> BoundaryOutcome:
         self.meta.update(
             status="interrupted", interrupt_node=breakpoint_.node, interrupt_reason="; ".join(breakpoint_.reasons),

@@ -18,7 +18,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import InvalidUpdateError, NestedLoopError, ThreadBusyError
 from agentbench.stategraph.command import Command
-from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt
+from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt
 from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions
 from agentbench.stategraph.running.executors import META
@@ -163,7 +163,7 @@ async def read_thread(
         return RunInput(message=data, storage=storage), None
     questions = {key: event.data for key, event in checkpoint.pending_request_info_events.items()}
     asked = {key: question for key, question in questions.items() if isinstance(question, Interrupt)}
-    pauses = [key for key, question in questions.items() if isinstance(question, Breakpoint)]
+    pauses = [key for key, question in questions.items() if isinstance(question, BreakpointRequest)]
     if is_answer:
         answers = _answers(data, asked, config["thread_id"])
         if isinstance(data, Command) and (data.update is not None or data.state is not None):

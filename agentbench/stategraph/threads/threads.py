@@ -15,8 +15,8 @@ from agentbench._user_code import warn_user
 from agentbench.checkpoints.access import (
     delete_chain,
     head_of,
-    lineage,
     list_infos,
+    list_lineage,
     list_workflow_names,
     load_checkpoint,
 )
@@ -111,7 +111,7 @@ class Threads:
         thread_id = config["thread_id"]
         infos = await list_infos(self.storage, workflow_name=self.chain(thread_id), before=before)
         if branch is not None:
-            led_there = {info.checkpoint_id for info in await lineage(self.storage, branch)}
+            led_there = {info.checkpoint_id for info in await list_lineage(self.storage, branch)}
             infos = [info for info in infos if info.checkpoint_id in led_there]
         found = [info for info in reversed(infos) if info.source != "pending" and _has(info, filter or {})]
         return StateHistory(self.plan, self.storage, thread_id, found if limit is None else found[:limit])
