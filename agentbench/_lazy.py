@@ -16,6 +16,9 @@ import importlib
 import sys
 
 _ROOT = "agentbench"
+#: Public paths that were looked up, with the objects there, and the paths of classes.
+_OBJECTS: dict[str, object] = {}
+_PATHS: dict[type, str] = {}
 
 
 class Door:
@@ -25,29 +28,39 @@ class Door:
         namespace: The globals of the package; names are kept there once they are loaded.
         table: Modules and the names that they define: `module: name name module: name`.
         parts: Submodules that are loaded when they are used, separated by spaces.
+        stored: A table of internal classes that are stored in checkpoints. They can be loaded by `PACKAGE.NAME` like
+            public names, but are not listed.
     """
 
-    def __init__(self, namespace: dict[str, object], table: str, *, parts: str = "") -> None:
+    def __init__(self, namespace: dict[str, object], table: str, *, parts: str = "", stored: str = "") -> None:
         self.package = str(namespace["__name__"])
         self.parts = tuple(parts.split())
-        #: Public name -> the module that defines it and its name there.
-        self.homes: dict[str, tuple[str, str]] = {}
         self._namespace = namespace
+        #: Public name -> the module that defines it and its name there.
+        self.homes = self._read(table)
+        self.names = sorted(self.homes)
+        #: All names that can be loaded, with their modules and names there.
+        self.all_homes = {**self._read(stored), **self.homes}
+
+    def _read(self, table: str) -> dict[str, tuple[str, str]]:
+        homes = {}
         module = ""
         for word in table.split():
             if word.endswith(":"):
                 module = word[:-1] if word.startswith(f"{_ROOT}.") else f"{self.package}.{word[:-1]}"
             else:
                 name, _, original = word.partition("=")
-                self.homes[name] = module, original or name
-        self.names = sorted(self.homes)
+                homes[name] = module, original or name
+        return homes
 
     def load(self, name: str) -> object:
         """Import a name: the `__getattr__` of the package."""
-        if name in self.homes:
-            home, original = self.homes[name]
+        if name in self.all_homes:
+            home, original = self.all_homes[name]
             module = importlib.import_module(home)
-            value = importlib.import_module("agentbench._arguments").name_arguments(getattr(module, original))
+            value = getattr(module, original)
+            if name in self.homes:
+                value = importlib.import_module("agentbench._arguments").name_arguments(value)
             if original not in vars(module):  # the module computes it anew each time
                 return value
         elif name in self.parts:
@@ -103,3 +116,38 @@ def public_packages() -> list[str]:
 def find_packages(name: str) -> list[str]:
     """List the packages that have a public name."""
     return [package for package in public_packages() if name in importlib.import_module(package).__all__]
+
+
+def public_path(cls: type) -> str | None:
+    """Return the path by which a class of the library is stored: its first public one, such as `agentbench.Message`.
+
+    Returns `None` for other classes, which are stored under the module that defines them.
+    """
+    if cls in _PATHS:
+        return _PATHS[cls]
+    module, name = cls.__module__, cls.__qualname__
+    if not module.startswith(f"{_ROOT}."):
+        return None
+    package = ".".join(module.split(".", 2)[:2])
+    for each in dict.fromkeys((_ROOT, package, *public_packages())):
+        path = f"{each}.{name}"
+        if find_public(path) is cls:
+            _PATHS[cls] = path
+            return path
+    return None
+
+
+def find_public(path: str) -> object:
+    """Return the object at a public path of the library, whose module is imported; `None` if there is none."""
+    if path in _OBJECTS:
+        return _OBJECTS[path]
+    package, _, name = path.rpartition(".")
+    if package not in public_packages():
+        return None
+    module = importlib.import_module(package)
+    door = getattr(module, "_door", None)
+    home, original = (package, name) if door is None else door.all_homes.get(name, ("", ""))
+    if not home or (door is None and name not in module.__all__):
+        return None
+    found = _OBJECTS[path] = getattr(importlib.import_module(home), original)  # not wrapped by `name_arguments`
+    return found

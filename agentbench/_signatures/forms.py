@@ -9,6 +9,8 @@ import typing
 from collections.abc import Iterator
 from typing import Annotated, Any, ForwardRef, Literal, TypeVar, Union, get_args, get_origin
 
+from agentbench._lazy import public_path
+
 TypeLike = Any
 """Any object that an annotation may be; typing has no static name for that before Python 3.15."""
 
@@ -159,13 +161,22 @@ def union_of(members: tuple[TypeLike, ...]) -> TypeLike:
         return operator.getitem(Union, members)
 
 
-def leaf_address(type_: TypeLike) -> tuple[str, str]:
-    """Return module and qualified name of a type without arguments; TypeError if it has none."""
+def type_address(type_: TypeLike) -> str:
+    """Return the text that identifies a type without arguments; TypeError if it has no name.
+
+    It is the public path of a class of the library (`agentbench.Message`), otherwise module and qualified name.
+    """
+    path = public_path(type_) if isinstance(type_, type) else None
+    return path or f"{type_.__module__}.{qualified_name(type_)}"
+
+
+def qualified_name(type_: TypeLike) -> str:
+    """Return the qualified name of a type without arguments; TypeError if it has none."""
     name = getattr(type_, "__qualname__", None) or getattr(type_, "__name__", None) or getattr(type_, "_name", None)
     if not isinstance(name, str):
         message = f"{type_!r} has no name. Expected a class or another named type."
         raise TypeError(message)
-    return type_.__module__, name
+    return name
 
 
 def type_name(type_: TypeLike) -> str:
@@ -206,6 +217,6 @@ def type_of(value: object) -> str:
 
 def _own_name(type_: TypeLike) -> str:
     try:
-        return leaf_address(type_)[1].rpartition("<locals>.")[2]
+        return qualified_name(type_).rpartition("<locals>.")[2]
     except TypeError:
         return repr(type_)

@@ -1,12 +1,12 @@
 """Converts types to JSON values and back, by name and structure.
 
-A class or other named type becomes the text `"module.qualname"`, with the names of its definition. Everything built
-from
-types becomes a dictionary with one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is
-dropped, and `typing.List[int]` comes back as `list[int]`.
+A class or other named type becomes the text `"module.qualname"`, with the names of its definition; a class of the
+library becomes its public path, such as `"agentbench.Message"`. Everything built from types becomes a dictionary with
+one of the keys `union`, `literal` or `origin` (with `args`). `Annotated` metadata is dropped, and `typing.List[int]`
+comes back as `list[int]`.
 
-Decoding imports nothing and runs nothing: a name is looked up in the plain namespaces of the loaded modules, and must
-denote a type there.
+Decoding imports nothing except public names of the library, and runs nothing: a name is looked up in the plain
+namespaces of the loaded modules, and must denote a type there.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, NoReturn, cast, get_args
 
+from agentbench._lazy import find_public
 from agentbench._signatures.forms import (
     NoneType,
     TypeLike,
     is_type_form,
     is_union,
-    leaf_address,
     origin_of,
+    type_address,
     type_arguments,
     union_of,
 )
@@ -56,12 +57,15 @@ def type_to_dict(type_: TypeLike) -> TypeData:
     if is_union(type_):
         return {"union": [type_to_dict(member) for member in get_args(type_)]}
     origin, args = _generic_parts(type_)
-    address = ".".join(leaf_address(origin))
+    address = type_address(origin)
     return address if args is None else {"origin": address, "args": [type_to_dict(arg) for arg in args]}
 
 
 def find_loaded_type(address: str) -> TypeLike:
     """Return the type named `"module.qualname"` or `"module:qualname"` in a loaded module, or raise TypeError."""
+    public = find_public(address)
+    if public is not None and is_type_form(public):
+        return public
     for module_name, path in _splits(address):
         found = _look_up(module_name, path)
         if found is not None and is_type_form(found):
@@ -108,7 +112,7 @@ def _generic_parts(type_: TypeLike) -> tuple[TypeLike, tuple[TypeLike, ...] | No
 
 def _literal_to_data(value: object) -> object:
     if isinstance(value, enum.Enum):
-        return {"enum": ".".join(leaf_address(type(value))), "name": value.name}
+        return {"enum": type_address(type(value)), "name": value.name}
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if type(value) in _SCALARS:

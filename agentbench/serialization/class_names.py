@@ -1,19 +1,21 @@
 """The stored names of classes, and the classes with a stored name in this process.
 
-A name is looked up among the registered classes and in the loaded modules. Nothing is imported. A class that a program
-or
-notebook stored as `__main__.Car` is found if exactly one class `Car` is registered, in any module.
+A class of the library is stored by its public path, such as `agentbench.Message`, every other one by the module that
+defines it. A name is looked up among the public names, the registered classes and the loaded modules. Nothing else is
+imported. A class that a program or notebook stored as `__main__.Car` is found if exactly one class `Car` is registered,
+in any module.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final
 
+from agentbench._lazy import find_public, public_path
 from agentbench._signatures import find_loaded_type, type_from_dict, type_to_dict
 from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 
@@ -22,69 +24,13 @@ _NAMES: Final[dict[type, str]] = {}
 #: Names of unknown classes whose instances were read as plain values; None if unknown classes are an error.
 _unknown: set[str] | None = None
 
-#: The library's own data classes by name, with their modules. Files name them by the module they were in when the file
-#: was written; only the last part of such a name counts.
-_DATA_CLASSES: Final[Mapping[str, str]] = {
-    name: module
-    for module, names in {
-        "agentbench.checkpoints.checkpoint": ("WorkflowCheckpoint",),
-        "agentbench.checkpoints.info": ("CheckpointInfo",),
-        "agentbench.messages.content.content": ("Content",),
-        "agentbench.messages.message": ("Message",),
-        "agentbench.messages.response": ("AgentResponse", "ChatResponse"),
-        "agentbench.messages.update": ("AgentResponseUpdate", "ChatResponseUpdate"),
-        "agentbench.orchestrations.agent_executor": ("AgentExecutorRequest", "AgentExecutorResponse"),
-        "agentbench.orchestrations.host_executor": ("TurnToken",),
-        "agentbench.stategraph.command": ("Command", "Send"),
-        "agentbench.stategraph.interrupts": ("Breakpoint", "Continue", "Interrupt"),
-        "agentbench.stategraph.merging.updates": ("TaskWrites",),
-        "agentbench.stategraph.reducers": ("Overwrite", "RemoveMessage"),
-        "agentbench.stategraph.running.executors": ("TaskResult",),
-        "agentbench.stategraph.running.routing": ("Activation", "Waiting"),
-        "agentbench.stategraph.state": ("ExecutionStatus", "StopRequestStatus"),
-        "agentbench.stategraph.toolnode": ("EndedCall",),
-        "agentbench.workflows.executors.approval": ("Approval",),
-        "agentbench.workflows.events.events": (
-            *("SuperstepCompletionInfo", "WorkflowErrorDetails", "WorkflowEvent"),
-            *("WorkflowEventSource", "WorkflowEventType", "WorkflowRunState"),
-        ),
-        "agentbench.workflows.executors.message": ("MessageType", "WorkflowMessage"),
-    }.items()
-    for name in names
-}
-#: Further classes that user state may contain, found wherever they were; pickles may not name them without permission.
-_MORE_CLASSES: Final[Mapping[str, str]] = {
-    "AgentSession": "agentbench.agents.sessions.session",
-    "BoundaryCheckpoint": "agentbench.workflows.graph.boundary",
-    "BoundaryOutcome": "agentbench.workflows.graph.boundary",
-    "EdgeGroupDeliveryStatus": "agentbench.workflows.graph.routing",
-    "ExecutorPolicy": "agentbench.workflows.executors.options",
-    "PauseReason": "agentbench.workflows.graph.boundary",
-    "PlannedDelivery": "agentbench.workflows.run.report",
-    "RunOptions": "agentbench.workflows.executors.options",
-    "StepReport": "agentbench.workflows.run.report",
-}
 #: Standard modules with enums and named tuples that a state may contain; the reading process may not have them loaded.
 _OF_PYTHON: Final = ("calendar", "difflib", "http", "re", "signal", "socket", "urllib.parse", "uuid")
 
 
 def class_name(cls: type) -> str:
-    """Return the qualified name that identifies a class."""
-    return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def is_of_library(name: str) -> bool:
-    """Return whether this is, or once was, the qualified name of one of the library's own data classes."""
-    package, _, own_name = name.rpartition(".")
-    return package.startswith("agentbench.") and own_name in _DATA_CLASSES
-
-
-def module_of_library_class(name: str) -> str | None:
-    """Return the current module of a library class by its name in any version; `None` for other classes."""
-    package, _, own_name = name.rpartition(".")
-    if not package.startswith("agentbench."):
-        return None
-    return _DATA_CLASSES.get(own_name) or _MORE_CLASSES.get(own_name)
+    """Return the name that identifies a class: the public path of a class of the library, or else module and name."""
+    return public_path(cls) or f"{cls.__module__}.{cls.__qualname__}"
 
 
 def register_class(cls: type, name: str | None = None) -> None:
@@ -172,6 +118,7 @@ def find_class(data: Any) -> Any:
         module, _, name = data.rpartition(".")
         holder = sys.modules.get(module)
         found = vars(holder).get(name) if type(holder) is ModuleType else None
+        found = found or find_public(data)
         if isinstance(found, type):
             return found  # the same as by find_type(), only faster
     found = find_type(data)
@@ -183,10 +130,6 @@ def find_class(data: Any) -> Any:
 def _find(name: str) -> Any:
     if name in _REGISTERED:
         return _REGISTERED[name]
-    module = module_of_library_class(name)
-    if module is not None:
-        import_module(module)
-        name = f"{module}.{name.rpartition('.')[2]}"
     module = next((each for each in _OF_PYTHON if name.startswith(f"{each}.")), None)
     if module is not None:
         import_module(module)

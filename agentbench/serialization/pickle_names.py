@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from agentbench._lazy import find_public, public_packages
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.serialization.class_names import is_of_library, module_of_library_class
 
 EVERYTHING: Final = "*"
 
@@ -28,6 +28,18 @@ _VALUE_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _ALLOWED: Final = frozenset(f"{module}:{name}" for module, names in _VALUE_TYPES.items() for name in names)
 _ALLOWED_PACKAGE: Final = "openai.types."
+#: Classes of the library that pickles may name without permission. Python's pickles name the module that defines a
+#: class; any module of the library will do, so that a class can move.
+_DATA_CLASSES: Final = frozenset(
+    {
+        *("Activation", "AgentExecutorRequest", "AgentExecutorResponse", "AgentResponse", "AgentResponseUpdate"),
+        *("Approval", "ChatResponse", "ChatResponseUpdate", "CheckpointInfo", "Command", "Content", "Continue"),
+        *("EndedCall", "ExecutionStatus", "BreakpointRequest", "Interrupt", "Message", "MessageType", "Overwrite"),
+        *("RemoveMessage", "Send", "StopRequestStatus", "SuperstepCompletionInfo", "TaskResult", "TaskWrites"),
+        *("TurnToken", "Waiting", "WorkflowCheckpoint", "WorkflowErrorDetails", "WorkflowEvent"),
+        *("WorkflowEventSource", "WorkflowEventType", "WorkflowMessage", "WorkflowRunState"),
+    }
+)
 
 # Names in agent-framework of classes of this library, with their locations here.
 _THEIR_MESSAGES: Final = "agent_framework._workflows._runner_context"
@@ -81,7 +93,8 @@ class NameFinder:
         found = _REPLACED.get(label) or (self.find_theirs(module, name) if label in _TAKES_THEIRS else None)
         if found is not None:
             return found
-        if label not in _ALLOWED and not is_of_library(f"{module}.{name}") and not module.startswith(_ALLOWED_PACKAGE):
+        is_of_library = module.startswith("agentbench.") and name in _DATA_CLASSES
+        if label not in _ALLOWED and not is_of_library and not module.startswith(_ALLOWED_PACKAGE):
             raise _not_allowed(label)
         label = self.label_here(label)
         found = type(None) if label == "builtins:NoneType" else _object_at(label)
@@ -96,9 +109,18 @@ class NameFinder:
 
 
 def _label_in_library(label: str) -> str | None:
-    """Return the current name of a library class, by its name in this or an earlier version."""
-    module = module_of_library_class(label.replace(":", "."))
-    return None if module is None else f"{module}:{label.rpartition(':')[2]}"
+    """Return the current name of a public class of the library, by its name in any of the library's modules."""
+    module, _, name = label.partition(":")
+    if not module.startswith("agentbench."):
+        return None
+    for package in public_packages():
+        try:
+            found = find_public(f"{package}.{name}")
+        except ImportError:  # an extra is missing
+            continue
+        if isinstance(found, type):
+            return type_label(found)
+    return None
 
 
 def _not_allowed(label: str) -> WorkflowCheckpointException:

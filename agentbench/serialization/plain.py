@@ -13,6 +13,7 @@ from enum import Enum
 from itertools import islice
 from typing import Any, Final
 
+from agentbench._lazy import public_path
 from agentbench._secrets import MASK, field_names, find_secret, is_secret, is_secret_name, mask_secrets, mask_text
 
 #: The result of `convert` for an object that should be left out of its list or dictionary.
@@ -43,7 +44,7 @@ OF_LOGS: Final = Limits(8, 1000, 20_000)
 def text_of(value: object) -> str:
     """Return the text of an object without its memory address, which differs from run to run."""
     if isinstance(value, type):
-        return f"{value.__module__}.{value.__qualname__}"
+        return public_path(value) or f"{value.__module__}.{value.__qualname__}"
     cls: Any = type(value)
     if cls.__repr__ is object.__repr__ and cls.__str__ is object.__str__:
         return f"<{cls.__qualname__}>"

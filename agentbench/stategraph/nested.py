@@ -12,7 +12,7 @@ from agentbench.exceptions import GraphError, GraphRecursionError, WorkflowConve
 from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiled import CompiledGraph
-from agentbench.stategraph.interrupts import Breakpoint, Continue, Interrupt, ask_all, current_questions
+from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, ask_all, current_questions
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected, updates_between
 from agentbench.stategraph.reducers import Overwrite
@@ -55,6 +55,8 @@ def task_function(target: Any) -> Callable[..., Any]:
 
 class Outbox(Executor):
     """Yields the messages of the executor before it."""
+
+    signature_key: ClassVar[str | None] = "Outbox"
 
     @handler
     async def take(self, data: Any, ctx: WorkflowContext[Any, Any]) -> None:
@@ -202,7 +204,7 @@ def _answers(run_state: RunState) -> dict[str, Any]:
     """Ask the questions of the inner run, and return the answers by the ids of its requests."""
     answers = ask_all({key: _question(request) for key, request in run_state.requests.items()})
     for key, answer in answers.items():
-        if isinstance(run_state.requests[key].data, Breakpoint) and not isinstance(answer, Continue):
+        if isinstance(run_state.requests[key].data, BreakpointRequest) and not isinstance(answer, Continue):
             answers[key] = Continue(answer if isinstance(answer, Mapping) else None)
     return answers
 
@@ -212,7 +214,7 @@ def _question(request: WorkflowEvent[Any]) -> dict[str, Any]:
     asked = request.data
     if isinstance(asked, Interrupt):
         return {name: getattr(asked, name) for name in ("value", "message", "reason", "response_schema")}
-    if isinstance(asked, Breakpoint):
+    if isinstance(asked, BreakpointRequest):
         value = {"next": [*asked.next], "changed": [*asked.changed]}
         return {"value": value, "message": "; ".join(asked.reasons), "reason": "breakpoint"}
     return {"value": asked, "response_schema": request.response_type}
@@ -251,6 +253,8 @@ class GraphExecutor(WorkflowExecutor):
 
 class GraphAnswers(GraphExecutor):
     """A graph that answers messages with those that it adds, as agents do."""
+
+    signature_key: ClassVar[str | None] = "GraphAnswers"
 
     @property
     def output_types(self) -> list[Any]:

@@ -32,6 +32,8 @@ logger = logging.getLogger("agentbench")
 class Dispatcher(Executor):
     """Sends the same request to all participants."""
 
+    signature_key: ClassVar[str | None] = "Dispatcher"
+
     def __init__(self) -> None:
         super().__init__("dispatcher")
 
@@ -59,6 +61,8 @@ class Dispatcher(Executor):
 class Alone(Executor):
     """Wraps the only answer in a list for the aggregator."""
 
+    signature_key: ClassVar[str | None] = "Alone"
+
     def __init__(self) -> None:
         super().__init__("alone")
 
@@ -70,6 +74,8 @@ class Alone(Executor):
 
 class LastMessages(Executor):
     """Combines the last message of each participant in one response."""
+
+    signature_key: ClassVar[str | None] = "LastMessages"
 
     def __init__(self) -> None:
         super().__init__("aggregator")

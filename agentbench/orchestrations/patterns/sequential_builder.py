@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 class InputConversation(Executor):
     """Converts the input to messages: a text, a message, or a list of both."""
+
+    signature_key: ClassVar[str | None] = "InputConversation"
 
     def __init__(self) -> None:
         super().__init__("input-conversation")

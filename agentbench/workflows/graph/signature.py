@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench._lazy import public_path
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
@@ -60,7 +61,8 @@ def find_sub_workflow(executor: Executor) -> Any | None:
 def _identity(executor: Executor, within: tuple[object, ...]) -> str | dict[str, Any]:
     executor_class = executor.__class__
     # The class's own key: a subclass is a different class, even if its base has a signature_key.
-    identity = vars(executor_class).get("signature_key") or f"{executor_class.__module__}.{executor_class.__name__}"
+    identity = vars(executor_class).get("signature_key") or public_path(executor_class)
+    identity = identity or f"{executor_class.__module__}.{executor_class.__name__}"
     inner = find_sub_workflow(executor)
     if inner is None:
         return identity

@@ -9,6 +9,7 @@ from typing import Any
 
 from agentbench._secrets import is_secret_name, without_secrets
 from agentbench.agents.clients.cassette.secrets import Redaction
+from agentbench.serialization.class_names import class_name
 from agentbench.serialization.plain import to_plain
 
 Plain = dict[str, Any]
@@ -86,13 +87,13 @@ def prompt_of(request: Mapping[str, Any]) -> str:
 
 
 def _plain(value: Any) -> Any:
-    return to_plain(value, other=_class_name)
+    return to_plain(value, other=_describe_object)
 
 
-def _class_name(value: Any) -> Plain:
+def _describe_object(value: Any) -> Plain:
     """Return the class of an object that cannot be converted, because its memory address differs in every run."""
     kind, cls = ("class", value) if isinstance(value, type) else ("object", type(value))
-    return {kind: f"{cls.__module__}.{cls.__qualname__}"}
+    return {kind: class_name(cls)}
 
 
 def _public(properties: Mapping[str, Any]) -> Plain:
