@@ -217,12 +217,6 @@ async def test_a_middleware_sets_a_response_of_an_agent_as_the_result_of_a_run(r
         await made(middleware=[setting(result)]).run("q")
 
 
-async def test_a_middleware_may_give_a_response_or_nothing() -> None:
-    response = AgentResponse(text="mine")
-    assert await made(middleware=[setting(response)]).run("q") is response
-    assert await made(middleware=[setting(None)]).run("q") is None
-
-
 async def test_a_middleware_whose_return_value_is_ignored_is_warned_of() -> None:
     @agent_middleware
     async def forgetful(context: Any, call_next: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import logging
 from typing import Any
 
@@ -18,19 +17,11 @@ from agentbench import (
     RawAgent,
     SupportsAgentRun,
     UserInputRequiredException,
-    agent_middleware,
     resolve_agent_id,
     tool,
 )
-from agentbench.exceptions import (
-    AgentContentFilterException,
-    AgentInvalidAuthException,
-    ChatClientContentFilterException,
-    ChatClientException,
-    ChatClientInvalidAuthException,
-)
 from agentbench.testing import CountingIds, set_runtime_defaults
-from tests.agents.agent_runs import BOTH, Notes, answer, numbered
+from tests.agents.agent_runs import BOTH, answer, numbered
 from tests.agents.fake_clients import Model, Stranger, call
 from tests.parts.errors import raises
 
@@ -136,35 +127,6 @@ def test_in_a_graph_an_agent_goes_by_its_name_or_by_an_id_of_its_author() -> Non
         resolve_agent_id(Agent(Model()))
 
 
-# -------------------------------------------------------------------------------------------------------------- errors
-
-
-class Filtered(ChatClientContentFilterException):
-    pass
-
-
-@pytest.mark.parametrize(("stream", "middleware"), [(False, False), (False, True), (True, True)])
-async def test_errors_of_the_client_are_also_errors_of_the_agent(stream: bool, middleware: bool) -> None:
-    async def passes(context: Any, call_next: Any) -> None:
-        await call_next()
-
-    error = Filtered("no")
-    given: dict[str, Any] = {"middleware": [agent_middleware(passes)]} if middleware else {}
-    for family in (AgentContentFilterException, Filtered, ChatClientException):
-        with pytest.raises(family) as caught:
-            await answer(Agent(Model(error), **given), stream=stream)
-        assert (caught.value.args, caught.value.__cause__) == (error.args, error)
-
-
-async def test_the_error_of_a_stream_is_raised_again_by_its_final_response() -> None:
-    stream = Agent(Model(ChatClientInvalidAuthException("no"))).run("q", stream=True)
-    with pytest.raises(AgentInvalidAuthException) as first:
-        await stream.__anext__()
-    with pytest.raises(AgentInvalidAuthException) as second:
-        await stream.get_final_response()
-    assert first.value is second.value
-
-
 # ----------------------------------------------------------------------------------------------- questions to a person
 
 
@@ -224,19 +186,6 @@ async def test_a_stream_raises_for_a_person_after_its_last_update() -> None:
 async def _read(stream: Any) -> None:
     async for _ in stream:
         pass
-
-
-# -------------------------------------------------------------------------------------------------------- many at once
-
-
-async def test_an_agent_runs_many_times_at_once() -> None:
-    client = Model(*[lambda messages: f"to {messages[-1].text}"] * 20)
-    agent = Agent(client, name="a", tools=[numbered(1)], context_providers=[Notes("p", [])])
-    sessions = [AgentSession() for _ in range(20)]
-    responses = await asyncio.gather(*(agent.run(str(n), session=each) for n, each in enumerate(sessions)))
-
-    assert [each.text for each in responses] == [f"to {n}" for n in range(20)]
-    assert [len(each.state["in_memory"]["messages"]) for each in sessions] == [2] * 20
 
 
 # ---------------------------------------------------------------------------------------------- clients of other makes
@@ -325,9 +274,3 @@ async def test_what_was_opened_is_closed_when_opening_fails() -> None:
         async with agent:
             pass
     assert log == ["open client", "close client"]
-
-
-def test_an_agent_can_be_copied() -> None:
-    agent = Agent(Model(), "a", name="x")
-
-    assert copy.copy(agent).name == "x"

@@ -142,27 +142,3 @@ async def test_a_forgotten_await_is_reported_once_by_a_name_that_users_know() ->
         run("q")
 
     assert [str(each.message) for each in caught] == ["coroutine 'Agent.run' was never awaited"]
-
-
-@pytest.mark.parametrize(("saved", "end"), [(True, "after p: "), (False, "error p: ")])
-async def test_a_cancelled_run_ends_for_its_providers_as_the_agent_says(saved: bool, end: str) -> None:
-    began, log = asyncio.Event(), list[str]()
-
-    class Slow(Model):
-        async def _inner_get_response(self, **given: Any) -> Any:
-            began.set()
-            await asyncio.Event().wait()
-
-    running = asyncio.create_task(
-        _awaited(Agent(Slow(), context_providers=[Notes("p", log)], save_abandoned=saved).run("q"))
-    )
-    await began.wait()
-    running.cancel()
-
-    with pytest.raises(asyncio.CancelledError):
-        await running
-    assert log == ["before p", end]
-
-
-async def _awaited(pending: Any) -> Any:
-    return await pending

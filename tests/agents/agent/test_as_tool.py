@@ -13,7 +13,6 @@ from agentbench import (
     BaseAgent,
     Content,
     FunctionInvocationContext,
-    UserInputRequiredException,
     tool,
 )
 from agentbench.exceptions import ChatClientException
@@ -55,15 +54,6 @@ def test_the_schema_is_one_text() -> None:
     assert Agent(Model(), name="h").as_tool(approval_mode="always_require").approval_mode == "always_require"
 
 
-async def test_an_agent_answers_another_one() -> None:
-    inner = Model("inner says hi")
-    outer = Model(call("helper", task="greet"), "done")
-    response = await Agent(outer, tools=[Agent(inner, name="helper").as_tool()]).run("q")
-
-    assert inner.asked[0].texts == ["greet"]
-    assert response.messages[1].contents[0].result == "inner says hi"
-
-
 async def test_updates_are_handed_out_on_the_way() -> None:
     seen: list[str] = []
 
@@ -103,21 +93,6 @@ async def test_the_session_goes_along_only_on_request_and_other_arguments_always
     await outer.run("q", session=session, function_invocation_kwargs={"user": 7})
 
     assert seen == [{"user": 7, "session": session} if propagates else {"user": 7}]
-
-
-async def test_a_question_of_the_inner_agent_becomes_one_of_the_outer() -> None:
-    @tool(approval_mode="always_require")
-    def danger() -> str:
-        return "did"
-
-    inner = Agent(Model(call("danger")), name="helper", tools=[danger])
-    with pytest.raises(UserInputRequiredException) as caught:
-        await inner.as_tool().invoke(arguments={"task": "x"})
-    assert [content.type for content in caught.value.contents] == ["function_approval_request"]
-
-    again = Agent(Model(call("danger")), name="helper", tools=[danger])
-    response = await Agent(Model(call("helper", task="x")), tools=[again.as_tool()]).run("q")
-    assert [content.type for content in response.user_input_requests] == ["function_approval_request"]
 
 
 async def test_a_failing_agent_is_a_failed_call() -> None:

@@ -10,9 +10,7 @@ import pytest
 
 from agentbench import (
     Agent,
-    AgentSession,
     Content,
-    FunctionInvocationContext,
     Message,
     RawAgent,
 )
@@ -71,6 +69,19 @@ async def test_options_of_the_run_go_over_the_agents_and_none_of_both_is_changed
     assert given == {"temperature": 0.9, "metadata": {"b": 2}, "seed": None}
 
 
+async def test_a_client_may_change_the_options_it_gets() -> None:
+    class Changing(Model):
+        async def _inner_get_response(self, *, options: Any, **given: Any) -> Any:
+            options["stop"].append("b")
+            options["metadata"]["a"].append(2)
+            return await super()._inner_get_response(options=options, **given)
+
+    defaults, given = {"metadata": {"a": [1]}}, {"stop": ["a"]}
+    await Agent(Changing(), default_options=defaults).run("q", options=given)
+
+    assert (defaults, given) == ({"metadata": {"a": [1]}}, {"stop": ["a"]})
+
+
 async def test_the_clients_model_is_the_default_and_an_option_beats_it() -> None:
     client = Model(model="small")
 
@@ -90,18 +101,6 @@ async def test_tools_come_from_agent_providers_and_run() -> None:
     assert [each.name for each in client.asked[0].options["tools"]] == ["a", "b", "c", "d"]
 
 
-async def test_two_tools_of_one_name_are_refused_and_one_object_twice_is_one() -> None:
-    client, one = Model(), numbered(1)
-    agent = Agent(client, tools=[one])
-
-    with raises(ValueError, "'n'"):
-        await agent.run("q", tools=[numbered(2)])
-    await agent.run("q", tools=[one])
-    assert client.asked[0].options["tools"] == [one]
-    with raises(ValueError, "'n'"):
-        Agent(client, tools=[one, numbered(2)])
-
-
 async def test_a_tool_of_the_agent_and_of_providers_is_one_tool() -> None:
     client, one = Model(call("n"), "done"), numbered(1)
     providers = [Notes("p", [], tools=[one]), Notes("q", [], tools=[one])]
@@ -116,34 +115,6 @@ async def test_a_tool_of_the_agent_and_of_providers_is_one_tool() -> None:
     asking.approval_mode = "always_require"
     with raises(ValueError, "'n'"):
         Agent(client, tools=[one, asking])
-
-
-async def test_a_run_calls_tools_and_answers_with_all_messages_signed() -> None:
-    client = Model(call("n"), "it is 7")
-    response = await answer(Agent(client, name="counter", tools=[numbered(7)]), stream=True)
-
-    assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
-    assert [message.author_name for message in response.messages] == ["counter"] * 3
-    assert client.asked[1].roles == ["user", "assistant", "tool"]
-    assert response.text == "it is 7"
-
-
-async def test_runtime_arguments_reach_the_tools_and_those_in_the_options_win() -> None:
-    seen: dict[str, Any] = {}
-
-    def peek(context: FunctionInvocationContext) -> str:
-        seen.update(context.kwargs)
-        return "ok"
-
-    client = Model(call("peek"), "done")
-    await Agent(client, tools=[peek]).run(
-        "q",
-        function_invocation_kwargs={"a": 1, "b": 1},
-        options={"additional_function_arguments": {"b": 2}},
-        session=(session := AgentSession()),
-    )
-
-    assert seen == {"a": 1, "b": 2, "session": session}
 
 
 async def test_the_agents_own_loop_configuration_counts() -> None:

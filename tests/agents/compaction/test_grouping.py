@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -162,16 +161,6 @@ def test_tokens_are_counted_once_and_a_result_is_counted_once() -> None:
     assert tokenizer.texts[1].count("unique text") == 1
     annotate_message_groups(messages, tokenizer=tokenizer, force_reannotate=True)
     assert len(tokenizer.texts) == 4
-
-
-def test_marks_survive_being_written_and_read() -> None:
-    messages = [user(), calls("1"), results("1")]
-    ids = annotate_message_groups(messages, tokenizer=CharacterEstimatorTokenizer())
-
-    read = [Message.from_dict(json.loads(json.dumps(message.to_dict()))) for message in messages]
-
-    assert annotate_message_groups(read) == ids
-    assert [one.additional_properties for one in read] == [one.additional_properties for one in messages]
 
 
 def test_an_estimate_is_a_quarter_of_the_characters_and_at_least_one() -> None:

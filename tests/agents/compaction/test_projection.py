@@ -6,8 +6,6 @@ import logging
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agentbench.agents.compaction.projection import apply_compaction, included_messages, included_token_count
 from agentbench.agents.compaction.protocols import CharacterEstimatorTokenizer
@@ -110,31 +108,3 @@ async def test_a_strategy_may_put_summaries_in() -> None:
     messages = [*finished_turn(), Message("user", "new")]
 
     assert [message.text for message in await apply_compaction(messages, strategy=summarise)] == ["summary", "new"]
-
-
-shapes = st.lists(st.sampled_from(["user", "text", "turn", "open"]), min_size=1, max_size=8)
-
-
-@given(shapes, st.integers(0, 255))
-def test_all_that_a_strategy_leaves_out_of_groups_no_result_is_alone(kinds: list[str], bits: int) -> None:
-    import asyncio
-
-    messages: list[Message] = []
-    for n, kind in enumerate(kinds):
-        if kind == "user":
-            messages.append(Message("user", f"q{n}"))
-        elif kind == "text":
-            messages.append(Message("assistant", f"a{n}"))
-        else:
-            messages.append(Message("assistant", [Content.from_function_call(str(n), "f")]))
-            messages.append(Message("tool", [Content.from_function_result(str(n), result="r")]))
-    rule = LeavesOut(lambda group: bool(bits >> (int(str(group["index"])) % 8) & 1))
-
-    seen = asyncio.run(apply_compaction(messages, strategy=rule))
-
-    assert seen
-    called = {one.call_id for message in seen for one in message.contents if one.type == "function_call"}
-    answered = {one.call_id for message in seen for one in message.contents if one.type == "function_result"}
-    assert called == answered
-    if messages[-1].role in ("user", "tool"):
-        assert seen[-1] is messages[-1]

@@ -9,7 +9,6 @@ import pytest
 
 from agentbench import (
     CharacterEstimatorTokenizer,
-    ChatResponse,
     Content,
     ContextWindowCompactionStrategy,
     Message,
@@ -63,12 +62,6 @@ async def test_truncation_without_preserved_system_messages():
     messages = talk(1)
     assert await TruncationStrategy(max_n=1, compact_to=1, preserve_system=False)(messages)
     assert shown(messages) == ["a0"]
-
-
-async def test_a_strategy_with_a_tokenizer_counts_by_itself():
-    messages = [Message("user", "x" * 800), Message("assistant", "short")]
-    assert await TruncationStrategy(max_n=150, compact_to=150, tokenizer=TOKENIZER)(messages)
-    assert shown(messages) == ["short"]
 
 
 async def test_the_window_slides():
@@ -166,19 +159,6 @@ async def test_without_a_summary_nothing_changes(reply: Any, caplog: pytest.LogC
         assert not await SummarizationStrategy(client=ScriptedChatClient([reply]))(messages)
     assert len(included_messages(messages)) == len(messages)
     assert "not summarized" in caplog.text
-
-
-async def test_the_client_of_a_summary_may_be_a_plain_function():
-    class Client:
-        def get_response(self, messages: Any, **_: Any) -> Any:
-            async def reply() -> Any:
-                return ChatResponse(text=f"{len(messages)} messages")
-
-            return reply()
-
-    messages = talk(3)
-    assert await SummarizationStrategy(client=Client())(messages)
-    assert "2 messages" in shown(messages)
 
 
 async def test_a_budget_applies_one_strategy_after_the_other_until_it_fits():

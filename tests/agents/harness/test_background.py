@@ -14,8 +14,6 @@ from agentbench import (
     AgentResponse,
     AgentSession,
     BackgroundAgentsProvider,
-    BackgroundTaskInfo,
-    BackgroundTaskStatus,
     BaseAgent,
     Call,
     FunctionInvocationContext,
@@ -102,7 +100,6 @@ async def test_results_before_the_end_and_after_it():
     assert await use("get_task_results", task_id=1) == "look then again"
     assert await use("clear_completed_task", task_id=1) == "Task 1 was cleared."
     assert await use("get_all_tasks") == "No tasks."
-    assert provider._runs == {}
     await use("start_task", agent_name="helper", input="x", description="d")
     assert "2. helper" in await use("get_all_tasks")
     await provider.aclose()
@@ -196,14 +193,6 @@ async def test_a_workflow_works_as_a_helper():
 def test_agents_without_names_of_their_own_are_refused(agents: Any):
     with pytest.raises((ValueError, TypeError)):
         BackgroundAgentsProvider(agents)
-
-
-def test_tasks_as_data():
-    info = BackgroundTaskInfo(1, "a", "d")
-    assert info.to_dict() == {"id": 1, "agent_name": "a", "description": "d", "status": "running"}
-    assert BackgroundTaskInfo.from_dict(info.to_dict()) == info
-    done = BackgroundTaskInfo(1, "a", "d", BackgroundTaskStatus.FAILED, error_text="e")
-    assert BackgroundTaskInfo.from_dict(json.loads(json.dumps(done.to_dict()))) == done
 
 
 async def test_instructions_of_your_own_name_the_agents():

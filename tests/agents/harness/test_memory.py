@@ -20,7 +20,6 @@ from agentbench import (
     AgentSession,
     MemoryContextProvider,
     MemoryFileStore,
-    MemoryIndexEntry,
     MemoryTopicRecord,
     Message,
     ScriptedChatClient,
@@ -109,12 +108,6 @@ def test_two_topics_never_share_a_file():
     assert all(slug.isascii() and len(slug) < 100 for slug in slugs.values())
 
 
-def test_an_index_entry_is_one_line():
-    entry = MemoryIndexEntry("Tea", "tea", "Green.\nHot.", "2026")
-    assert entry.to_pointer_line() == "- [Tea](topics/tea.md): Green. Hot."
-    assert MemoryIndexEntry.from_dict(entry.to_dict()) == entry
-
-
 # ---------------------------------------------------------------------------------------------------------- tools
 
 
@@ -199,7 +192,8 @@ def test_an_owner_must_be_a_name(store, owner, error):
 
 async def test_concurrent_facts_of_one_topic_are_all_kept(store):
     provider, session = silent(store), session_of()
-    await asyncio.gather(*(provider._add(session, "Numbers", str(number)) for number in range(30)))
+    facts = [{"topic": "Numbers", "memory": str(number)} for number in range(30)]
+    await asyncio.gather(*(call(provider, session, "write_memory", fact) for fact in facts))
     assert sorted(topics(store, session)["Numbers"], key=int) == [str(number) for number in range(30)]
 
 

@@ -317,15 +317,6 @@ async def test_files_are_read_and_written_on_other_threads(tmp_path: Path, monke
     assert threading.get_ident() not in threads
 
 
-async def test_tasks_that_save_at_once_lose_nothing(tmp_path: Path) -> None:
-    providers = [FileHistoryProvider(tmp_path), FileHistoryProvider(tmp_path)]
-    pairs = [[message(f"{number}a"), message(f"{number}b")] for number in range(40)]
-    await asyncio.gather(*[providers[index % 2].save_messages("s", pair) for index, pair in enumerate(pairs)])
-    kept = texts(await providers[0].get_messages("s"))
-    assert sorted(kept) == sorted(text for pair in pairs for text in texts(pair))
-    assert [text[:-1] for text in kept[::2]] == [text[:-1] for text in kept[1::2]]
-
-
 def test_threads_with_loops_of_their_own_lose_nothing(tmp_path: Path) -> None:
     history = FileHistoryProvider(tmp_path)
 

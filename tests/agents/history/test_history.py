@@ -18,7 +18,6 @@ from agentbench import (
     Message,
     SessionContext,
 )
-from agentbench.agents.sessions.attribution import attributed
 from tests.agents.sessions.runs import texts, turn
 from tests.parts.errors import raises
 
@@ -211,32 +210,6 @@ async def test_a_subclass_may_change_what_is_loaded_and_what_is_saved() -> None:
     assert texts(seen) == ["ok", "q2"]
     assert texts(stored(session)) == ["!", "q1", "ok", "!", "q2", "ok"]
     assert seen[0].additional_properties["_attribution"]["source_id"] == "in_memory"
-
-
-async def test_a_session_of_another_library_will_do() -> None:
-    class Foreign:
-        def __init__(self) -> None:
-            self.session_id = "s"
-            self.state: dict[str, Any] = {}
-
-    session: Any = Foreign()
-    await turn(session, [InMemoryHistoryProvider()], "q1")
-    assert texts(await turn(session, [InMemoryHistoryProvider()], "q2")) == ["q1", "ok", "q2"]
-
-
-async def test_the_work_of_a_turn_does_not_grow_with_the_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted in messages that are looked into, not in time."""
-    looked_into: list[int] = []
-
-    def counted(messages: list[Message], source: Any) -> list[Message]:
-        looked_into.append(len(messages))
-        return attributed(messages, source)
-
-    monkeypatch.setattr("agentbench.agents.history.history.attributed", counted)
-    session, provider = AgentSession(), InMemoryHistoryProvider()
-    for number in range(50):
-        await turn(session, [provider], f"q{number}")
-    assert looked_into == [2] * 50
 
 
 async def test_turns_of_several_threads_are_all_stored() -> None:

@@ -157,16 +157,3 @@ async def test_limits_of_a_tool_hold_for_each_request() -> None:
     for _ in range(2):
         client = client_of(says(call("1", "rare"), call("2", "rare")), says("end"))
         assert results(await ask(client, options={"tools": [rare]})) == ["ran", "Error: Function failed."]
-
-
-async def test_a_request_may_be_configured_otherwise_than_its_client() -> None:
-    client = client_of(says(call("1", "good")), says(call("2", "good")), says("end"), max_iterations=9)
-    configuration = {"max_iterations": 1}
-
-    await ask(
-        client,
-        options={"tools": [good]},
-        client_kwargs={"function_invocation_configuration": configuration},
-    )
-
-    assert [options.get("tool_choice") for options in client.options] == [None, "none"]

@@ -78,18 +78,6 @@ async def test_streamed_it_goes_on_too(ran: list[str], danger: FunctionTool) -> 
     assert (ran, second.text) == (["it"], "the end")
 
 
-async def test_a_rejected_call_is_reported_to_the_inner_agent(ran: list[str], danger: FunctionTool) -> None:
-    inner = Model(call("danger", what="it"), "then not")
-    outer = Model(call("helper", "o1", task="clean up"), "the end")
-    agent, session = Agent(outer, tools=[helper(inner, danger)]), AgentSession()
-
-    await agent.run(answered(await agent.run("q", session=session), False), session=session)
-
-    assert not ran
-    assert inner.asked[-1].messages[-1].contents[0].result == REJECTED
-    assert outer.asked[-1].messages[-1].contents[0].result == "then not"
-
-
 async def test_several_questions_of_one_inner_agent_are_answered_at_once(ran: list[str], danger: FunctionTool) -> None:
     calls = [call("danger", "c1", what="one"), call("danger", "c2", what="two")]
     inner = Model(calls, "half done")

@@ -18,7 +18,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, ask, call, results, says, shape
-from tests.parts.errors import raises
+from tests.parts.tools import danger
 
 both_ways = pytest.mark.parametrize("mode", MODES)
 
@@ -156,6 +156,53 @@ async def test_calls_of_declared_tools_hand_the_whole_batch_back() -> None:
     ]
     assert shape(response) == [("assistant", ["function_call", "function_call"])]
     assert response.messages[0].contents[1].arguments == '{"k": 1}'
+
+
+ASK, BACK = "function_approval_request", "function_call"
+
+
+@pytest.mark.parametrize(
+    ("names", "requests"),
+    [
+        (["add", "nowhere"], []),
+        (["add", "danger"], [ASK, ASK]),
+        (["danger", "decl"], [ASK, ASK]),
+        (["decl", "danger"], [BACK, BACK]),
+        (["danger", "nowhere"], [ASK, ASK]),
+    ],
+)
+async def test_the_first_call_that_is_not_simply_run_decides_for_all(names: list[str], requests: list[str]) -> None:
+    calls = [call(str(number), name, {"a": 1} if name == "add" else None) for number, name in enumerate(names)]
+    config = {"terminate_on_unknown_calls": "danger" in names}
+    client = Script(says(*calls), says("end"), function_invocation_configuration=config)
+
+    response = await ask(client, options={"tools": [add, danger, DECLARED]})
+
+    assert [one.type for one in response.user_input_requests] == requests
+    assert len(client.seen) == (1 if requests else 2)
+
+
+async def test_a_call_that_is_cancelled_takes_the_others_along() -> None:
+    started, cancelled = asyncio.Event(), list[str]()
+
+    @tool
+    async def waits() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.append("waits")
+            raise
+
+    @tool
+    async def interrupts() -> None:
+        await started.wait()
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await ask(Script(says(call("1", "waits"), call("2", "interrupts"))), options={"tools": [waits, interrupts]})
+
+    assert cancelled == ["waits"]
 
 
 async def test_the_application_answers_a_declared_call_with_a_tool_message() -> None:
@@ -355,17 +402,6 @@ async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_option
     assert options["additional_function_arguments"] == {"a": 2}
 
 
-async def test_two_tools_of_one_name_are_refused_and_one_passed_twice_is_not() -> None:
-    twin = FunctionTool(lambda: "x", name="add")
-
-    with raises(ValueError, "add"):
-        await ask(Script(says("hi")), options={"tools": [add, twin]})
-
-    assert (await ask(Script(says("hi")), options={"tools": [add, add]})).text == "hi"
-    described = {"type": "function", "function": {"name": "f"}}
-    assert (await ask(Script(says("hi")), options={"tools": [described, dict(described)]})).text == "hi"
-
-
 async def test_neither_messages_nor_options_nor_answers_of_the_client_are_changed() -> None:
     messages = [Message("user", "q")]
     options = {"tools": [add], "tool_choice": "required"}
@@ -400,21 +436,6 @@ async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants()
     response = await ask(client, options={"tools": [add]})
 
     assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
-
-
-async def test_the_response_has_the_requested_form() -> None:
-    client = Script(says('{"a": 1}'))
-
-    response = await ask(client, options={"response_format": {"type": "object"}})
-
-    assert response.value == {"a": 1}
-
-
-async def test_an_error_of_the_client_is_the_callers() -> None:
-    client = Script(says(call("1", "add", {"a": 1})), RuntimeError("down"))
-
-    with raises(RuntimeError, "down"):
-        await ask(client, options={"tools": [add]})
 
 
 async def test_tools_behind_a_server_are_connected_and_run() -> None:

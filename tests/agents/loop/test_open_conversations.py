@@ -43,33 +43,6 @@ def in_short(messages: list[Message]) -> list[tuple[str, list[str]]]:
     ]
 
 
-async def test_a_late_answer_is_a_call_of_its_own_with_its_result_behind_it_also_in_later_turns() -> None:
-    asked = asking("1")
-    late = answer(asked)
-    history = [QUESTION, asked, NEVER_MIND, HELLO]
-    client = Script(says("end"), says("bye"))
-    wanted = [
-        ("user", ["q"]),
-        ("assistant", ["function_call"]),
-        ("tool", [UNANSWERED]),
-        ("user", ["never mind"]),
-        ("assistant", ["hello"]),
-        ("assistant", ["function_call"]),
-        ("tool", ["did it"]),
-    ]
-
-    response = await ask(client, [*history, late], options=OPTIONS)
-    instead = {id(given): kept for given, kept in response._resolved_inputs or ()}
-    kept = [one for given in [*history, late] for one in instead.get(id(given), [given])]
-    await ask(client, [*kept, *response.messages, Message("user", "and?")], options=OPTIONS)
-
-    assert in_short(client.seen[0]) == wanted
-    assert in_short(kept) == wanted
-    assert in_short(client.seen[1]) == [*wanted, ("assistant", ["end"]), ("user", ["and?"])]
-    ids = [one.call_id for message in kept for one in message.contents if one.call_id]
-    assert ids == ["1", "1", "1", "1"]
-
-
 async def test_answers_to_one_batch_may_come_one_by_one() -> None:
     asked = asking("1", "2")
     client = Script(says("end"))
@@ -164,16 +137,6 @@ async def test_only_true_approves(approved: Any) -> None:
     await ask(client, [QUESTION, asked, given], options=OPTIONS)
 
     assert danger.invocation_count == 0
-
-
-async def test_ids_that_a_model_uses_again_are_calls_of_their_own() -> None:
-    first, second = asking("1"), asking("1", what="that")
-    done = Message("tool", [Content.from_function_result("1", result="did it")])
-    client = Script(says("end"))
-
-    await ask(client, [QUESTION, first, done, HELLO, NEVER_MIND, second, answer(second)], options=OPTIONS)
-
-    assert client.seen[0][-1].contents[0].result == "did that"
 
 
 IDS = st.sampled_from(["1", "2", "3"])

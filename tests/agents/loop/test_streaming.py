@@ -214,16 +214,6 @@ async def test_a_stream_that_is_never_read_leaves_nothing_behind() -> None:
     assert (client.seen, [str(one.message) for one in told]) == ([], [])
 
 
-async def test_closing_a_stream_closes_the_answer_that_is_being_streamed() -> None:
-    client = Script([ChatResponseUpdate(text="a"), ChatResponseUpdate(text="b")])
-    stream = client.get_response("q", stream=True)
-
-    assert (await stream.__anext__()).text == "a"
-    await stream.aclose()
-
-    assert client.closed == 1
-
-
 async def test_a_reader_that_is_cancelled_cancels_the_tools_that_run() -> None:
     started, cancelled = asyncio.Event(), []
 

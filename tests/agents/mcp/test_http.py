@@ -52,16 +52,6 @@ async def test_calls_over_a_websocket(websocket):
         await until(lambda: any(each.name == "more" for each in server.functions))
 
 
-async def test_a_server_asks_the_model_over_both(http, websocket):
-    for make, address in (
-        (MCPStreamableHTTPTool, f"http://127.0.0.1:{http.port}/mcp"),
-        (MCPWebsocketTool, f"ws://127.0.0.1:{websocket.port}"),
-    ):
-        client = ScriptedChatClient(["Yes."])
-        async with make("asking", address, client=client, sampling_approval_callback=lambda _: True) as server:
-            assert text(await server.call_tool("ask", question="?")).endswith("Yes.")
-
-
 async def test_a_server_asks_a_person_over_both(http, websocket):
     for make, address in (
         (MCPStreamableHTTPTool, f"http://127.0.0.1:{http.port}/mcp"),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import sys
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agentbench import MCPStdioTool, ScriptedChatClient
 from agentbench.agents.mcp.inbound import ServerLog
-from agentbench.agents.mcp.limits import MCPLimits, measure
+from agentbench.agents.mcp.limits import MCPLimits
 from agentbench.agents.mcp.skills_source import MCPSkillsSource
 from agentbench.exceptions import MCPLimitError, ToolResultError
 from agentbench.testing import TickingClock, set_runtime_defaults
@@ -210,14 +207,6 @@ async def test_what_the_model_gets_and_how_much_it_may_answer():
     assert (options["max_tokens"], options["stop"]) == (50, ["END"])
 
 
-async def test_a_client_without_options_answers_too():
-    class Plain:
-        async def get_response(self, messages: Any) -> Any:
-            return await ScriptedChatClient([f"read {messages[-1].text}"]).get_response(messages)
-
-    assert "read ?" in await asked(Plain(), lambda _: True)
-
-
 class Silent:
     async def get_response(self, messages: Any, **options: Any) -> Any:
         return None
@@ -247,34 +236,3 @@ async def test_requests_to_the_model_are_limited_in_size_and_number():
 def test_what_is_not_a_limit_is_refused(limits, error):
     with raises(error, next(iter(limits))):
         MCPStdioTool("x", sys.executable, limits=limits)
-
-
-def test_every_limit_is_positive_and_can_be_lifted():
-    fields = [field.name for field in dataclasses.fields(MCPLimits)]
-    assert all(getattr(MCPLimits(), name) > 0 for name in fields)
-    assert MCPLimits().changed(dict.fromkeys(fields, float("inf"))).max_tools == float("inf")
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-)
-
-
-@given(JSON)
-def test_the_measured_depth_is_the_depth_and_the_size_is_not_less_than_that_of_the_texts(value):
-    size, depth = measure(value, float("inf"), float("inf"))
-    assert depth == _depth(value)
-    assert size >= len(_texts(value).encode(errors="replace"))
-
-
-def _depth(value: Any) -> int:
-    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    return 1 + max(map(_depth, inner), default=0)
-
-
-def _texts(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    inner = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    return "".join(map(_texts, inner))

@@ -46,18 +46,6 @@ async def test_a_list_of_the_wrong_form_is_a_failed_connection():
     assert not server.is_connected
 
 
-async def test_an_error_of_the_protocol_keeps_the_words_of_the_server():
-    async with raw("""
-if method == "tools/list":
-    answer(request, {"tools": [{"name": "t", "inputSchema": {"type": "object"}}]})
-else:
-    answer(request, error={"code": -32099, "message": "quota used up"})
-""") as server:
-        with pytest.raises(ToolExecutionException):
-            await server.functions[0].invoke()
-        await server.close()
-
-
 async def test_an_error_without_words_is_told_so():
     async with raw("""
 if method == "tools/list":

@@ -17,7 +17,6 @@ from agentbench import (
     AgentFrameworkException,
     FunctionInvocationContext,
     MCPStdioTool,
-    Message,
     ScriptedChatClient,
     SecretString,
     run_sync,
@@ -69,15 +68,6 @@ async def test_an_agent_connects_calls_and_closes():
         response = await agent.run("20 + 22?")
         assert [content.result for message in response.messages for content in message.contents][1] == "42"
         assert server.is_connected
-    assert not server.is_connected
-
-
-async def test_a_bare_run_leaves_it_open_until_the_agent_closes():
-    server = demo()
-    agent = Agent(ScriptedChatClient([[Call("add", {"a": 1})], "2"]))
-    await agent.run("1 + 1?", tools=[server])
-    assert server.is_connected
-    await agent.close()
     assert not server.is_connected
 
 
@@ -318,15 +308,6 @@ def test_a_session_of_a_blocked_event_loop_is_a_named_error():
     asyncio.run(cell())
 
 
-async def test_calls_from_another_event_loop_reach_it():
-    async with adder() as server:
-
-        async def call() -> Any:
-            return await server.call_tool("add", a=1)
-
-        assert text(await asyncio.to_thread(lambda: asyncio.run(call()))) == "2"
-
-
 async def test_a_caller_that_is_cancelled_leaves_no_process(tmp_path):
     pid_file = tmp_path / "pid"
     code = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
@@ -386,16 +367,6 @@ async def test_garbage_on_its_output_is_a_failed_connection(caplog):
 async def test_the_process_gets_its_environment_and_folder(tmp_path):
     async with demo(env={"PLACE": "Bergen"}, cwd=str(tmp_path)) as server:
         assert text(await server.call_tool("environment", name="PLACE")) == "Bergen"
-
-
-async def test_two_servers_need_prefixes():
-    async with adder() as one, adder() as other:
-        agent = Agent(ScriptedChatClient(["x"], on_exhausted="repeat_last"), tools=[one, other])
-        with raises(ValueError, "prefix"):
-            await agent.run("?")
-    async with adder(tool_name_prefix="a") as one, adder(tool_name_prefix="b") as other:
-        await Agent(client := ScriptedChatClient(["x"]), tools=[one, other]).run([Message("user", ["?"])])
-        assert [each.name for each in client.calls[-1].options["tools"]] == ["a_add", "b_add"]
 
 
 async def test_a_session_that_is_open_is_used_and_left_open():

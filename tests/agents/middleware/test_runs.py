@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -239,21 +238,6 @@ async def test_chat_middleware_may_answer_from_a_cache() -> None:
     assert [each.messages[0].author_name for each in responses] == ["one", "two"]
 
 
-async def test_chat_middleware_may_try_again() -> None:
-    async def retry(context: ChatContext, call_next: Any) -> None:
-        attempts = 0
-        while context.result is None:
-            with suppress(ConnectionError):
-                await call_next()
-            attempts += 1
-            assert attempts < 4
-
-    client = Model(ConnectionError(), ConnectionError(), "third")
-
-    assert (await Agent(client, middleware=[retry]).run("q")).text == "third"
-    assert len(client.asked) == 3
-
-
 # ------------------------------------------------------------------------------------------------------------- streams
 
 
@@ -301,16 +285,6 @@ async def test_middleware_of_a_stream_begins_with_the_first_pull() -> None:
     assert log == []
     await stream.get_final_response()
     assert log == ["m>", "<m"]
-
-
-async def test_an_abandoned_stream_with_middleware_closes_the_stream_within() -> None:
-    client, session = Model("one two three"), AgentSession()
-    stream = Agent(client, middleware=[around([], "m")]).run("q", stream=True, session=session)
-    await stream.__anext__()
-    await stream.aclose()
-
-    assert client.closed == 1
-    assert session.state["in_memory"]["messages"][-1].additional_properties["partial"] is True
 
 
 # ------------------------------------------------------------------------------------------------------ what is refused
@@ -374,16 +348,6 @@ async def test_the_layer_works_around_any_class_with_a_run(stream: bool) -> None
     assert response.text == "there: q"
     assert log == ["m>", "<m"]
     assert agent.given == [{"options": {"a": 1}, "own": "kept"}]
-
-
-async def test_the_layer_may_stand_before_an_agent_too() -> None:
-    class Own(AgentMiddlewareLayer, Agent): ...
-
-    log: list[str] = []
-    agent = Own(Model(), "be brief", middleware=[around(log, "m")])
-
-    assert (await agent.run("q", middleware=[around(log, "n")])).text == "answer 1"
-    assert log == ["m>", "n>", "<n", "<m"]
 
 
 async def test_the_layer_over_a_raw_agent_hands_chat_middleware_to_the_client() -> None:

@@ -8,11 +8,9 @@ from typing import Any, TypedDict
 import pytest
 
 from agentbench import (
-    Agent,
     BaseChatClient,
     ChatResponse,
     ChatResponseUpdate,
-    FunctionTool,
     Message,
     MiddlewareException,
     ResponseStream,
@@ -20,11 +18,8 @@ from agentbench import (
     SupportsChatGetResponse,
     SupportsWebSearchTool,
     agent_middleware,
-    chat_middleware,
-    function_middleware,
-    tool,
 )
-from tests.agents.loop.scripts import Script, ask, call, results, says
+from tests.agents.loop.scripts import Script, ask, says
 
 
 class EchoClient(BaseChatClient):
@@ -99,24 +94,6 @@ async def test_a_client_answers_whole_and_as_a_stream_that_needs_no_await(make: 
     assert (await stream.get_final_response()).text == "Echo: hi there"
 
 
-async def test_the_agent_of_a_client_gets_what_it_was_made_with() -> None:
-    def tide(port: str) -> str:
-        return f"low in {port}"
-
-    agent = EchoClient().as_agent(
-        name="harbour",
-        instructions="Tell the tide.",
-        tools=[FunctionTool(tide)],
-        default_options={"temperature": 0.3},
-        function_invocation_configuration={"max_iterations": 2},
-    )
-
-    assert isinstance(agent, Agent)
-    assert agent.name == "harbour"
-    assert [one.name for one in agent.default_options["tools"]] == ["tide"]
-    assert agent.default_options["temperature"] == 0.3
-
-
 async def test_options_may_be_named_in_brackets_also_as_text() -> None:
     class MyOptions(TypedDict, total=False):
         temperature: float
@@ -172,16 +149,6 @@ def test_a_client_shows_its_class_and_model() -> None:
     assert repr(client) == "EchoClient(model='m-1')"
 
 
-def test_instances_share_nothing() -> None:
-    one, other = Direct(), Direct()
-
-    one.additional_properties["a"] = 1
-    one.function_invocation_configuration["max_iterations"] = 1
-
-    assert other.additional_properties == {}
-    assert other.function_invocation_configuration["max_iterations"] == 40
-
-
 async def test_client_kwargs_reach_the_hook_but_for_those_that_are_used_before() -> None:
     client = Script(says("hi"))
 
@@ -192,41 +159,6 @@ async def test_client_kwargs_reach_the_hook_but_for_those_that_are_used_before()
     )
 
     assert client.keywords == [{"user_id": 7}]
-
-
-async def test_middleware_comes_from_the_client_then_the_run_then_the_call() -> None:
-    trace: list[str] = []
-
-    def watch(name: str) -> list[Any]:
-        @chat_middleware
-        async def chat(context: Any, call_next: Any) -> None:
-            trace.append(f"{name} chat")
-            await call_next()
-
-        @function_middleware
-        async def function(context: Any, call_next: Any) -> None:
-            trace.append(f"{name} tool")
-            await call_next()
-
-        return [chat, function]
-
-    @tool
-    def act() -> str:
-        return "acted"
-
-    client = Script(says(call("1", "act")), says("end"), middleware=watch("client"))
-
-    response = await ask(
-        client,
-        options={"tools": [act]},
-        client_kwargs={"middleware": watch("run")},
-        middleware=watch("call"),
-        mode="streamed",
-    )
-
-    chat = ["client chat", "run chat", "call chat"]
-    assert trace == [*chat, "client tool", "run tool", "call tool", *chat]
-    assert results(response) == ["acted"]
 
 
 def test_agent_middleware_and_what_is_none_are_refused() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from agentbench.agents.model.replies import response_as_stream, response_of, stream_of
 from agentbench.exceptions import ChatClientInvalidResponseException
-from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -41,45 +40,6 @@ async def test_a_stream_that_makes_something_else_in_the_end_is_refused() -> Non
 
     with raises(ChatClientInvalidResponseException, "list"):
         await response_of(stream, build_response_stream)
-
-
-async def test_a_response_is_streamed_message_by_message_with_all_fields() -> None:
-    response = ChatResponse(
-        messages=[
-            Message("assistant", ["a"], author_name="me", message_id="m1"),
-            Message("tool", [Content.from_function_result("1", result="x")]),
-            Message("assistant", ["b"]),
-        ],
-        response_id="r",
-        conversation_id="c",
-        model="m",
-        created_at="2024-01-01",
-        finish_reason="stop",
-        usage_details={"input_token_count": 3},
-        value={"given": True},
-        additional_properties={"k": 1},
-    )
-    stream = response_as_stream(response)
-
-    told = [update async for update in stream]
-
-    assert [(update.role, update.message_id) for update in told] == [
-        ("assistant", "m1"),
-        ("tool", None),
-        ("assistant", None),
-    ]
-    assert ChatResponse.from_updates(told) == ChatResponse(
-        messages=response.messages,
-        response_id="r",
-        conversation_id="c",
-        model="m",
-        created_at="2024-01-01",
-        finish_reason="stop",
-        usage_details={"input_token_count": 3},
-        additional_properties={"k": 1},
-    )
-    assert await stream.get_final_response() is response
-    assert [len(message.contents) for message in response.messages] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("ids", [(None, None), ("x", None), ("x", "x")])

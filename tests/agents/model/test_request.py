@@ -52,22 +52,6 @@ async def test_what_middleware_changes_is_what_the_model_sees_in_that_call() -> 
 
 
 @both_ways
-async def test_middleware_may_answer_instead_of_the_model(mode: str) -> None:
-    @chat_middleware
-    async def cached(context: ChatContext, call_next: Any) -> None:
-        async def updates() -> Any:
-            yield ChatResponseUpdate(text="cached")
-
-        answer = ChatResponse(text="cached")
-        context.result = ResponseStream(updates(), finalizer=ChatResponse.from_updates) if context.stream else answer
-
-    client = Script(middleware=cached)
-
-    assert (await ask(client, mode=mode)).text == "cached"
-    assert client.seen == []
-
-
-@both_ways
 async def test_middleware_without_a_result_leaves_an_empty_answer_and_a_warning(
     mode: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -85,21 +69,6 @@ async def test_middleware_without_a_result_leaves_an_empty_answer_and_a_warning(
             response = await ask(Script(middleware=[middleware]), options=OPTIONS, mode=mode)
         assert response.messages == []
         assert [record.levelname for record in caplog.records] == ["WARNING"]
-
-
-@both_ways
-async def test_hooks_of_middleware_change_updates_and_the_final_response(mode: str) -> None:
-    @chat_middleware
-    async def shout(context: ChatContext, call_next: Any) -> None:
-        def louder(update: ChatResponseUpdate) -> ChatResponseUpdate:
-            return ChatResponseUpdate(text=update.text.upper(), role=update.role)
-
-        context.stream_transform_hooks.append(louder)
-        await call_next()
-        if not context.stream:
-            context.result = ChatResponse(text=context.result.text.upper())
-
-    assert (await ask(Script(says("quiet"), middleware=shout), mode=mode)).text == "QUIET"
 
 
 async def test_changed_updates_become_a_response_in_the_way_of_their_client() -> None:
@@ -227,22 +196,6 @@ async def test_marks_and_summaries_of_one_call_hold_for_the_next() -> None:
         await ask(client, HISTORY, options=OPTIONS, mode="streamed")
         assert strategy.runs[1][:4] == ["summary", "old", "older", "q"]
         assert [message.text for message in client.seen[1]][:2] == ["summary", "q"]
-
-
-async def test_messages_that_middleware_brings_are_not_marked_either() -> None:
-    brought = Message("user", "brought")
-
-    @chat_middleware
-    async def bring(context: ChatContext, call_next: Any) -> None:
-        context.messages = [brought, *context.messages]
-        await call_next()
-
-    client = Script(says("hi"), compaction_strategy=KeepsLast(1), middleware=bring)
-
-    await ask(client, HISTORY, mode="streamed")
-
-    assert brought.additional_properties == {}
-    assert len(client.seen[0]) == 1
 
 
 async def test_a_tokenizer_alone_only_counts() -> None:

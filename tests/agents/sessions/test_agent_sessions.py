@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from agentbench import (
     Agent,
     AgentSession,
     Call,
-    ChatContext,
     ChatResponse,
     Content,
     ContextProvider,
@@ -32,7 +30,6 @@ from agentbench import (
     function_middleware,
     tool,
 )
-from agentbench.agents.history.per_call_history import PerCallHistory
 from agentbench.exceptions import ChatClientInvalidResponseException
 from tests.parts.errors import raises
 
@@ -64,12 +61,6 @@ def seen_by(client: ScriptedChatClient) -> list[list[str]]:
 def double(x: int) -> int:
     """Double a number."""
     return 2 * x
-
-
-@tool(approval_mode="always_require")
-def delete(name: str) -> str:
-    """Delete something."""
-    return f"deleted {name}"
 
 
 class Note(ContextProvider):
@@ -180,23 +171,6 @@ async def test_a_provider_and_a_tool_may_run_an_agent_on_the_same_session() -> N
         index = kept.index(f"user: {question}")
         assert kept[index + 1] == "assistant: summary"
     assert kept[-4:] == ["user: q", "assistant: call ask", "tool: result summary", "assistant: done"]
-
-
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_conversation_goes_on_in_another_process(tmp_path: Path, stream: bool) -> None:
-    client = ScriptedChatClient(["a1", "a2", "a3"])
-    session = AgentSession()
-    for question in ("q1", "q2", "q3"):
-        await run(Agent(client, context_providers=[Note("n")]), question, session, stream=stream)
-        session = AgentSession.from_dict(json.loads(json.dumps(session.to_dict())))
-    assert seen_by(client)[-1] == [
-        "user: q1",
-        "assistant: a1",
-        "user: q2",
-        "assistant: a2",
-        "system: note",
-        "user: q3",
-    ]
 
 
 # ---- history around each call of the model ----------------------------------------
@@ -326,25 +300,6 @@ async def test_chat_middleware_that_tries_again_stores_the_turn_once(around: str
     for question in ("q", "again"):
         await agent.run(question, session=session)
     assert stored(session) == ["user: q", "assistant: a", "user: again", "assistant: b"]
-
-
-async def test_outer_middleware_finds_the_messages_as_they_were() -> None:
-    context = SessionContext(input_messages=[Message("user", ["q"])])
-    session, history, seen = AgentSession(), InMemoryHistoryProvider(), []
-    await history.save_messages("s", [Message("user", ["before"])], state=session.state.setdefault("in_memory", {}))
-    per_call = PerCallHistory([history], agent=None, session=session, context=context)  # type: ignore[arg-type]
-    call = ChatContext(None, context.input_messages)
-
-    async def fail() -> None:
-        seen.append(told(call.messages))
-        raise ZeroDivisionError
-
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            await per_call.process(call, fail)
-    assert seen == [["user: before", "user: q"]] * 2
-    assert call.messages is context.input_messages
-    assert stored(session) == ["user: before"]
 
 
 async def test_runs_at_the_same_time_may_store_their_histories_by_call() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import subprocess
 import sys
@@ -104,13 +103,3 @@ def test_its_repr_names_ids_and_what_it_holds_and_no_content() -> None:
     session.service_session_id = "svc"
     session.state.update(in_memory={"messages": []}, api_key="s3cr3t")
     assert repr(session) == "AgentSession(session_id='s', service_session_id='svc', state of 'in_memory', 'api_key')"
-
-
-# ---- examples of the documentation, as written but for their imports ----------------------------------------
-
-
-def there_and_back(value: Any) -> Any:
-    """A value of a session's state after a way through JSON."""
-    session = AgentSession()
-    session.state["kept"] = value
-    return AgentSession.from_dict(json.loads(json.dumps(session.to_dict()))).state["kept"]

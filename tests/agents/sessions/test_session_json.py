@@ -25,7 +25,6 @@ pytest.importorskip("pydantic")
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, RootModel, SecretStr, computed_field
 
 from agentbench import AgentResponse, AgentSession, ChatResponse, Content, Message, SecretString, register_state_type
-from agentbench.agents.sessions import session_json
 from agentbench.serialization import class_names, registry, state_types
 from tests.ids import steady
 from tests.parts.errors import raises
@@ -228,11 +227,6 @@ def test_an_object_comes_back_from_data_that_name_only_its_type() -> None:
     assert read([{"x": {"type": "searchhistory", "queries": ["b"]}}])[0]["x"].queries == ["b"]
 
 
-def test_a_class_that_was_written_is_known_without_being_registered() -> None:
-    forget_all()
-    assert type(again(SearchHistory(["a"]))) is SearchHistory
-
-
 def test_messages_and_responses_are_known_from_the_start() -> None:
     value = {
         "m": [Message("user", ["hi"], author_name="ada", additional_properties={"at": datetime(2024, 1, 2)})],
@@ -362,18 +356,6 @@ def test_a_model_may_name_its_type_itself() -> None:
     register_state_type(Preferences)
     assert written(Preferences())["type"] == "prefs"
     assert read({"type": "prefs", "language": "de"}) == Preferences(language="de")
-
-
-@pytest.mark.parametrize("value", ["x", 3, None, ["message"]])
-def test_a_field_called_type_survives(value: Any) -> None:
-    class Typed(BaseModel):
-        type: Any = "message"
-        a: int = 1
-
-    register_state_type(Typed)
-    assert written(Typed(type=value))["type"] == "typed"
-    assert again(Typed(type=value)) == Typed(type=value)
-    assert again([Typed()]) == [Typed()]
 
 
 def test_a_model_with_all_that_pydantic_can_restore_comes_back() -> None:
@@ -530,11 +512,6 @@ def test_what_a_class_of_ours_does_not_accept_any_more_is_named_with_its_place()
 def test_a_tagged_value_that_is_damaged_is_named_with_its_place() -> None:
     with raises(ValueError, "session.state['k'][0]", "date"):
         read([{"__t__": "date", "v": "yesterday"}])
-
-
-def test_what_messages_hold_besides_is_written_by_the_same_rules() -> None:
-    content = {"type": "message", "additional_properties": {"at": datetime(2024, 1, 2), "type": "message"}}
-    assert session_json.read_values(session_json.write_values(content)) == content
 
 
 def test_a_form_that_raises_is_named() -> None:

@@ -72,13 +72,6 @@ async def test_a_null_is_passed_when_the_parameter_has_no_default() -> None:
     assert await called_with(f, {"a": None}) == ("got", None)
 
 
-async def test_a_null_that_a_required_parameter_does_not_allow_is_an_error() -> None:
-    def f(a: int, b: int = 1) -> None: ...
-
-    with pytest.raises(TypeError):
-        await FunctionTool(f).invoke(arguments={"a": None, "b": None})
-
-
 # -------------------------------------------------------------------------------------------------------- a given model
 
 
@@ -153,10 +146,3 @@ def test_any_arguments_of_a_model_fit_or_are_a_type_error(arguments: dict[str, A
         return
     assert "a" in valid
     assert all(type(value) is fits[name] for name, value in valid.items())
-
-
-@given(st.integers(), st.integers())
-def test_what_was_validated_stays_the_same_when_it_is_validated_again(a: int, b: int) -> None:
-    tool = FunctionTool(lambda a, b=1: None)
-    once = tool.validate_arguments({"a": str(a), "b": b})
-    assert tool.validate_arguments(dict(once)) == once

@@ -144,13 +144,3 @@ async def test_a_mapping_that_has_tools_is_a_toolbox() -> None:
     assert normalize_tools([Box(x=inner, y=DECLARATION), *stay]) == [TOOL, DECLARATION, *stay]
     assert await validate_tools(inner) == [TOOL]
     assert [one.name for one in Agent(EchoChatClient(), tools=inner).default_options["tools"]] == [TOOL.name]
-
-
-# ----------------------------------------------------------------------------------------------------- tools on servers
-
-
-async def test_servers_are_connected_once_and_replaced_by_their_functions() -> None:
-    server = Server(look, listen)
-    found = await validate_tools([TOOL, server, DECLARATION])
-    assert [getattr(item, "name", item) for item in found] == ["listen", "look", "listen", DECLARATION]
-    assert await validate_tools(server) == found[1:3]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.middleware.contexts import RUN_INVOCATIONS, FunctionInvocationContext
+from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from tests.parts.errors import raises
@@ -119,30 +119,6 @@ def test_threads_never_get_past_a_limit() -> None:
 
 
 # -------------------------------------------------------------------------------------------------------------- per run
-
-
-def in_run(tool: FunctionTool, calls: dict[str, int]) -> FunctionInvocationContext:
-    return FunctionInvocationContext(tool, {}, metadata={RUN_INVOCATIONS: calls})
-
-
-async def test_a_run_has_a_limit_of_its_own() -> None:
-    tool = FunctionTool(lambda: 1, name="f", max_invocations_per_run=2)
-    run: dict[str, int] = {}
-    await tool.invoke(context=in_run(tool, run))
-    await tool.invoke(context=in_run(tool, run))
-    with raises(ToolException, "2", "max_invocations_per_run=2"):
-        await tool.invoke(context=in_run(tool, run))
-    assert tool.invocation_count == 2
-    await tool.invoke(context=in_run(tool, {}))  # the next run
-    assert tool.invocation_count == 3
-
-
-async def test_tools_of_a_run_are_counted_apart() -> None:
-    run: dict[str, int] = {}
-    for name in ("f", "g"):
-        tool = FunctionTool(lambda: 1, name=name, max_invocations_per_run=1)
-        await tool.invoke(context=in_run(tool, run))
-    assert run == {"f": 1, "g": 1}
 
 
 async def test_outside_of_a_run_its_limit_does_not_count() -> None:

@@ -7,24 +7,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from agentbench.agents.tools.decorator import tool
-from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING
 
 
 def add(a: int, b: int = 1) -> int:
     """Add numbers."""
     return a + b
-
-
-def test_bare() -> None:
-    @tool
-    def subtract(a: int) -> int:
-        """Take away."""
-        return -a
-
-    assert isinstance(subtract, FunctionTool)
-    assert (subtract.name, subtract.description) == ("subtract", "Take away.")
-    assert subtract(1) == -1
 
 
 def test_with_arguments() -> None:

@@ -146,23 +146,6 @@ def test_the_schema_is_made_once_and_handed_out_as_copies() -> None:
     assert tool.input_model is tool.input_model
 
 
-def test_the_spec_is_what_chat_services_take() -> None:
-    tool = FunctionTool(add, description="Adds.")
-    assert tool.to_json_schema_spec() == {
-        "type": "function",
-        "function": {"name": "add", "description": "Adds.", "parameters": tool.parameters()},
-    }
-
-
-# --------------------------------------------------------------------------------------------------------- direct calls
-
-
-def test_a_direct_call_checks_nothing_and_returns_the_raw_value() -> None:
-    tool = FunctionTool(lambda x: {"x": x})
-    assert tool("anything") == {"x": "anything"}
-    assert tool.invocation_count == 1
-
-
 # --------------------------------------------------------------------------------------------------------------- invoke
 
 
@@ -313,17 +296,6 @@ class Doubling:
             return value * 2
 
         return core_schema.no_info_after_validator_function(double, handler(source))
-
-
-async def test_validated_arguments_that_were_changed_are_validated_again() -> None:
-    tool = FunctionTool(add)
-    valid = tool.validate_arguments({"a": 1})
-    valid["a"] = "40"
-    [content] = await tool.invoke(arguments=valid)
-    assert content.text == "42"
-    valid["a"] = "no number"
-    with pytest.raises(TypeError):
-        await tool.invoke(arguments=valid)
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import functools
 import gc
 import weakref
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import pytest
 from pydantic import BaseModel, Field
-from typing_extensions import TypedDict
 
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -24,16 +22,6 @@ if TYPE_CHECKING:
 class Place(BaseModel):
     city: str
     country: str = "NO"
-
-
-@dataclasses.dataclass
-class Span:
-    start: int
-    end: int = 9
-
-
-class Point(TypedDict):
-    x: int
 
 
 class Unit(enum.Enum):
@@ -81,33 +69,6 @@ def test_what_was_read_keeps_no_function_alive() -> None:
     gone = a_function_that_was_a_tool()
     gc.collect()
     assert gone() is None
-
-
-def test_types_are_as_pydantic_sees_them() -> None:
-    def f(
-        literal: Literal["a", "b"],
-        optional: Optional[int],  # noqa: UP045
-        union: int | str,
-        place: Place,
-        places: list[Place],
-        span: Span,
-        point: Point,
-        unit: Unit,
-        mapping: dict[str, float],
-        anything: Any,
-    ) -> None: ...
-
-    schema = FunctionTool(f).parameters()
-    found = schema["properties"]
-    assert found["literal"]["enum"] == ["a", "b"]
-    assert found["optional"]["anyOf"] == [{"type": "integer"}, {"type": "null"}]
-    assert found["union"]["anyOf"] == [{"type": "integer"}, {"type": "string"}]
-    assert found["place"] == {"$ref": "#/$defs/Place"}
-    assert found["places"]["items"] == {"$ref": "#/$defs/Place"}
-    assert found["mapping"]["additionalProperties"] == {"type": "number"}
-    assert "type" not in found["anything"]
-    assert set(schema["$defs"]) == {"Place", "Span", "Point", "Unit"}
-    assert len(schema["required"]) == 10
 
 
 def test_without_annotation_the_type_is_that_of_the_default_or_text() -> None:

@@ -13,9 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-import agentbench
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.cassette.lines import BadLineError, CassetteLines, header_line, pruned_lines
+from agentbench.agents.clients.cassette.lines import BadLineError, CassetteLines, header_line
 from agentbench.exceptions import CassetteMissError
 from agentbench.messages.response import ChatResponse
 from tests.agents.clients.cassette.conversations import ask
@@ -44,45 +43,6 @@ def new_lines() -> CassetteLines:
     read = CassetteLines()
     read.read(HEADER.encode())
     return read
-
-
-def test_the_first_line_says_what_made_the_file() -> None:
-    assert list(json.loads(HEADER).items()) == [
-        ("cassette", 1),
-        ("agentbench", agentbench.__version__),
-        ("client", "OpenAIChatClient"),
-        ("model", "small"),
-    ]
-
-
-def test_a_message_is_written_once_and_then_named() -> None:
-    read = new_lines()
-    first = write(read, request("a", temperature=0))
-    second = write(read, request("a", "b", "b"))
-    assert [list(json.loads(line)) for line in first] == [
-        ["message", "role", "contents"],
-        ["call", "messages", "options", "response"],
-    ]
-    assert json.loads(second[-1])["messages"] == ["m1", "m2", "m2"]
-    assert len(second) == 2
-
-
-def test_a_set_of_tools_is_written_once_and_then_named() -> None:
-    read, tools = new_lines(), [{"name": "add", "description": "", "parameters": {}}]
-    first = [json.loads(line) for line in write(read, request("a", tools=tools))]
-    second = [json.loads(line) for line in write(read, request("a", tools=tools))]
-    assert first[1] == {"tools": "t1", "functions": tools}
-    assert list(first[2]) == ["call", "messages", "tools", "options", "response"]
-    assert second == [{**second[0], "call": 2, "tools": "t1"}]
-
-
-def test_what_is_read_is_what_was_written() -> None:
-    read = new_lines()
-    asked = request("a", "ü", tools=[{"type": "web_search"}], temperature=0.5)
-    write(read, asked, updates=[{"contents": []}])
-    (call,) = read.calls
-    assert (call.number, call.line, call.request) == (1, 5, asked)
-    assert (call.updates, call.response) == ([{"contents": []}], None)
 
 
 @given(st.text())
@@ -193,16 +153,6 @@ def test_a_first_line_of_another_kind_is_refused() -> None:
     for line, reason in cases:
         with raises(BadLineError, reason):
             CassetteLines().read(line.encode())
-
-
-def test_pruning_leaves_numbers_and_drops_what_is_no_longer_named() -> None:
-    read = new_lines()
-    for text in "abc":
-        write(read, request(text), updates=[])
-    assert read.header is not None
-    lines = [json.loads(line) for line in pruned_lines(read.header, [read.calls[0], read.calls[2]])]
-    assert [line.get("call") for line in lines if "call" in line] == [1, 3]
-    assert [line["contents"][0]["text"] for line in lines if "message" in line] == ["a", "c"]
 
 
 def test_a_call_shows_its_prompt_and_its_answer() -> None:

@@ -42,11 +42,6 @@ def test_equal_values_do_not_differ(value: Any) -> None:
     assert first_difference(value, copy.deepcopy(value)) is None
 
 
-@given(VALUES, VALUES)
-def test_both_sides_agree_on_whether_they_differ(left: Any, right: Any) -> None:
-    assert (first_difference(left, right) is None) == (first_difference(right, left) is None)
-
-
 def test_a_difference_late_in_a_long_text_is_displayed() -> None:
     start = "All work and no play. " * 50
     shown = str(first_difference({"a": start + "sunny"}, {"a": start + "rainy"}))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import pickle
 import subprocess
 import sys
@@ -13,14 +12,6 @@ from typing import Any
 import pytest
 
 from agentbench.agents.model.layers import ChatMiddlewareLayer, FunctionInvocationLayer
-from agentbench.agents.model.protocol import (
-    SupportsChatGetResponse,
-    SupportsCodeInterpreterTool,
-    SupportsFileSearchTool,
-    SupportsImageGenerationTool,
-    SupportsMCPTool,
-    SupportsWebSearchTool,
-)
 from agentbench.agents.telemetry.layers import ChatTelemetryLayer
 from agentbench.exceptions import ChatClientException, MissingExtraError, SettingNotFoundError
 from agentbench.openai import (
@@ -148,13 +139,6 @@ def test_the_address_is_that_of_openai_unless_there_is_another(cls: Any) -> None
     assert cls("m", async_client=hidden).service_url() == "https://given.example/v1/"
 
 
-def test_every_client_needs_the_network_and_is_known_as_openai() -> None:
-    cases: list[Any] = ALL
-    for cls in cases:
-        assert cls.NEEDS_NETWORK is True
-        assert cls.OTEL_PROVIDER_NAME == "openai"
-
-
 def test_only_the_responses_api_stores_conversations() -> None:
     cases: list[Any] = [
         (OpenAIChatClient("m", async_client=SDK), False),
@@ -165,17 +149,6 @@ def test_only_the_responses_api_stores_conversations() -> None:
     for client, stores in cases:
         assert client.STORES_BY_DEFAULT is stores
         assert OpenAIChatClient.STORES_BY_DEFAULT is False
-
-
-def test_clients_have_the_protocols_of_agents_and_tools() -> None:
-    hosted: tuple[Any, ...] = (
-        *(SupportsCodeInterpreterTool, SupportsFileSearchTool, SupportsImageGenerationTool, SupportsMCPTool),
-    )
-    for protocol in (SupportsChatGetResponse, SupportsWebSearchTool, *hosted):
-        assert isinstance(OpenAIChatClient("m", async_client=SDK), protocol)
-        assert isinstance(OpenAIResponsesClient("m", async_client=SDK), protocol)
-        completions = OpenAIChatCompletionClient("m", async_client=SDK)
-        assert isinstance(completions, protocol) is (protocol not in hosted)
 
 
 def test_a_client_is_written_without_its_secrets_and_made_again() -> None:
@@ -250,8 +223,3 @@ async def test_layers_over_a_raw_client_run_its_tools(server: OpenAIServer) -> N
         assert (await layered.get_response("2 + 3?", options=options)).text == "5"
         assert (await raw.get_response("2 + 3?", options=options)).finish_reason == "tool_calls"
     assert server.bodies[1]["messages"][-1]["content"] == "5"
-
-
-def test_a_copy_shares_the_connection() -> None:
-    client = OpenAIChatClient("m", async_client=SDK)
-    assert copy.deepcopy(client)._connection is client._connection

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.model.embeddings import SupportsGetEmbeddings
 from agentbench.exceptions import (
     ChatClientException,
     ChatClientInvalidAuthException,
@@ -109,10 +108,3 @@ async def test_offline_nothing_is_sent_to_the_network(monkeypatch: pytest.Monkey
     client = OpenAIEmbeddingClient("m", api_key="sk-1")
     with raises(ChatClientException, "AGENTBENCH_OFFLINE"):
         await client.get_embeddings(["a"])
-
-
-def test_it_has_the_protocol_of_embedding_clients() -> None:
-    client = OpenAIEmbeddingClient("m", api_key="sk-1", additional_properties={"a": 1})
-    assert isinstance(client, SupportsGetEmbeddings)
-    assert client.additional_properties == {"a": 1}
-    assert repr(client) == "OpenAIEmbeddingClient(model='m', url='https://api.openai.com/v1')"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ import pytest
 from agentbench._clock import TickingClock, set_runtime_defaults
 from agentbench.agents.clients.openai.errors import ReportedFailureError, secret_pattern, translate_error
 from agentbench.exceptions import (
-    ChatClientContentFilterException,
     ChatClientException,
     ChatClientInvalidAuthException,
     ChatClientInvalidRequestException,
@@ -76,25 +74,6 @@ def test_each_error_has_its_class(
     assert "boom" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("name", "status", "text"),
-    [
-        ("RateLimitError", 429, "rejected the request because of a rate limit (HTTP 429): boom. Wait, then try again."),
-        ("InternalServerError", 503, "failed (HTTP 503): boom. Try again later."),
-        ("APITimeoutError", None, "did not answer in time: boom. Try again later, or pass a longer timeout=..."),
-        ("APIConnectionError", None, "could not be reached, or the connection broke: boom. Try again later."),
-    ],
-)
-def test_what_may_succeed_later_says_why_it_failed(name: str, status: int | None, text: str) -> None:
-    assert str(translate_error(sdk_error(name, status=status), url=URL)) == f"The service at {URL} {text}"
-
-
-def test_a_real_error_of_json_is_an_invalid_response() -> None:
-    with pytest.raises(json.JSONDecodeError) as caught:
-        json.loads("{nope")
-    assert type(translate_error(caught.value, url=URL)) is RESPONSE
-
-
 def test_data_that_cannot_be_unpacked_are_an_invalid_response() -> None:
     error = sdk_error("APIConnectionError")
     error.__cause__ = type("DecodingError", (Exception,), {})()
@@ -113,15 +92,6 @@ def test_a_page_instead_of_a_message_is_cut() -> None:
     error = sdk_error("InternalServerError", status=502, body="<html>" + "x\n" * 9000)
     assert len(str(translate_error(error, url=URL))) < 700
     assert "\n" not in str(translate_error(error, url=URL))
-
-
-def test_a_bad_request_can_be_a_matter_of_the_content_filter() -> None:
-    body = {"code": "content_filter", "message": "Filtered."}
-    found = translate_error(sdk_error("BadRequestError", status=400, body=body), url=URL)
-    assert isinstance(found, ChatClientContentFilterException)
-    assert isinstance(found, OpenAIContentFilterException)
-    assert (found.status_code, found.content_filter_code) == (400, body["code"])
-    assert found.content_filter_result is None
 
 
 @pytest.mark.parametrize(

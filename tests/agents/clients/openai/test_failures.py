@@ -9,9 +9,6 @@ import pytest
 
 from agentbench import Message
 from agentbench.exceptions import (
-    AgentContentFilterException,
-    AgentInvalidAuthException,
-    AgentInvalidResponseException,
     ChatClientContentFilterException,
     ChatClientException,
     ChatClientInvalidAuthException,
@@ -299,39 +296,6 @@ async def test_the_number_of_retries_is_passed_on(server: OpenAIServer) -> None:
 # ------------------------------------------------------------------------------------------ errors of the SDK's parsers
 
 
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (lambda: openai.ContentFilterFinishReasonError(), OpenAIContentFilterException),
-        (lambda: openai.LengthFinishReasonError(completion=_completion()), RESPONSE),
-        (lambda: openai.OpenAIError("anything else"), ChatClientException),
-    ],
-    ids=["filter", "length", "other"],
-)
-async def test_errors_that_the_sdk_makes_itself(make: Any, expected: type[ChatClientException]) -> None:
-    error = make()
-
-    class Failing:
-        base_url = "http://fake/v1"
-
-        async def create(self, **arguments: Any) -> Any:
-            raise error
-
-    fake = Failing()
-    fake.chat = fake.completions = fake  # type: ignore[attr-defined]
-    client = OpenAIChatClient("m", async_client=fake)  # type: ignore[arg-type]
-    with pytest.raises(ChatClientException) as caught:
-        await client.get_response("x", stream=True).get_final_response()
-    assert type(caught.value) is expected
-    assert caught.value.inner_exception is caught.value.__cause__ is error
-
-
-def _completion() -> Any:
-    from openai.types.chat import ChatCompletion
-
-    return ChatCompletion.model_validate(wire.completion())
-
-
 async def test_errors_of_the_caller_pass_untouched() -> None:
     class Failing:
         base_url = "http://fake/v1"
@@ -343,26 +307,3 @@ async def test_errors_of_the_caller_pass_untouched() -> None:
     fake.chat = fake.completions = fake  # type: ignore[attr-defined]
     with pytest.raises(ZeroDivisionError):
         await OpenAIChatClient("m", async_client=fake).get_response("x")  # type: ignore[arg-type]
-
-
-# --------------------------------------------------------------------------------------------------------------- agents
-
-
-@pytest.mark.parametrize(
-    ("answer", "of_client", "of_agent"),
-    [
-        (reply(wire.error(), 401), ChatClientInvalidAuthException, AgentInvalidAuthException),
-        (reply(wire.error(code="content_filter"), 400), OpenAIContentFilterException, AgentContentFilterException),
-        (raw(b"<html>", "text/html"), ChatClientInvalidResponseException, AgentInvalidResponseException),
-    ],
-    ids=["auth", "filter", "response"],
-)
-async def test_an_agents_error_is_caught_as_either_kind(
-    server: OpenAIServer, answer: Answer, of_client: type[Exception], of_agent: type[Exception]
-) -> None:
-    server.answer(Answer(answer.parts, answer.status, answer.headers))
-    async with OpenAIChatClient("m", base_url=server.url, max_retries=0) as client:
-        agent = client.as_agent()
-        with pytest.raises(of_agent) as caught:
-            await agent.run("x")
-    assert isinstance(caught.value, of_client)

@@ -34,26 +34,6 @@ def result(**more: Any) -> Message:
 
 
 @pytest.mark.parametrize(
-    "message",
-    [
-        Message("user", "hello", message_id="m-1", timestamp=1.5),
-        Message("assistant", [Content.from_function_call("c-1", "add", arguments={"a": [1, 2.5, None, True]})]),
-        Message("user", "hello", additional_properties={"_attribution": {"source_id": "memory"}}),
-        result(usages={"input_token_count": 3}),
-    ],
-    ids=steady,
-)
-def test_of_equal_messages_it_is_made_once(message: Message) -> None:
-    made = Made()
-    function = PerMessage(made)
-    first = function([message, message])
-    again = function([copy.deepcopy(message)])
-    assert [*first, *again] == [message] * 3
-    assert len(made.messages) == 1
-    assert all(each is first[0] for each in [*first, *again])
-
-
-@pytest.mark.parametrize(
     ("message", "change"),
     [
         (Message("user", "hello"), lambda message: setattr(message.contents[0], "text", "bye")),

@@ -16,11 +16,9 @@ from agentbench.agents.clients.scripted.script import (
     Chunk,
     Ids,
     Reply,
-    calls_tools,
     read_entry,
-    tool_names,
 )
-from agentbench.agents.clients.scripted.scripted import split_contents, tools_disabled
+from agentbench.agents.clients.scripted.scripted import split_contents
 from agentbench.agents.model.replies import updates_of
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -29,7 +27,6 @@ from agentbench.messages.update import ChatResponseUpdate
 from tests.parts.errors import raises
 
 TEXT = Content.from_text("hi")
-CALL = Content.from_function_call("c-1", "add", arguments='{"a": 1}')
 CHUNKS: tuple[Chunk, ...] = ("word", "char", "whole")
 UPDATES = [ChatResponseUpdate(contents=["a "], role="assistant"), ChatResponseUpdate(contents=["b"])]
 
@@ -156,36 +153,6 @@ def test_usage_is_counted_in_words() -> None:
     )
     assert isinstance(reply, ChatResponse)
     assert reply.usage_details == {"input_token_count": 9, "output_token_count": 5, "total_token_count": 14}
-
-
-def test_it_is_known_whether_an_entry_calls_a_tool() -> None:
-    calling = [
-        Call("f"),
-        ["a", CALL],
-        Message("assistant", [CALL]),
-        [Message("assistant", ["a"]), Message("assistant", [CALL])],
-        ChatResponse(messages=[Message("assistant", [CALL])]),
-        [ChatResponseUpdate(contents=[CALL])],
-        {"contents": [Call("f")]},
-        {"type": "function_call", "call_id": "c", "name": "f"},
-    ]
-    assert all(map(calls_tools, calling))
-    assert not any(map(calls_tools, ["a", ["a"], ChatResponse(text="a"), {"text": "a"}, ValueError(), lambda *_: CALL]))
-
-
-def test_tool_choice_none_disables_tools() -> None:
-    assert all(tools_disabled({"tool_choice": choice}) for choice in ("none", {"mode": "none"}))
-    assert not any(tools_disabled({"tool_choice": choice}) for choice in ("auto", {"mode": "auto"}, None))
-    assert not tools_disabled({})
-
-
-def test_names_are_found_of_tools_of_every_kind() -> None:
-    def lookup() -> None: ...
-
-    mappings = [{"type": "function", "function": {"name": "wire"}}, {"name": "plain"}, {"type": "web_search"}]
-    assert tool_names([lookup, *mappings]) == {"lookup", "wire", "plain"}
-    assert tool_names(lookup) == {"lookup"}
-    assert tool_names(None) == set()
 
 
 # ------------------------------------------------------------------------------------------------------------ streaming

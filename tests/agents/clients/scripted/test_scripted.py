@@ -11,12 +11,11 @@ import pytest
 
 from agentbench.agents.clients.scripted.script import Call
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
-from agentbench.agents.middleware.bases import chat_middleware
-from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from tests.parts.errors import raises
 from tests.parts.tools import add
@@ -39,14 +38,6 @@ async def test_a_script_is_played_entry_by_entry_with_tools_really_called() -> N
     assert (await agent.run("2+3?")).text.endswith("The sum is 5.")
     assert client.calls[1].messages[-1].contents[0].result == "5"
     client.assert_exhausted()
-
-
-async def test_calls_of_one_entry_run_in_one_batch() -> None:
-    client = ScriptedChatClient([[Call("add", {"a": 1, "b": 1}), Call("neg", {"a": 4})], "done"])
-    response = await client.get_response("go", options={"tools": [add, neg]})
-    results = [content.result for content in response.messages[1].contents]
-    assert results == ["2", "-4"]
-    assert [content.call_id for content in response.messages[1].contents] == ["call-1", "call-2"]
 
 
 async def test_an_exhausted_script_is_an_error_with_the_number_of_calls() -> None:
@@ -77,12 +68,6 @@ async def test_an_exception_is_raised_at_its_call_also_within_the_loop() -> None
     assert len(client.calls) == 3
 
 
-async def test_an_exception_in_a_stream_is_raised_by_its_first_pull() -> None:
-    stream = ScriptedChatClient([OSError]).get_response("go", stream=True)
-    with pytest.raises(OSError):  # noqa: PT011 - the class is the entry
-        await stream.__anext__()
-
-
 async def test_functions_decide_with_the_messages_and_options() -> None:
     async def later(messages: list[Message], options: Mapping[str, Any]) -> Any:
         return [f"{len(messages)} {options['temperature']}"]
@@ -91,17 +76,33 @@ async def test_functions_decide_with_the_messages_and_options() -> None:
     assert [await text(client, "hi", temperature=1) for _ in range(3)] == ["HI", "1 1", "1 1"]
 
 
-async def test_tools_that_are_disabled_leave_the_call_in_the_script() -> None:
-    client = ScriptedChatClient([Call("neg", {"a": 1}), "done"])
+CALL = Content.from_function_call("c", "neg", arguments='{"a": 1}')
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Call("neg", {"a": 1}),
+        ["a", CALL],
+        CALL.to_dict(),
+        [Message("assistant", ["a"]), Message("assistant", [CALL])],
+        ChatResponse(messages=[Message("assistant", [CALL])]),
+        [ChatResponseUpdate(contents=[CALL], role="assistant")],
+        {"contents": [Call("neg", {"a": 1})]},
+        lambda messages, options: Call("neg", {"a": 1}),
+    ],
+    ids=["call", "contents", "mapping", "messages", "response", "updates", "long form", "function"],
+)
+async def test_tools_that_are_disabled_are_not_called_by_any_entry(entry: Any) -> None:
+    client = ScriptedChatClient([entry, entry], on_exhausted="repeat_last")
     assert await text(client, tools=[neg], tool_choice="none") == "(tools disabled)"
     assert await text(client, tools=[neg], tool_choice={"mode": "none"}) == "(tools disabled)"
+
+
+async def test_a_call_of_a_disabled_tool_stays_in_the_script() -> None:
+    client = ScriptedChatClient([Call("neg", {"a": 1}), "done"])
+    assert await text(client, tools=[neg], tool_choice="none") == "(tools disabled)"
     assert (await client.get_response("go", options={"tools": [neg]})).messages[-1].text == "done"
-
-
-async def test_a_function_that_calls_a_disabled_tool_is_silenced_too() -> None:
-    client = ScriptedChatClient([lambda messages, options: Call("neg"), Call("neg")], on_exhausted="repeat_last")
-    assert await text(client, tool_choice="none") == "(tools disabled)"
-    assert await text(client, tool_choice="none") == "(tools disabled)"
 
 
 async def test_tool_choice_may_be_ignored() -> None:
@@ -115,6 +116,16 @@ async def test_strict_tools_refuses_a_tool_that_is_not_offered() -> None:
     with raises(ChatClientException, "sub"):
         await client.get_response("go", options={"tools": [neg]})
     assert (await client.get_response("go", options={"tools": [neg]})).messages[-1].text == "ok"
+
+
+@pytest.mark.parametrize("named", [{"type": "function", "function": {"name": "neg"}}, {"name": "neg"}])
+async def test_strict_tools_knows_described_tools(named: Any) -> None:
+    options = {"tools": [named, {"type": "web_search"}]}
+    assert (
+        await ScriptedChatClient([Call("neg"), "done"], strict_tools=True).get_response("go", options=options)
+    ).messages
+    with raises(ChatClientException, "sub"):
+        await ScriptedChatClient([Call("sub")], strict_tools=True).get_response("go", options=options)
 
 
 async def test_strict_tools_looks_into_streams_too() -> None:
@@ -179,12 +190,6 @@ def test_what_was_not_played_is_listed() -> None:
         client.assert_exhausted()
 
 
-async def test_concurrent_runs_get_distinct_entries() -> None:
-    client = ScriptedChatClient([str(n) for n in range(20)], delay=0.0001)
-    texts = await asyncio.gather(*(text(client) for _ in range(20)))
-    assert sorted(texts, key=int) == [str(n) for n in range(20)]
-
-
 def test_threads_get_distinct_entries_and_ids() -> None:
     client = ScriptedChatClient([str(n) for n in range(80)])
     found: list[tuple[str, str | None]] = []
@@ -217,18 +222,6 @@ async def test_a_delay_is_waited_for_before_every_piece(monkeypatch: pytest.Monk
     assert waited == [0.5] * 3
     await client.get_response("go")
     assert waited == [0.5] * 4
-
-
-async def test_middleware_runs_around_it_as_around_a_real_model() -> None:
-    seen: list[str] = []
-
-    @chat_middleware
-    async def note(context: ChatContext, call_next: Any) -> None:
-        seen.append(context.messages[-1].text)
-        await call_next()
-
-    assert await text(ScriptedChatClient(["a"], middleware=[note]), "hello") == "a"
-    assert seen == ["hello"]
 
 
 def test_a_single_entry_is_a_script() -> None:

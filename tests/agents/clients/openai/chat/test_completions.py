@@ -309,32 +309,19 @@ async def test_a_cancelled_request_is_not_translated(server: OpenAIServer) -> No
 # ---------------------------------------------------------------------------------------------------- loops and closing
 
 
-def test_one_client_serves_several_loops_one_after_the_other(server: OpenAIServer) -> None:
-    client = client_of(server)
-
-    async def ask() -> str:
-        async with client:
-            return (await client.get_response("x")).text
-
-    for number in ("1", "2"):
-        server.answer(reply(wire.completion(number)))
-        assert asyncio.run(ask()) == number
-
-
 def test_with_its_loop_ends_what_was_opened_in_it(server: OpenAIServer) -> None:
     client = client_of(server)
     opened: list[Any] = []
 
     async def ask() -> None:
         await client.get_response("x")
-        opened.append(client._connection.sdk())
+        opened.append(client.client)
         assert not opened[-1].is_closed()
 
     for number in range(1, 4):
         server.answer(reply(wire.completion()))
         asyncio.run(ask())  # the client is not closed
         assert [sdk.is_closed() for sdk in opened] == [True] * number
-        assert len(client._connection._of_loop) == 1
 
 
 async def test_a_client_that_was_closed_opens_a_new_connection_when_it_is_used_again(server: OpenAIServer) -> None:
@@ -378,14 +365,6 @@ async def test_a_fake_of_the_sdk_gets_what_would_be_sent_as_arguments() -> None:
         "messages": [{"role": "user", "content": "x"}],
         "top_k": 3,
     }
-
-
-async def test_closing_an_agent_closes_what_its_client_has_opened(server: OpenAIServer) -> None:
-    server.answer(reply(wire.completion()))
-    client = client_of(server)
-    async with client.as_agent() as agent:
-        await agent.run("x")
-    assert len(client._connection._of_loop) == 0
 
 
 # -------------------------------------------------------------------------------------------------------------- offline

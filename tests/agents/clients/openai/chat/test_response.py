@@ -186,18 +186,6 @@ def called(response: ChatResponse[Any]) -> list[tuple[Any, ...]]:
     return [(content.call_id, content.name, content.arguments) for content in response.messages[0].contents]
 
 
-def test_two_calls_that_are_streamed_interleaved_are_two_calls() -> None:
-    response = folded(
-        wire.chunk(tool_calls=[wire.call("c1", "f", '{"a"', 0)]),
-        wire.chunk(tool_calls=[wire.call("c2", "g", '{"b"', 1)]),
-        wire.chunk(tool_calls=[wire.call(None, None, ":1}", 0)]),
-        wire.chunk(tool_calls=[wire.call(None, None, ":2}", 1)]),
-        wire.chunk(finish="tool_calls"),
-    )
-    assert called(response) == [("c1", "f", '{"a":1}'), ("c2", "g", '{"b":2}')]
-    assert response.finish_reason == "tool_calls"
-
-
 def test_ids_that_are_missing_are_made_once_per_call() -> None:
     set_runtime_defaults(ids=CountingIds())
     response = folded(
@@ -242,32 +230,3 @@ def test_only_the_first_of_several_choices_is_streamed(caplog: pytest.LogCapture
     other = wire.bare_chunk(choices=[{"index": 1, "delta": {"content": "B"}, "finish_reason": None}])
     assert folded(wire.chunk("a"), other, wire.chunk("b"), other).text == "ab"
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
-
-
-@pytest.mark.parametrize(
-    ("whole", "chunks"),
-    [
-        (wire.completion("Hello", usage=wire.usage(1, 2)), [wire.chunk("Hel"), wire.chunk("lo", finish="stop")]),
-        (
-            wire.completion(None, finish="tool_calls", tool_calls=[wire.call("c", "f", "{}")], usage=wire.usage(1, 2)),
-            [
-                wire.chunk(tool_calls=[wire.call("c", "f", "{", 0)]),
-                wire.chunk(tool_calls=[wire.call(None, None, "}", 0)]),
-                wire.chunk(finish="tool_calls"),
-            ],
-        ),
-    ],
-)
-def test_streamed_and_not_the_answer_is_the_same(whole: dict[str, Any], chunks: list[dict[str, Any]]) -> None:
-    streamed = folded(*chunks, wire.bare_chunk(choices=[], usage=wire.usage(1, 2)))
-    complete = chat_response(whole)
-    assert streamed.text == complete.text
-    assert (streamed.finish_reason, streamed.usage_details) == (complete.finish_reason, complete.usage_details)
-    assert (streamed.response_id, streamed.model, streamed.created_at) == (
-        complete.response_id,
-        complete.model,
-        complete.created_at,
-    )
-    assert [(c.type, c.call_id, c.name, c.arguments, c.text) for c in streamed.messages[0].contents] == [
-        (c.type, c.call_id, c.name, c.arguments, c.text) for c in complete.messages[0].contents
-    ]
