@@ -28,7 +28,7 @@ MAX_CELL_LINES, MAX_CELL_WIDTH = 45, 115  # what a screen shows without scrollin
 ABSOLUTE_PATH = re.compile(r"(?<![\w./:<])(/(tmp|home|root|Users|usr|opt|var|mnt|srv)/[\w.]|[A-Za-z]:\\\\?[A-Za-z])")
 ADDRESS = re.compile(r"(?i)\b(?:https?|ftp|wss?)://(?!www\.w3\.org/)[^\s\"'<>\\)]+")  # w3.org names the SVG language
 
-SOLUTION = re.compile(r"\n\n<details><summary>(?:Solution|Answer)</summary>\n\n.+?\n\n</details>(?:\n|$)", re.DOTALL)
+SOLUTION = re.compile(r"\n\n<details><summary>Solution</summary>\n\n.+?\n\n</details>(?:\n|$)", re.DOTALL)
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
 
 # Names that were given once are kept: other documents and people point at them.
@@ -155,14 +155,14 @@ def test_a_notebook_opens_with_its_one_title() -> None:
         assert len(re.findall(r"^# ", prose(path), flags=re.MULTILINE)) == 1, path.name
 
 
-def test_a_notebook_ends_with_what_the_reader_can_do_and_exercises_with_folded_solutions() -> None:
+def test_a_notebook_ends_with_what_the_reader_can_do_and_two_exercises_with_folded_solutions() -> None:
     for path in PATHS:
         last = load(path)["cells"][-1]
         assert last["cell_type"] == "markdown", path.name
-        can_do, *exercises = re.split(r"^\*\*Exercise(?: \d)?\.\*\* ", source(last), flags=re.MULTILINE)
-        assert can_do.startswith(("## What you can do now\n", "## What you learned\n")), path.name
-        assert len(exercises) in (1, 2), path.name
-        for exercise in exercises:
+        can_do, *exercises = re.split(r"^\*\*(Exercise \d\.)\*\* ", source(last), flags=re.MULTILINE)
+        assert can_do.startswith("## What you can do now\n"), path.name
+        assert exercises[::2] == ["Exercise 1.", "Exercise 2."], path.name
+        for exercise in exercises[1::2]:
             assert len(SOLUTION.findall(exercise)) == 1, (
                 f"{path.name}: blank lines around, or the solution is not read as Markdown"
             )
