@@ -16,12 +16,6 @@ from agentbench.serialization.pickled import encode_checkpoint_value
 from tests.parts.errors import raises
 
 FLOW = "flow"
-OPTIONS: dict[str, dict[str, Any]] = {
-    "pickle": {"codec": "pickle"},
-    "fsync": {"fsync": True},
-    "keep_last": {"keep_last": 100},
-}
-
 # Written by agent-framework-core 1.7.0.
 FOREIGN: dict[str, Any] = {
     "workflow_name": "flow",
@@ -131,29 +125,6 @@ async def test_a_chain_takes_room_for_what_is_new_and_not_for_its_history(open_s
         sizes[length] = size_of(storage)
     assert sizes[500] <= 6 * sizes[100]
     assert sizes[500] <= 1 << 20
-
-
-async def test_no_more_than_keep_last_stay_and_no_parts_besides_theirs(open_storage):
-    storage = open_storage(keep_last=3)
-    for seq in range(1, 101):
-        await storage.save(checkpoint(seq, state={"text": f"{seq}" + "x" * 5000}))
-    reader = open_storage()
-    assert await reader.list_checkpoint_ids(workflow_name=FLOW) == ["cp98", "cp99", "cp100"]
-    assert (await reader.load("cp98")).state["text"].startswith("98x")
-    assert size_of(storage) < 150_000
-
-
-async def test_a_save_into_a_folder_that_is_gone_says_so_and_names_the_checkpoint(open_storage, tmp_path):
-    storage = open_storage()
-    await storage.save(checkpoint(1))
-    for file in (tmp_path / "checkpoints").iterdir():
-        file.unlink()
-    os.rmdir(tmp_path / "checkpoints")
-    with raises(WorkflowCheckpointException, "checkpoints"):
-        await storage.save(checkpoint(2))
-    os.mkdir(tmp_path / "checkpoints")
-    await storage.save(checkpoint(2))
-    assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp2"]
 
 
 # -------------------------------------------------------------------------------------------------- pickled format
@@ -268,13 +239,6 @@ async def test_what_cannot_be_pickled_is_refused_and_leaves_no_trace(open_storag
     with raises(WorkflowCheckpointException, "pickled"):
         await storage.save(checkpoint(1, state={"function": lambda: None}))
     assert await storage.list_checkpoint_ids(workflow_name=FLOW) == []
-
-
-async def test_with_keep_last_older_whole_checkpoints_go(open_storage):
-    storage = open_storage(codec="pickle", keep_last=2)
-    for seq in range(1, 30):
-        await storage.save(checkpoint(seq))
-    assert await storage.list_checkpoint_ids(workflow_name=FLOW) == ["cp28", "cp29"]
 
 
 def test_no_folder_at_all_is_refused() -> None:

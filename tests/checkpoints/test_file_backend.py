@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 
-from agentbench._files.lock import FolderLock
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.file_storage.backend import FileBackend
@@ -80,28 +79,6 @@ def backend(make):
 
 
 # --------------------------------------------------------------------------------------------------- several writers
-
-
-def test_two_writers_see_each_other_at_every_save(backend, make):
-    other = make()
-    generation = backend.generation(CHAIN)
-    backend.put(record("one", 1), {}, generation=generation, expected_seq=0)
-    seen = other.generation(CHAIN)
-    other.put(record("two", 2), {}, generation=seen, expected_seq=1)
-    with raises(WorkflowBusyError, "2", "1"):
-        backend.put(record("late", 2), {}, generation=generation, expected_seq=1)
-    backend.put(record("three", 3), {}, generation=generation, expected_seq=2)
-    assert other.ids(CHAIN) == backend.ids(CHAIN) == ["one", "two", "three"]
-    assert backend.get("late") is None
-
-
-def test_only_one_of_two_writers_begins_a_chain(backend, make):
-    other = make()
-    mine, yours = backend.generation(CHAIN), other.generation(CHAIN)
-    backend.put(record("one"), {}, generation=mine)
-    with pytest.raises(StalePartsError):
-        other.put(record("two"), {}, generation=yours)
-    other.put(record("two"), {}, generation=other.generation(CHAIN))
 
 
 def write_chain(folder, name):
@@ -211,18 +188,6 @@ def test_an_impatient_save_is_refused_at_once_and_changes_nothing(backend, folde
     os.unlink(os.path.join(folder, ".agentbench.lock"))
     backend.put(record("three", 3), {}, generation=generation, patient=False)
     assert backend.ids(CHAIN) == ["one", "two", "three"]
-
-
-def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder):
-    save(backend, "one", 1)
-    backend._folder.lock._patience_s = 0.01
-    holder = FolderLock(os.path.join(folder, ".agentbench.lock"))
-    assert holder.attempt()
-    with raises(WorkflowCheckpointException, "process"):
-        save(backend, "two", 2)
-    holder.release()
-    holder.close()
-    save(backend, "two", 2)
 
 
 # ------------------------------------------------------------------------------------------- the folder is the truth

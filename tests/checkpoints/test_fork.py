@@ -4,7 +4,6 @@ import pytest
 
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
 from agentbench.checkpoints.access import head_of, list_infos, list_lineage
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
@@ -203,14 +202,6 @@ async def test_the_newest_fork_is_the_head_although_the_clock_went_back(storage)
     assert latest.checkpoint_id == info.checkpoint_id
 
 
-async def test_an_original_without_a_sequence_number_can_be_forked(storage):
-    original = WorkflowCheckpoint("flow", "hash", state={"a": 1})
-    await storage.save(original)
-    info = await fork_checkpoint(storage, original.checkpoint_id)
-    assert info.seq == 1
-    assert info == await head_of(storage, "flow")
-
-
 # -------------------------------------------------------------------------------------------------------- with history
 
 
@@ -228,24 +219,6 @@ async def test_with_history_the_other_chain_is_complete(storage):
     assert {key: after[key] for key in before} == before
     await storage.delete_chain("flow")
     assert ids_of(await list_lineage(storage, info.checkpoint_id)) == ids_of(chain)
-
-
-async def test_copied_history_keeps_content_times_and_who_wrote_it(storage):
-    saved = await save_chain(storage, 2, **RICH)
-    await fork_checkpoint(storage, saved[1].checkpoint_id, workflow_name="new", with_history=True)
-    for copy, original in zip(await storage.list_checkpoints(workflow_name="new"), saved, strict=False):
-        assert (copy.timestamp, copy.state, copy.messages) == (original.timestamp, original.state, original.messages)
-        assert copy.metadata["source"] == "step"
-        assert copy.metadata["run_id"] == "run-1"
-        assert copy.metadata["writers"] == ["a"]
-
-
-async def test_history_is_copied_behind_what_the_other_chain_holds(storage):
-    saved = await save_chain(storage, 2)
-    await save_chain(storage, 3, workflow_name="other")
-    info = await fork_checkpoint(storage, saved[1].checkpoint_id, workflow_name="other", with_history=True)
-    assert info.seq == 6
-    assert [each.seq for each in await list_infos(storage, workflow_name="other")] == [1, 2, 3, 4, 5, 6]
 
 
 async def test_history_that_runs_through_several_chains_is_copied_as_a_whole(storage):

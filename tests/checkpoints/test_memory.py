@@ -39,15 +39,6 @@ async def test_three_runs_from_one_checkpoint_end_alike(storage):
     assert first.state == {"log": [0, 1], "_executor_state": {"counter": {"count": 2}}}
 
 
-async def test_objects_shared_by_messages_and_state_are_shared_after_loading_too(storage):
-    conversation = ["hello"]
-    await storage.save(
-        make_checkpoint(1, checkpoint_id="c", state={"log": conversation}, messages={"a": [conversation]})
-    )
-    loaded = await storage.load("c")
-    assert loaded.state["log"] is loaded.messages["a"][0]
-
-
 async def test_values_that_are_frozen_once_saved_are_not_copied(storage):
     class Sealed:
         pass
@@ -69,31 +60,6 @@ async def test_the_graph_signature_is_stored_once_per_chain_and_loaded_as_a_copy
     assert list(loaded.metadata) == ["seq", "source", "graph_signature"]
     loaded.metadata["graph_signature"]["executors"].clear()
     assert (await storage.load(saved[0].checkpoint_id)).metadata["graph_signature"] == signature
-
-
-async def test_a_graph_that_changed_has_its_own_signature(storage):
-    await storage.save(make_checkpoint(1, checkpoint_id="c1", metadata={"graph_signature": {"start": "a"}}))
-    await storage.save(make_checkpoint(2, checkpoint_id="c2", metadata={"graph_signature": {"start": "b"}}))
-    await storage.save(make_checkpoint(3, checkpoint_id="c3"))
-    assert (await storage.load("c1")).metadata["graph_signature"] == {"start": "a"}
-    assert (await storage.load("c2")).metadata["graph_signature"] == {"start": "b"}
-    assert "graph_signature" not in (await storage.load("c3")).metadata
-
-
-async def test_infos_are_made_once_and_without_touching_the_state(storage):
-    copies = []
-
-    class CountsItsCopies:
-        def __deepcopy__(self, memo):
-            copies.append(self)
-            return self
-
-    await save_chain(storage, 3, state={"value": CountsItsCopies()})
-    copies.clear()
-    first = await storage.list_infos(workflow_name="flow")
-    second = await storage.list_infos(workflow_name="flow")
-    assert all(one is two for one, two in zip(first, second, strict=True))
-    assert copies == []
 
 
 async def test_the_latest_checkpoint_is_found_without_touching_the_others(storage):
@@ -187,20 +153,7 @@ async def test_a_part_whose_own_copy_method_fails_is_named(storage):
         await storage.save(make_checkpoint(1, state={"a": Stubborn()}))
 
 
-async def test_a_refused_replacement_leaves_the_former_checkpoint(storage):
-    await storage.save(make_checkpoint(1, checkpoint_id="c", state={"a": 1}))
-    with pytest.raises(WorkflowCheckpointException):
-        await storage.save(make_checkpoint(1, checkpoint_id="c", state={"a": threading.Lock()}))
-    assert (await storage.load("c")).state == {"a": 1}
-
-
 # --------------------------------------------------------------------------------------------------- the storage itself
-
-
-async def test_the_repr_counts_checkpoints_and_chains(storage):
-    await save_chain(storage, 3)
-    await save_chain(storage, 2, workflow_name="other")
-    assert repr(storage) == "InMemoryCheckpointStorage(checkpoints=5, chains=2)"
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])

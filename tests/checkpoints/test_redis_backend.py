@@ -215,26 +215,7 @@ def test_a_record_saved_again_as_the_only_one_keeps_the_parts_that_it_relies_on(
     assert backend.parts("c", needs) == {part_id("one"): "one"}
 
 
-def test_nothing_of_a_deleted_chain_stays_in_the_server(backend: RedisBackend, server: Any) -> None:
-    put(backend, record("a"), "one")
-    put(backend, record("b", 2), "two")
-    backend.delete("c", ["a"], sweep=True)
-    backend.delete("c", ["b"], sweep=False)
-    put(backend, record("c"), "three")
-    delete_chain(backend, "c")
-
-    assert server.keys() == [b"{agentbench}:generation"]
-
-
 # ---------------------------------------------------------------------------------------------------------- generations
-
-
-def test_removals_from_one_chain_leave_the_generation_of_others(backend: RedisBackend) -> None:
-    put(backend, record("a"))
-    put(backend, record("b", chain="d"))
-    before = backend.generation("c")
-    delete_chain(backend, "d")
-    assert backend.generation("c") == before
 
 
 def test_a_server_without_info_rights_will_do(redis_url: str, server: Any) -> None:
@@ -432,25 +413,6 @@ def test_a_server_that_does_not_answer_times_out(redis_url: str, server: Any) ->
     backend.close()
 
 
-def test_a_server_that_comes_back_is_used_again(redis_server: RedisServer, backend: RedisBackend) -> None:
-    put(backend, record("a"), "one")
-    redis_server.stop()
-    try:
-        for use in (
-            backend.chains,
-            lambda: put(backend, record("b", 2)),
-            lambda: backend.delete("c", ["a"], sweep=True),
-        ):
-            with pytest.raises(redis.exceptions.ConnectionError):
-                use()
-    finally:
-        redis_server.start()
-
-    assert backend.latest("c") == record("a")
-    put(backend, record("b", 2), "two")
-    assert backend.ids("c") == ["a", "b"]
-
-
 # --------------------------------------------------------------------------------------------- foreign and damaged data
 
 
@@ -510,23 +472,3 @@ def test_a_damaged_place_of_a_checkpoint_concerns_no_other(backend: RedisBackend
         backend.get("a")
     assert backend.get("b") == record("b", 2)
     assert backend.ids("c") == ["a", "b"]
-
-
-@pytest.mark.parametrize("field", ["heads", "contents"])
-@pytest.mark.parametrize("text", [None, b"\xff\xfe", b"null\n\xff"])
-def test_a_record_that_is_damaged_is_known_as_such_and_can_be_deleted(
-    backend: RedisBackend, server: Any, field: str, text: bytes | None
-) -> None:
-    put(backend, record("a"))
-    put(backend, record("b", 2))
-    if text is None:
-        server.hdel(f"{{agentbench}}:{field}:c", "a")
-    else:
-        server.hset(f"{{agentbench}}:{field}:c", "a", text)
-
-    found = backend.get("a")
-    assert found is not None
-    assert (found.head if field == "heads" else found.content) == ""
-    assert [each.checkpoint_id for each in backend.heads("c")] == ["a", "b"]
-    assert backend.get("b") == record("b", 2)
-    assert backend.delete("c", ["a"], sweep=True) == 1

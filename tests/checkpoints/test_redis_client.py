@@ -170,11 +170,6 @@ def test_a_url_that_cannot_be_read_is_refused_without_repeating_it() -> None:
         assert caught.value.__context__ is None
 
 
-def test_a_repr_hides_user_and_password() -> None:
-    backend = RedisBackend("redis://somebody:hush@localhost:6380/2?password=hush", prefix="agentbench")
-    assert backend.place == "redis://localhost:6380/2"
-
-
 def test_tls_is_used_for_an_asyncio_client() -> None:
     client = redis.asyncio.Redis.from_url("rediss://:hush@localhost:6380/2?ssl_cert_reqs=none")
     assert RedisBackend(client, prefix="lab").place == "rediss://localhost:6380/2"

@@ -155,21 +155,6 @@ async def test_a_server_that_is_away_is_an_error_and_comes_back(
     assert (await storage.load("flow-1")).state == {"conversation": conversation(50)}
 
 
-async def test_a_damaged_head_hides_no_neighbour(
-    storage: SQLCheckpointStorage, caplog: pytest.LogCaptureFixture
-) -> None:
-    for seq in (1, 2, 3):
-        await storage.save(checkpoint(seq))
-    session = storage._ab_backend._database._open_session()  # type: ignore[attr-defined]
-    blob = "x'ff01'" if "sqlite" in repr(storage) else "'\\xff01'::bytea"
-    session.cursor.execute(f"UPDATE agentbench_records SET head = {blob} WHERE seq = 2")
-    listed = await storage.list_infos(workflow_name="flow")
-    assert [each.checkpoint_id for each in listed] == ["flow-1", "flow-3"]
-    assert "flow-2" in caplog.text
-    with raises(WorkflowCheckpointException, "'flow-2'"):
-        await storage.load("flow-2")
-
-
 async def test_a_planted_pickle_is_not_run(make: Make, file: Path, tmp_path: Path) -> None:
     storage = make()
     await storage.save(checkpoint(1, state={"text": "t" * 3000}))

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -87,7 +86,3 @@ def test_secrets_are_not_displayed(psycopg: None) -> None:
     assert "application_name=bench" in text
     assert sorted(secrets_of(url)) == ["/k", "hidden", "s@cret"]
     assert secrets_of(database_url("postgresql://me@host/name")) == []
-
-
-def test_a_file_is_displayed_as_a_url() -> None:
-    assert display_text(database_url(f"{os.sep}folder{os.sep}runs.db")) == "sqlite:////folder/runs.db"

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
@@ -118,21 +117,6 @@ def test_a_program_may_end_while_a_thread_of_it_is_saving(url: str, make: Make) 
     assert all(backend.get(checkpoint_id) for checkpoint_id in backend.ids("flow"))
 
 
-def test_threads_of_one_process_may_share_a_place(url: str, make: Make) -> None:
-    def save(name: str) -> None:
-        backend = make(url)
-        for number in range(20):
-            put(backend, record(f"{name} {number}", number, needs=("x",)), "x")
-        backend.close()
-
-    threads = [threading.Thread(target=save, args=(name,)) for name in "abcd"]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(make(url).ids("flow")) == 80
-
-
 # ------------------------------------------------------------------------------------------------------- any database
 
 
@@ -172,14 +156,6 @@ def test_what_the_database_refuses_is_an_error_and_changes_nothing(url: str, mak
         put(backend, record("two", 2, needs=("x",)), "x")
     backend._database._open_session().cursor.execute("ALTER TABLE gone RENAME TO agentbench_parts")
     assert backend.heads("flow") == [bare(one)]
-
-
-def test_a_list_reads_no_content(url: str, make: Make) -> None:
-    backend = make(url)
-    one = put(backend, record("one"))
-    backend._database._open_session().cursor.execute("ALTER TABLE agentbench_records DROP COLUMN content")
-    assert backend.heads("flow") == [bare(one)]
-    assert backend.ids("flow") == ["one"]
 
 
 def test_a_backend_that_is_forgotten_closes_its_connection(url: str) -> None:
@@ -246,19 +222,6 @@ def test_the_latest_is_found_by_the_index_alone(make: Make) -> None:
     steps = [row[-1] for row in session.cursor.fetchall()]
     assert any("INDEX agentbench_records_order" in step for step in steps)
     assert not any("SCAN" in step or "B-TREE FOR ORDER BY" in step for step in steps)  # it sorts equal numbers only
-
-
-def test_a_database_that_another_program_holds_is_waited_for_and_then_an_error(make: Make, file: Path) -> None:
-    backend = make(f"sqlite:///{file}?timeout=0.05")
-    put(backend, record("one"))
-    with closing(sqlite3.connect(file, isolation_level=None)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with raises(TimeoutError, "timeout=SECONDS", "locked"):
-            put(backend, record("two", 2))
-        assert backend.ids("flow") == ["one"]
-        other.execute("ROLLBACK")
-    put(backend, record("two", 2))
-    assert backend.ids("flow") == ["one", "two"]
 
 
 def test_a_save_takes_one_statement_for_each_kind_of_row(make: Make) -> None:
@@ -350,13 +313,6 @@ def test_a_file_that_may_not_be_written_is_an_error(make: Make, public_folder: P
     assert make(file).ids("flow") == ["one"]
 
 
-def test_a_folder_that_may_not_be_written_is_an_error(make: Make, public_folder: Path) -> None:
-    public_folder.chmod(0o555)
-    for name in ("a.db", "new/a.db"):
-        with as_nobody(), raises(PermissionError, "Permission"):
-            make(public_folder / name).chains()
-
-
 def test_on_a_full_disk_what_was_saved_before_stays(file: Path, make: Make) -> None:
     (said,) = run_together(f"sqlite:///{file}", ("save_until_the_disk_is_full", "", 300_000))
     saved, error = said.splitlines()
@@ -367,19 +323,6 @@ def test_on_a_full_disk_what_was_saved_before_stays(file: Path, make: Make) -> N
     texts = [f"{number}".rjust(100) for number in range(int(saved))]
     assert kept(backend, *texts) == texts
     put(backend, record("more", 10_000))
-
-
-def test_a_full_database_goes_on_when_there_is_room_again(make: Make) -> None:
-    backend = make()
-    put(backend, record("one"))
-    pages = backend._database._open_session().cursor.execute("PRAGMA page_count").fetchone()[0]
-    backend._database._open_session().cursor.execute(f"PRAGMA max_page_count={pages + 5}")
-    with raises(OSError, "failing"):
-        put(backend, record("two", 2, head=f'"{Random(1).getrandbits(40_000):x}"'))
-    assert backend.ids("flow") == ["one"]
-    backend.close()
-    put(backend, record("two", 2))
-    assert backend.ids("flow") == ["one", "two"]
 
 
 @pytest.mark.parametrize("ending", ["-wal", "-shm", ""])
@@ -418,39 +361,6 @@ def test_a_database_of_something_else_gets_tables_beside_its_own(make: Make, fil
     put(make(), record("one"))
     with closing(sqlite3.connect(file)) as other:
         assert other.execute("SELECT count(*) FROM mine").fetchone() == (0,)
-
-
-def fails(use: Callable[[SQLBackend], object], backend: SQLBackend) -> bool:
-    try:
-        use(backend)
-    except (OSError, RuntimeError, WorkflowCheckpointException):
-        return True
-    return False
-
-
-def test_a_damaged_file_is_an_error_or_reads_right(make: Make, file: Path, tmp_path: Path) -> None:
-    backend = make()
-    for seq in range(30):
-        put(backend, record(f"id{seq}", seq, needs=(f"{seq}" * 200,)), f"{seq}" * 200)
-    backend.close()
-    whole, noise, errors = file.read_bytes(), Random(7), 0
-    uses: list[Callable[[SQLBackend], object]] = [
-        lambda backend: backend.chains(),
-        lambda backend: backend.heads("flow"),
-        lambda backend: backend.get("id3"),
-        lambda backend: backend.delete("flow", ["id1", "id2"], sweep=True),
-        lambda backend: put(backend, record("new")),
-    ]
-    for number in range(60):
-        damaged = bytearray(whole)
-        for _ in range(3):
-            damaged[noise.randrange(len(damaged))] ^= 1 << noise.randrange(8)
-        other = tmp_path / f"{number}.db"
-        other.write_bytes(damaged[: noise.randrange(len(damaged))] if number % 3 == 0 else damaged)
-        backend = make(other)
-        errors += sum(fails(use, backend) for use in uses)
-        backend.close()
-    assert errors > 20
 
 
 def test_a_file_that_was_removed_begins_anew_and_says_so(make: Make, file: Path) -> None:
@@ -502,25 +412,6 @@ def test_an_unknown_kind_of_database_is_refused() -> None:
 @pytest.fixture
 def postgres(postgres_url: str, make: Make) -> SQLBackend:
     return make(postgres_url)
-
-
-def test_while_the_server_is_away_that_is_the_error_and_then_all_is_there(
-    postgres: SQLBackend, postgres_server: PostgresServer
-) -> None:
-    one = put(postgres, record("one", needs=("x",)), "x")
-    generation = postgres.generation("flow")
-    postgres_server.stop()
-    try:
-        for _ in range(2):
-            with raises(ConnectionError, "unreachable") as caught:
-                postgres.put(record("two", 2), {}, generation=generation)
-            assert "sesame" not in str(caught.value)
-    finally:
-        postgres_server.start()
-    assert postgres.get("one") == one
-    assert kept(postgres, "x") == ["x"]
-    postgres.put(record("two", 2), {}, generation=generation)
-    assert postgres.ids("flow") == ["one", "two"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import functools
 import operator
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
-from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -165,31 +164,6 @@ def test_what_a_node_declares_counts_as_its_edges() -> None:
     assert app.invoke("hi", THREAD).state.notes == ["note", "note"]
 
 
-def test_edges_joins_and_conditions_may_lead_to_one_node() -> None:
-    graph = StateGraph(Notes).add_node("a", note).add_node("b", note).add_node("c", note, defer=True)
-    graph.add_edge(START, "a").add_edge("a", "b").add_edge(["a", "b"], "c").add_edge("b", "c")
-    graph.add_conditional_edges("a", lambda state: "b", ["b", "c"]).add_conditional_edges("a", lambda state: "c", ["c"])
-
-    assert graph.compile().invoke("hi", THREAD).state.notes == ["note"] * 3
-
-
-class Way(StrEnum):
-    LEFT = "left"
-
-
-@pytest.mark.filterwarnings("ignore:No edge leads to")
-def test_results_of_conditions_may_be_members_booleans_and_lists_with_repetitions() -> None:
-    def graph(condition: Any, path_map: Any = None) -> list[str]:
-        built = StateGraph(Notes).add_node("a", note).add_node("left", lambda state: {"notes": ["left"]})
-        app = built.add_edge(START, "a").add_conditional_edges("a", condition, path_map).compile()
-        return app.invoke("hi", THREAD).state.notes
-
-    assert graph(lambda state: Way.LEFT) == ["note", "left"]
-    assert graph(lambda state: True, {True: "left", False: END}) == ["note", "left"]
-    assert graph(lambda state: ["left", END, "left"]) == ["note", "left"]
-    assert graph(lambda state, config: [] if config["thread_id"] == "t1" else "left", ["left"]) == ["note"]
-
-
 # ---- what a node gets ------------------------------------------------------------------------------------------------
 
 
@@ -237,13 +211,6 @@ class Caller:
 )
 def test_anything_that_can_be_called_is_a_node(function: Any, noted: list[str]) -> None:
     assert run(function).state.notes == noted
-
-
-def test_changing_the_config_changes_nothing() -> None:
-    def change(state: Notes, config: dict[str, Any]) -> None:
-        config.clear()
-
-    assert run(change).thread_id == "t1"
 
 
 # ---- what a node may return ------------------------------------------------------------------------------------------

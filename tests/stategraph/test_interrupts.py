@@ -134,12 +134,6 @@ def test_a_wrong_answer_an_input_and_a_missing_one_leave_the_question_open():
     assert app.invoke({"resume": "red"}, THREAD).interrupts[0].value == "size"
 
 
-def test_none_is_an_answer():
-    app = asking(lambda state: {"notes": [repr(interrupt("anything"))]})
-    app.invoke("go", THREAD)
-    assert app.invoke({"resume": None}, THREAD).state.notes == ["None"]
-
-
 def test_an_answer_may_come_with_an_update():
     app = asking(lambda state: {"notes": [interrupt("name")]})
     app.invoke("go", THREAD)
@@ -229,11 +223,6 @@ def test_a_node_that_swallows_the_question_fails():
     with raises(GraphError, "[GRAPH_010]"):
         asking(node).invoke("go", THREAD)
     assert len(asking(cautious).invoke("go", THREAD).interrupts) == 1
-
-
-def test_interrupt_outside_a_run_says_so():
-    with raises(RuntimeError, "outside"):
-        interrupt("name")
 
 
 def test_a_graph_without_storage_cannot_ask_and_says_so():

@@ -193,13 +193,6 @@ class TestGraphInAGraph:
         with raises(GraphRecursionError, "'inner'", "7"):
             app.invoke({"n": 0}, {**CONFIG, "recursion_limit": 7})
 
-    def test_a_drawing_shows_the_graph_inside(self) -> None:
-        from agentbench.notebook.graph.shape import read_shape
-
-        shape = read_shape(nested(asking()), expand=True)
-
-        assert "inner/ask" in shape.element_of
-
 
 class TestExecutorInAGraph:
     def test_what_an_executor_sends_and_yields_is_the_update(self) -> None:

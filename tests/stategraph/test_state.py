@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 
 import pytest
 from annotated_types import Ge
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from agentbench import Message
 from agentbench.exceptions import GraphError
@@ -16,15 +16,6 @@ from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.reducers import Reducer, remove_tool_messages, replace_value
 from agentbench.stategraph.state import END, START, AgentState, ExecutionState, ExecutionStatus, StopRequestStatus
 from tests.parts.errors import raises, warns
-
-
-class Order(AgentState):
-    order_id: str | None = None
-    cart: list[dict[str, Any]] = Field(default_factory=list)
-
-
-class Express(Order):
-    deadline_h: int = 24
 
 
 def test_a_new_state_is_empty_and_runs():
@@ -35,26 +26,6 @@ def test_a_new_state_is_empty_and_runs():
     assert state.is_running()
     assert not state.is_interrupted()
     assert not state.is_stopped_requested()
-
-
-def test_two_states_share_no_list():
-    one, other = Express(), Express()
-    one.context.append(Message("user", "Hi"))
-    one.cart.append({})
-    assert other.context == [] == other.cart
-
-
-def test_unknown_fields_and_wrong_types_are_refused():
-    with raises(ValidationError, "bogus"):
-        Order(bogus=1)  # type: ignore[call-arg]
-    state = Express()
-    with raises(ValidationError, "deadline_h"):
-        state.deadline_h = "soon"  # type: ignore[assignment]
-
-
-def test_a_state_comes_back_from_json():
-    state = Order(order_id="ORD-1", context=[Message("user", "Hi", message_id=1)])
-    assert Order.model_validate(state.model_dump(mode="json")) == state
 
 
 def test_lifecycle():
@@ -104,10 +75,6 @@ class HiddenReducer(AgentState):
 
 class HiddenInOptional(AgentState):
     field: Optional[Annotated[list[str], operator.add]] = None  # noqa: UP045 - as people write it
-
-
-class OneArgument(AgentState):
-    field: Annotated[list[str], len, lambda items: items] = []
 
 
 class AsyncReducer(AgentState):
@@ -164,13 +131,6 @@ def test_constraints_and_validators_are_no_reducers():
     assert fields["n"].reducer is None
     assert fields["items"].reducer is set.union
     assert fields["last"].reducer is replace_value
-
-
-def test_only_a_state_makes_a_graph():
-    with raises(TypeError, "AgentState"):
-        StateGraph(dict)
-    with raises(TypeError, "AgentState"):
-        StateGraph({"n": 1})  # type: ignore[call-overload]
 
 
 def test_a_deep_copy_of_a_state_still_hears_of_a_stop():

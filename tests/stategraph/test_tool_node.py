@@ -14,7 +14,7 @@ from agentbench.exceptions import ConcurrentUpdateError, NodeError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.interrupts import interrupt
-from agentbench.stategraph.state import END, START, AgentState
+from agentbench.stategraph.state import START, AgentState
 from agentbench.stategraph.toolnode import ToolNode, ToolResult
 from tests.parts.errors import raises
 
@@ -230,19 +230,6 @@ def test_tools_of_agents_work_and_a_person_approves():
         paused = app.invoke({"messages": calling(("pay", {"amount": 5}))}, THREAD)
         assert paused.interrupts[0].value == {"tool": "pay", "arguments": {"amount": 5}}
         assert said(app.invoke({"resume": answer}, THREAD)) == [words]
-
-
-def test_a_loop_of_model_and_tools():
-    def model(state: Trip) -> Any:
-        answered = [message for message in state.context if message.role == "tool"]
-        return "Bring a lamp." if answered else calling(("fog", {"city": "Oslo"}))
-
-    def more(state: Trip) -> str:
-        return "tools" if state.context[-1].tools_calls else END
-
-    graph = StateGraph(Trip).add_node("model", model).add_node("tools", ToolNode([fog])).add_edge(START, "model")
-    graph.add_conditional_edges("model", more, ["tools", END]).add_edge("tools", "model")
-    assert graph.compile().invoke("Weather?", THREAD)["messages"][-1].text == "Bring a lamp."
 
 
 def test_calls_with_one_id_are_asked_about_one_by_one():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from typing import Any
 
 import pytest
@@ -85,14 +84,6 @@ async def test_a_handle_warns_once_however_many_rounds_its_run_has():
     assert await run.try_send_message("y")
     assert (await run.result()).outputs == ["x>a>b>c!", "y>a>b>c!"]
     assert len(warnings_of(run.events)) == 4 + 5
-
-
-async def test_a_run_whose_saves_all_succeed_or_that_is_strict_warns_of_nothing():
-    with warnings.catch_warnings(record=True) as seen:
-        await four(OwnStorage()).run("x")
-        with pytest.raises(WorkflowCheckpointException):
-            await four(FailingStorage(DISK_FULL, save=set()), strict_checkpoints=True).run("x")
-    assert seen == []
 
 
 async def test_the_number_of_a_save_that_arrived_although_it_failed_is_not_used_again():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, Workflow
 from agentbench.checkpoints.access import list_infos, list_lineage
 from agentbench.exceptions import WorkflowBusyError
 from tests.parts.errors import raises
-from tests.parts.executors import Pass, Show, chain
+from tests.parts.executors import Pass, chain
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, Draft, Verdict, lasting_flow, open_place
 from tests.workflows.test_resume import Ask
 
@@ -179,17 +178,6 @@ async def test_resuming_the_end_runs_one_empty_superstep(storage: Any):
     assert after.iteration_count == latest.iteration_count + 1
 
 
-async def test_input_with_a_resume_joins_what_is_restored(storage: Any):
-    await chain(Pass("a"), Pass("b"), Show("c"), name="lasting", checkpoint_storage=storage).run("x")
-    middle = (await points_of(storage))[1]
-    both = chain(Pass("a"), Pass("b"), Show("c"), name="lasting", checkpoint_storage=storage).start(
-        "y", resume_from=middle.checkpoint_id
-    )
-    assert (await both.result()).outputs == ["x>a>b!", "y>a>b!"]
-    assert [info.iteration for info in both.checkpoints] == [2, 3, 4]
-    assert both.checkpoints[0].previous_checkpoint_id == middle.checkpoint_id
-
-
 # ---- links that could be lost ----------------------------------------------------------------------
 
 
@@ -261,23 +249,6 @@ async def test_a_fan_in_that_waits_is_filled_in_another_process(place: Place):
     assert latest.pending_request_info_events["verdict"].data.texts == ["xsq", "xswv"]
     assert [info.seq for info in await list_infos(here, workflow_name="lasting")] == [1, 2, 3, 4, 5]
     here.close()
-
-
-@pytest.mark.parametrize("kind", ["file", "sqlite"])
-async def test_files_that_were_moved_to_another_place_are_gone_on_with(kind: str, tmp_path: Path):
-    if kind == "sqlite":
-        pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
-    old, new = tmp_path / "old", tmp_path / "new"
-    for folder in (old, new):
-        folder.mkdir()
-    here = open_place(kind, str(old / "checkpoints"))
-    await lasting_flow(here).run("x")
-    here.close()
-    shutil.move(str(old), str(new))
-    there = open_place(kind, str(new / "old" / "checkpoints"))
-    latest = await there.get_latest(workflow_name="lasting")
-    assert await finish(lasting_flow(), latest.checkpoint_id, there) == OUTPUTS
-    there.close()
 
 
 SCRIPT = """

@@ -12,13 +12,11 @@ from agentbench import (
     InMemoryCheckpointStorage,
     RunOptions,
     Workflow,
-    WorkflowBuilder,
     WorkflowCheckpoint,
     WorkflowContext,
     handler,
     response_handler,
 )
-from agentbench.exceptions import CheckpointNotFoundError
 from tests.parts.errors import raises, warns
 from tests.parts.executors import Pass, Show, brief, chain
 
@@ -130,44 +128,7 @@ async def test_a_workflow_built_without_checkpoints_resumes_with_a_storage_for_t
     assert len(await saved(storage)) == count
 
 
-async def test_a_barrier_gives_the_same_join_from_every_checkpoint():
-    class Step(Executor):
-        @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
-            await ctx.send_message(f"{text}{self.id}")
-
-    class Gather(Executor):
-        @handler
-        async def on_texts(self, texts: list[str], ctx: WorkflowContext[str, Any]) -> None:
-            await ctx.yield_output(texts)
-
-    def late(storage: InMemoryCheckpointStorage | None = None) -> Workflow:
-        s, quick, slow, slower, j = Step("s"), Step("q"), Step("w"), Step("v"), Gather("j")
-        builder = WorkflowBuilder(start_executor=s, name="keeps", checkpoint_storage=storage)
-        builder.add_fan_out_edges(s, [quick, slow]).add_edge(slow, slower)
-        return builder.add_fan_in_edges([quick, slower], j).build()
-
-    storage = InMemoryCheckpointStorage()
-    whole = await late(storage).run("x")
-    assert whole.outputs == [["xsq", "xswv"]]
-    points = await saved(storage)
-    for point in points[:-1]:
-        result = await late().run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)
-        assert result.outputs == whole.outputs, point.iteration_count
-
-
 # ---- requests ------------------------------------------------------------------------------------
-
-
-async def test_answers_without_a_restore_are_kept_in_a_checkpoint_of_their_own():
-    storage = InMemoryCheckpointStorage()
-    workflow = chain(Ask("ask"), name="keeps", checkpoint_storage=storage)
-    await workflow.run("x")
-    await workflow.run(responses={"R0": "word"})
-    points = await saved(storage)
-    assert [p.metadata["source"] for p in points] == ["step", "answer", "step"]
-    again = await chain(Ask("ask"), name="keeps").run(checkpoint_id=points[1].checkpoint_id, checkpoint_storage=storage)
-    assert again.outputs == [("R0", ["internal:ask"], "x?", "word")]
 
 
 async def test_a_bad_answer_after_a_restore_fails_the_run_and_loses_nothing():
@@ -182,16 +143,6 @@ async def test_a_bad_answer_after_a_restore_fails_the_run_and_loses_nothing():
 
 
 # ---- what can go wrong ---------------------------------------------------------------------------
-
-
-async def test_an_unknown_id_and_a_missing_storage_have_errors_of_their_own():
-    workflow = keeping()
-    with raises(ValueError, "checkpoint_storage="):
-        await workflow.run(checkpoint_id="cp")
-    with pytest.raises(CheckpointNotFoundError) as caught:
-        await workflow.run(checkpoint_id="cp", checkpoint_storage=InMemoryCheckpointStorage())
-    assert caught.value.checkpoint_id == "cp"
-    assert (await workflow.run("x")).outputs
 
 
 async def test_state_that_cannot_be_copied_is_a_warning_that_names_it():
@@ -215,16 +166,6 @@ async def test_the_name_of_the_workflow_is_not_compared():
     point = (await saved(storage))[1]
     other = chain(Keep("a"), Keep("b"), Keep("c"), name="another name")
     assert len((await other.run(checkpoint_id=point.checkpoint_id, checkpoint_storage=storage)).outputs) == 1
-
-
-async def test_run_options_name_the_chain_and_add_metadata():
-    storage = InMemoryCheckpointStorage()
-    options = RunOptions(chain="thread-1", metadata={"user": "ada"})
-    await keeping(checkpoint_storage=storage).run("x", options=options)
-    assert await saved(storage) == []
-    points = await saved(storage, "thread-1")
-    assert [p.metadata["user"] for p in points] == ["ada"] * len(points)
-    assert len(points) == 4
 
 
 @pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from agentbench import InMemoryCheckpointStorage, RunOptions, Workflow, WorkflowMessage, WorkflowRun, WorkflowRunState
 from agentbench.checkpoints import fork_checkpoint
-from agentbench.checkpoints.access import head_of, list_infos, list_lineage
-from agentbench.exceptions import CheckpointNotFoundError, GraphMismatchError
+from agentbench.checkpoints.access import list_infos, list_lineage
 from agentbench.testing import CountingIds, TickingClock
 from tests.parts.executors import Pass, Show, chain
 from tests.workflows.lasting_flow import ANSWERS, OUTPUTS, lasting_flow, open_place
@@ -95,23 +94,6 @@ async def test_edits_of_state_and_messages_take_effect_in_the_fork_alone(storage
     assert await same_in(storage, before)
 
 
-async def test_a_replay_is_a_new_branch_each_time(storage: Any):
-    run = await finished(storage)
-    before = await history(storage)
-    origin = run.checkpoints[0]
-    tips = []
-    for _ in range(3):
-        fork = await run.fork(origin, workflow=three())
-        await fork.result()
-        tips.append(fork.checkpoints[-1].checkpoint_id)
-    paths = [[info.checkpoint_id for info in (await list_lineage(storage, tip))[1:]] for tip in tips]
-    assert len({checkpoint_id for path in paths for checkpoint_id in path}) == 9
-    head = await head_of(storage, "three")
-    assert head is not None
-    assert head.checkpoint_id == tips[-1]
-    assert await same_in(storage, before)
-
-
 async def test_a_fork_on_another_chain_can_take_its_past_along(storage: Any):
     run = await finished(storage)
     before = await history(storage)
@@ -161,23 +143,6 @@ async def test_requests_are_emitted_again_in_a_fork_although_they_were_answered_
 
 
 # ---- what a fork does not do -------------------------------------------------------------------------
-
-
-async def test_a_fork_that_cannot_be_leaves_nothing_behind_and_the_run_as_it_is():
-    storage = InMemoryCheckpointStorage()
-    run = three(storage).start("x")
-    await run.step()
-    before = await history(storage)
-    for call, error in (
-        (lambda: run.fork(workflow=chain(Pass("a"), Show("c"), name="three")), GraphMismatchError),
-        (lambda: run.fork("unknown"), CheckpointNotFoundError),
-        (lambda: run.fork(messages={"nobody": []}), ValueError),
-        (lambda: run.fork(messages={"a": "text"}), TypeError),
-    ):
-        with pytest.raises(error):
-            await call()
-        assert await history(storage) == before
-    assert (await run.result()).outputs == ["x>a>b!"]
 
 
 # ---- times and ids ---------------------------------------------------------------------------------

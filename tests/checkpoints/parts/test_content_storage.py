@@ -14,8 +14,6 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.exceptions import (
     CheckpointNotFoundError,
-    UnstorableValueError,
-    WorkflowBusyError,
     WorkflowCheckpointException,
 )
 from tests.checkpoints.plain_backend import PlainBackend, PlainStorage
@@ -124,17 +122,6 @@ async def test_only_what_is_new_is_written() -> None:
     assert sum(map(len, parts.values())) < 1000
 
 
-async def test_what_cannot_be_stored_is_refused_with_its_path_and_the_next_save_is_whole() -> None:
-    storage, talk = PlainStorage(), conversation(40)
-    await storage.save(checkpoint(1, state={"conversation": talk}))
-    talk = [*talk, *conversation(80)[40:]]
-    with raises(UnstorableValueError, "lock"):
-        await storage.save(checkpoint(2, state={"conversation": talk, "lock": threading.Lock()}))
-    assert await storage.list_checkpoint_ids(workflow_name="flow") == ["flow-1"]
-    await storage.save(checkpoint(3, state={"conversation": talk}))
-    assert (await storage.load("flow-3")).state == {"conversation": talk}
-
-
 class FailingBackend(PlainBackend):
     """Fails at some puts."""
 
@@ -191,15 +178,6 @@ class RestlessBackend(PlainBackend):
 async def test_a_writer_gives_up_when_others_sweep_all_the_time() -> None:
     with raises(WorkflowCheckpointException, "checkpoints"):
         await PlainStorage(RestlessBackend()).save(checkpoint(1))
-
-
-async def test_a_refused_head_changes_nothing_and_the_writer_goes_on() -> None:
-    storage, talk = PlainStorage(), conversation(60)
-    await storage.save(checkpoint(1))
-    with pytest.raises(WorkflowBusyError):
-        await storage.save_if_head(checkpoint(2, state={"conversation": talk}), expected_seq=7)
-    await storage.save_if_head(checkpoint(2, state={"conversation": talk}), expected_seq=1)
-    assert (await storage.load("flow-2")).state == {"conversation": talk}
 
 
 async def test_an_abandoned_save_is_finished_and_later_ones_build_on_it() -> None:

@@ -186,15 +186,6 @@ def test_n_saves_of_a_growing_list_cost_in_proportion_to_n() -> None:
     assert large < 2000 * 200 * 4  # four times the entries, for two thousand checkpoints of them
 
 
-def test_entries_that_are_not_immutable_cost_no_more() -> None:
-    memory, conversation, written = ChainMemory(0), [], 0
-    for each in range(300):
-        conversation.append({"text": message(each)})
-        cut = memory.cut(conversation)
-        written += len(cut[0]) + sum(map(len, cut[1].values()))
-    assert written < 300 * 200 * 5
-
-
 def test_a_change_in_the_middle_of_a_long_list_writes_its_run_and_the_lists_above_it() -> None:
     memory = ChainMemory(0)
     conversation = [message(each) for each in range(5000)]

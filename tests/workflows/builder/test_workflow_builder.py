@@ -6,7 +6,6 @@ import pytest
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
-    EdgeDuplicationError,
     GraphConnectivityError,
 )
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
@@ -15,7 +14,7 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
 from agentbench.workflows.executors.handlers import handler
 from agentbench.workflows.executors.options import WorkflowSettings
-from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.edges import Case, Default, SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup
 from tests.parts.errors import raises, warns
@@ -230,14 +229,7 @@ def test_a_group_made_by_hand_can_be_added_and_is_checked_at_build():
         WorkflowBuilder(A).add_edge_group(InternalEdgeGroup("a"))
 
 
-# -------------------------------------------------------------------------------------------------------------- fan-in
-
-
 # --------------------------------------------------------------------------------------------------------------- start
-
-
-def test_a_single_node_is_a_workflow():
-    assert run(WorkflowBuilder().add_executor(A).build()).outputs == ["a:x"]
 
 
 class Hook:
@@ -306,14 +298,6 @@ def test_a_second_build_shares_its_executors_and_says_so(caplog):
     assert first.graph_signature_hash == second.graph_signature_hash
 
 
-def test_a_later_edge_does_not_reach_a_workflow_that_was_built_before():
-    builder = WorkflowBuilder(A).connect(A, B)
-    first = builder.build()
-    builder.connect(B, C)
-    assert list(first.executors) == ["a", "b"]
-    assert len(drawn(first)) == 1
-
-
 def test_copied_executors_are_of_this_workflow_alone(caplog):
     class Counter(Executor):
         def __init__(self):
@@ -334,15 +318,6 @@ def test_copied_executors_are_of_this_workflow_alone(caplog):
     assert run(second).outputs == [1]
 
 
-def test_a_group_class_of_ones_own_is_validated_like_the_others():
-    class PairGroup(EdgeGroup):
-        pass
-
-    group = PairGroup([*SingleEdgeGroup("a", "b").edges, *SingleEdgeGroup("a", "b").edges])
-    with pytest.raises(EdgeDuplicationError):
-        WorkflowBuilder(A).add_executor(B).add_edge_group(group).build()
-
-
 # ----------------------------------------------------------------------------------------------------- whole workflows
 
 
@@ -354,19 +329,6 @@ async def up(text: str, ctx: WorkflowContext[str]) -> None:
 @executor(id="show")
 async def show(text: str, ctx: WorkflowContext[str, str]) -> None:
     await ctx.yield_output(text + "!")
-
-
-def test_a_chain_in_fluent_style_runs_and_gives_its_outputs_in_both_spellings():
-    workflow = (
-        WorkflowBuilder(name="two_step")
-        .add_executor(up)
-        .add_executor(show)
-        .connect(up, show)
-        .max_iterations(10)
-        .build()
-    )
-    result = run(workflow, "ab")
-    assert result.outputs == result.get_outputs() == ["AB!"]
 
 
 def test_name_limit_and_designation_do_not_change_the_hash():

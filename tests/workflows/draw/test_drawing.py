@@ -121,11 +121,6 @@ def test_ids_that_look_alike_keep_names_of_their_own():
     assert text[1:] == ['a_b["a b (Start)"];', 'a_b_2["a_b"];', 'a_b_3["a-b"];', 'n_1st["1st"];', 'été["été"];']
 
 
-def test_words_that_mean_something_to_mermaid_are_no_ids():
-    words = ["end", "End", "graph", "subgraph", "style", "class", "click"]
-    assert lines(mermaid(["a", *words]))[2:] == [f'n_{word}["{word}"];' for word in words]
-
-
 # ---------------------------------------------------------------------------------------------- unprintable characters
 
 
@@ -171,17 +166,6 @@ def test_sub_workflows_are_framed_two_levels_deep_in_dot():
     assert '"a" -> "we";' in text
     assert '"we" -> "we/in" [style=dotted, arrowhead=none];' in text
     assert text.count("{") == text.count("}") == 3
-
-
-def test_sub_workflows_are_framed_two_levels_deep_in_mermaid():
-    case = nested()
-    text = lines(mermaid(case["ids"], SingleEdgeGroup("a", "we"), inner=case["inner"]))
-    assert 'subgraph we["sub-workflow: we"]' in text
-    assert 'subgraph we__mid["sub-workflow: mid"]' in text
-    assert "we__mid__x --> we__mid__y;" in text
-    assert "a --> we;" in text
-    assert text.count("end") == 2
-    assert 'we["we"];' not in text
 
 
 def test_a_workflow_inside_itself_is_drawn_once():

@@ -148,22 +148,3 @@ async def test_each_part_has_context_variables_of_its_own() -> None:
     assert await run_all(part, ["a", "b"]) == [("caller's", "a"), ("caller's", "b")]
     assert await run_all(hasty, ["a", "b"]) == ["caller's", "caller's"]
     assert variable.get() == "caller's"
-
-
-@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_in_a_part_ends_the_others_and_comes_out(interrupt: type[BaseException]) -> None:
-    ended = []
-
-    async def interrupted() -> None:
-        raise interrupt
-
-    async def waits() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            ended.append("waits")
-
-    with pytest.raises(interrupt):
-        asyncio.run(together(waits, interrupted))
-
-    assert ended == ["waits"]

@@ -69,17 +69,6 @@ ENTRIES = [
 ]
 
 
-@pytest.mark.parametrize(("write", "event"), ENTRIES)
-@pytest.mark.parametrize("observed", [False, True])
-def test_what_is_written_is_read_as_an_event(write, event, observed):
-    log = ObservedEventLog("run", TickingClock()) if observed else EventLog()
-    write(log)
-    (read,) = log.events()
-    assert facts(read) == facts(event)
-    assert read.details is event.details
-    assert len(log) == 1
-
-
 @given(st.lists(st.integers(0, len(ENTRIES) - 1)), st.sets(st.integers(0, 20)))
 def test_the_log_reads_the_same_however_and_whenever_it_is_read(chosen, reads):
     """Plain and observed, read at once or bit by bit: the same events, each one the same object ever after."""

@@ -143,15 +143,6 @@ async def test_a_handler_that_fails_is_tried_again_with_the_same_input():
     ]
 
 
-async def test_the_last_failure_is_the_failure_of_the_executor():
-    act, attempts = unsteady(failures=9)
-    run = flow(node(act, retries=1)).start("x")
-    with raises(ConnectionError, "2"):
-        await run.result()
-    assert attempts == [1, 2]
-    assert brief(run.events) == [("executor_invoked", "node"), ("warning", "node"), ("executor_failed", "node")]
-
-
 async def test_messages_outputs_and_requests_of_a_failed_attempt_are_dropped():
     async def do(ctx, attempt):
         await ctx.send_message(f"sent {attempt}")
@@ -171,16 +162,6 @@ async def test_messages_outputs_and_requests_of_a_failed_attempt_are_dropped():
         WorkflowRunState.IN_PROGRESS_PENDING_REQUESTS,
         WorkflowRunState.IDLE_WITH_PENDING_REQUESTS,
     ]
-
-
-async def test_writes_of_a_failed_attempt_stay():
-    async def do(ctx, attempt):
-        ctx.set_state("attempts", ctx.get_state("attempts", 0) + 1)
-
-    act, _ = unsteady(failures=2, do=do)
-    workflow = flow(node(act, retries=2))
-    await workflow.run("x")
-    assert workflow.state.get("attempts") == 3
 
 
 @pytest.mark.parametrize("failures", [1, 9], ids=["a later attempt succeeds", "every attempt fails"])
@@ -279,16 +260,6 @@ async def test_no_more_handlers_run_at_once_than_allowed(limit):
     assert crowd.most == min(limit, 5)
     assert crowd.order == [0, 1, 2, 3, 4]
     assert sorted(result.outputs) == [0, 1, 2, 3, 4]
-
-
-async def test_a_serialized_executor_runs_one_handler_after_the_other():
-    class OneByOne(Crowd):
-        serialize = True
-
-    crowd = OneByOne("crowd")
-    await crowded(crowd).run("x")
-    assert crowd.most == 1
-    assert crowd.order == [0, 1, 2, 3, 4]
 
 
 def test_a_limited_executor_may_run_on_one_loop_after_another():

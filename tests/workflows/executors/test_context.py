@@ -9,7 +9,6 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
 from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from tests.parts.errors import raises
@@ -83,18 +82,6 @@ async def test_a_context_has_what_its_annotation_declares_and_a_lenient_one_ever
         assert workflow.state.get("can") == expected
 
 
-async def test_what_a_lenient_context_sends_arrives():
-    @executor
-    async def ported(text: str, ctx: WorkflowContext) -> None:
-        everything: Any = ctx
-        await everything.send_message(text + "!")
-        await everything.yield_output(text)
-
-    show = node(lambda ctx: None, "show")
-    workflow = WorkflowBuilder(start_executor=ported, strict_context=False).add_edge(ported, show).build()
-    assert (await workflow.run("x")).outputs == ["x", None]
-
-
 @pytest.mark.parametrize(
     ("member", "advice"),
     [
@@ -114,13 +101,6 @@ async def test_using_what_is_not_declared_fails_the_run_and_says_what_to_declare
 # ---- where a handler stands ----------------------------------------------------------------------
 
 
-async def test_the_input_of_a_run_comes_from_the_workflow():
-    assert await seen_by_handler(lambda ctx: (ctx.source_executor_ids, ctx.get_source_executor_id())) == (
-        [WORKFLOW_SOURCE],
-        "Workflow",
-    )
-
-
 async def test_a_message_comes_from_its_sender():
     @executor
     async def first(text: str, ctx: WorkflowContext[str]) -> None:
@@ -129,36 +109,6 @@ async def test_a_message_comes_from_its_sender():
     look = node(lambda ctx: (ctx.source_executor_ids, ctx.get_source_executor_id(), ctx.executor_id), "look")
     result = await WorkflowBuilder(start_executor=first).add_edge(first, look).build().run("x")
     assert result.outputs == [(["first"], "first", "look")]
-
-
-async def test_what_a_barrier_gathered_comes_from_all_sources_in_their_order():
-    @executor
-    async def split(text: str, ctx: WorkflowContext[str]) -> None:
-        await ctx.send_message(text)
-
-    @executor
-    async def slow(text: str, ctx: WorkflowContext[str]) -> None:
-        for _ in range(5):
-            await asyncio.sleep(0)
-        await ctx.send_message("slow")
-
-    @executor
-    async def fast(text: str, ctx: WorkflowContext[str]) -> None:
-        await ctx.send_message("fast")
-
-    @executor
-    async def join(texts: list[str], ctx: WorkflowContext[Never, Any]) -> None:
-        with raises(RuntimeError, "several"):
-            ctx.get_source_executor_id()
-        await ctx.yield_output((texts, ctx.source_executor_ids))
-
-    workflow = (
-        WorkflowBuilder(start_executor=split)
-        .add_fan_out_edges(split, [fast, slow])
-        .add_fan_in_edges([slow, fast], join)
-        .build()
-    )
-    assert (await workflow.run("x")).outputs == [(["slow", "fast"], ["slow", "fast"])]
 
 
 async def test_an_answer_comes_from_the_executor_itself_and_names_its_request():
@@ -312,14 +262,6 @@ async def test_a_handler_reads_its_own_writes():
     assert await seen_by_handler(act) == ["nothing", False, None, True, None, False]
 
 
-async def test_the_awaitable_forms_do_the_same():
-    async def act(ctx):
-        await ctx.queue_state_update("k", 5)
-        return await ctx.read_state("k"), await ctx.read_state("other", "default"), ctx.get_state("k")
-
-    assert await seen_by_handler(act) == (5, "default", 5)
-
-
 @pytest.mark.parametrize("key", ["_x", "_executor_state", "_workflow_run_kwargs", "_graph:next"])
 async def test_keys_with_an_underscore_belong_to_the_engine(key):
     async def act(ctx):
@@ -406,29 +348,3 @@ async def test_a_message_may_name_the_one_executor_it_is_for(target, reached):
     a, b = (node(lambda ctx: ctx.executor_id, key) for key in "ab")
     result = await WorkflowBuilder(start_executor=first).add_edge(first, a).add_edge(first, b).build().run("x")
     assert result.outputs == reached
-
-
-@pytest.mark.parametrize(
-    ("designation", "kinds"),
-    [
-        ({}, ["output", "output"]),
-        ({"output_from": ["a"]}, ["output"]),
-        ({"output_from": ["b"], "intermediate_output_from": ["a"]}, ["intermediate", "output"]),
-        ({"intermediate_output_from": "all"}, ["intermediate", "intermediate"]),
-    ],
-    ids=["nothing designated", "one output", "one of each", "all intermediate"],
-)
-async def test_a_yield_is_emitted_as_its_executor_is_designated_and_always_recorded(designation, kinds):
-    async def act(ctx):
-        await ctx.send_message("on")
-        return "done"
-
-    nodes = {"a": node(act, "a"), "b": node(lambda ctx: "done", "b")}
-    given: dict[str, Any] = {
-        name: [nodes[i] for i in ids] if isinstance(ids, list) else ids for name, ids in designation.items()
-    }
-    result = await WorkflowBuilder(start_executor=nodes["a"], **given).add_edge(nodes["a"], nodes["b"]).build().run("x")
-    emitted = [e for e in result if e.type in ("output", "intermediate")]
-    assert [e.type for e in emitted] == kinds
-    assert all(e.origin is WorkflowEventSource.FRAMEWORK for e in emitted)
-    assert [e.data for e in result if e.type == "executor_completed"] == [["on", "done"], ["done"]]

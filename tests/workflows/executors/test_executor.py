@@ -5,7 +5,7 @@ import pytest
 
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor, RequestInfoMixin
+from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import ExecutorPolicy
@@ -71,13 +71,6 @@ def test_unknown_keywords_are_ignored_with_a_warning(caplog):
     assert "time_limit" in record.getMessage()
 
 
-def test_the_mixin_of_older_code_changes_nothing():
-    class Old(Upper, RequestInfoMixin):
-        pass
-
-    assert Old("o").input_types == [str]
-
-
 def test_a_class_without_handlers_is_refused_even_with_response_handlers():
     class OnlyAnswers(Executor):
         @response_handler
@@ -133,17 +126,6 @@ def test_a_handler_that_is_overridden_without_the_decorator_is_gone():
 # ---- types ---------------------------------------------------------------------------------------
 
 
-def test_input_types_have_one_entry_per_handler_in_order_of_definition():
-    class Several(Executor):
-        @handler
-        async def zz(self, either: str | int, ctx: WorkflowContext) -> None: ...
-
-        @handler
-        async def aa(self, data: bytes, ctx: WorkflowContext) -> None: ...
-
-    assert Several("s").input_types == [str | int, bytes]
-
-
 def test_output_types_are_flat_distinct_and_in_order_of_definition():
     class Several(Executor):
         @handler
@@ -157,11 +139,6 @@ def test_output_types_are_flat_distinct_and_in_order_of_definition():
 
     assert Several("s").output_types == [str, int, float]
     assert Several("s").workflow_output_types == [bytes, type(None), bool]
-
-
-def test_types_of_response_handlers_count_too():
-    assert Asking("a").output_types == [int, bytes]
-    assert Asking("a").workflow_output_types == [float]
 
 
 # ---- what it can handle --------------------------------------------------------------------------
@@ -217,17 +194,6 @@ async def test_a_handled_message_is_framed_by_two_events_and_its_results_are_lis
     assert sent == [WorkflowMessage("AB", "u")]
 
 
-async def test_a_handler_that_did_nothing_completes_without_data():
-    class Silent(Executor):
-        @handler
-        async def run(self, text: str, ctx: WorkflowContext) -> None:
-            pass
-
-    events, sent, _ = await executed(Silent("s"), "x")
-    assert brief(events) == [("executor_invoked", "s", "x"), ("executor_completed", "s", None)]
-    assert sent == []
-
-
 async def test_the_invoked_event_has_the_input_as_it_was():
     class Grows(Executor):
         @handler
@@ -275,21 +241,6 @@ async def test_a_message_that_no_handler_takes_is_an_error_without_an_invocation
 
 
 # ---- data of a run ----------------------------------------------------------------------------
-
-
-def test_an_executor_is_its_own_fresh_one_unless_it_overrides_that():
-    class Remembers(Upper):
-        def __init__(self, key):
-            super().__init__(key)
-            self.texts = []
-
-        def fresh(self):
-            return Remembers(self.id)
-
-    plain, remembers = Upper("u"), Remembers("r")
-    remembers.texts.append("x")
-    assert plain.fresh() is plain
-    assert (remembers.fresh().id, remembers.fresh().texts, remembers.texts) == ("r", [], ["x"])
 
 
 # ---- policies ------------------------------------------------------------------------------------

@@ -1,6 +1,4 @@
-import asyncio
 import functools
-import threading
 from typing import Any, TypeVar
 
 import pytest
@@ -67,15 +65,6 @@ def test_explicit_types_beat_annotations_one_by_one():
     async def f(text: float, ctx: WorkflowContext[bool, dict]) -> None: ...  # type: ignore[type-arg]
 
     assert (f.input_types, f.output_types, f.workflow_output_types) == ([str], [int], [dict])
-
-
-async def test_explicit_types_alone_make_the_context_able():
-    @executor(input=str, output=str, workflow_output=str)
-    async def f(text, ctx):
-        await ctx.send_message(f"{text} sent")
-        await ctx.yield_output(f"{text} yielded")
-
-    assert await sent(f, "x") == ["x yielded", "x sent"]
 
 
 def of_any(value: T) -> T:
@@ -177,27 +166,6 @@ async def test_neither_none_nor_the_result_of_a_function_with_a_context_is_sent(
 
 
 # ---- plain functions -----------------------------------------------------------------------------
-
-
-async def test_a_blocked_plain_function_does_not_hold_up_an_async_one():
-    free = threading.Event()
-
-    @executor
-    async def split(text: str, ctx: WorkflowContext[str]) -> None:
-        await ctx.send_message(text)
-
-    @executor
-    def blocked(text: str, ctx: WorkflowContext[str, str]) -> None:
-        if not free.wait(10):
-            raise TimeoutError("the async executor did not run meanwhile")
-
-    @executor
-    async def frees(text: str, ctx: WorkflowContext[str, str]) -> None:
-        await asyncio.sleep(0)
-        free.set()
-
-    result = await WorkflowBuilder(start_executor=split).add_fan_out_edges(split, [blocked, frees]).build().run("x")
-    assert [e.executor_id for e in result if e.type == "executor_completed"] == ["split", "frees", "blocked"]
 
 
 async def test_an_error_in_the_thread_arrives_as_it_is():

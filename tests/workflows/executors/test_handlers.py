@@ -38,13 +38,6 @@ async def outputs(executor, message, **settings):
 # ---- decoration ----------------------------------------------------------------------------------
 
 
-def test_decorating_keeps_the_method_itself():
-    async def method(self: Any, text: str, ctx: WorkflowContext) -> None: ...
-
-    assert handler(method) is method
-    assert handler(input=int)(bare := lambda self, m, ctx: None) is bare
-
-
 def test_a_wrong_signature_is_refused_in_the_class_body():
     with raises(ValueError, "ctx"):
 
@@ -69,16 +62,6 @@ def test_an_unknown_name_is_a_name_error_when_an_instance_is_made():
 
     with raises(NameError, "Nope"):
         Late("l")
-
-
-def test_a_name_that_is_defined_later_is_found_when_an_instance_is_made():
-    class Early(Executor):
-        @handler(input="Defined", output="Defined")
-        async def run(self, m, ctx): ...
-
-    class Defined: ...
-
-    assert Early("e").input_types == [Defined]
 
 
 def test_an_annotated_message_contradicts_explicit_types():
@@ -236,16 +219,6 @@ async def test_a_plain_wrapper_around_an_async_handler_is_awaited():
             await ctx.yield_output(text.upper())
 
     assert await outputs(Wrapped("w"), "x") == ["X"]
-
-
-async def test_a_class_defined_anew_has_the_handlers_of_its_new_body():
-    def define(name):
-        class Cell(Named):
-            run = naming(name, str)
-
-        return Cell("c")
-
-    assert [await outputs(define(name), "x") for name in ("first", "second")] == [["first"], ["second"]]
 
 
 # ---- response handlers ---------------------------------------------------------------------------

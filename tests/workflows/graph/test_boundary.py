@@ -251,12 +251,3 @@ async def test_a_hook_is_called_for_each_delivery_with_its_result(failure_policy
     assert ([m.data for m in sent.sent], sent.yielded) == (["x>a"], ())
     assert yielded is not None
     assert (yielded.sent, yielded.yielded) == ((), ("x>a!",))
-
-
-async def test_a_hook_is_called_for_a_failed_delivery_too():
-    hook = Reports(failure_policy="finish")
-    workflow = WorkflowBuilder(start_executor=Fail("a")).boundary_hook(hook).build()
-    await workflow.run("x")
-    (failed,) = hook.ended
-    assert failed.result is None
-    assert isinstance(failed.error, KeyError)

@@ -91,12 +91,6 @@ def test_a_signature_names_start_classes_and_edges_and_is_json():
     }
 
 
-def test_the_hash_is_sha256_in_hex():
-    digits = hash_of(chain())
-    assert len(digits) == 64
-    assert int(digits, 16) >= 0
-
-
 group_lists = st.permutations(
     [
         SingleEdgeGroup("a", "b"),

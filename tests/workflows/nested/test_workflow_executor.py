@@ -99,12 +99,6 @@ async def test_an_output_of_the_workflow_inside_is_a_message_to_the_next_node():
     assert [e.executor_id for e in result if e.type == "executor_invoked"] == ["we", "show"]
 
 
-async def test_with_direct_output_it_is_an_output_of_the_workflow_around():
-    node = WorkflowExecutor(alone(Show("in")), "we", allow_direct_output=True)
-    result = await alone(node).run("a")
-    assert [(e.executor_id, e.data) for e in result if e.type == "output"] == [("we", "a!")]
-
-
 async def test_outputs_and_requests_that_go_nowhere_are_warned_of():
     result = await alone(WorkflowExecutor(alone(Show("in")), "we")).run("a")
     assert (result.get_outputs(), len(result.warnings)) == ([], 1)
@@ -122,15 +116,6 @@ async def test_intermediate_outputs_bypass_the_designation_around():
     assert [(e.type, e.executor_id, e.data) for e in result if e.type == "intermediate"] == [
         ("intermediate", "we", "a!")
     ]
-
-
-async def test_a_propagated_request_keeps_its_id_and_the_response_goes_on_inside():
-    outer = alone(WorkflowExecutor(alone(Ask()), "we", allow_direct_output=True, propagate_request=True))
-    (request,) = (await outer.run("a")).get_request_info_events()
-    assert request.source_executor_id == "we"
-    result = await outer.run(responses={request.request_id: "yes"})
-    assert result.get_outputs() == ["a?yes#1"]
-    assert result.get_final_state() == WorkflowRunState.IDLE
 
 
 async def test_a_run_inside_goes_on_when_all_its_requests_are_answered():
@@ -313,11 +298,6 @@ async def test_inner_events_are_reported_live_with_the_path_of_their_nodes():
     assert RunOverlay.of(run.events).executed == {"level1", "level1/level0", "level1/level0/slow"}
 
 
-async def test_plain_runs_have_no_events_of_runs_inside():
-    result = await nest(alone(Show("in")), 2).run("a")
-    assert "sub_workflow" not in {e.type for e in result}
-
-
 async def test_run_arguments_reach_the_nodes_inside():
     seen = {}
 
@@ -349,11 +329,6 @@ async def test_it_handles_the_responses_that_it_waits_for():
     assert not node.fresh().can_handle(response)
     assert node.can_handle(WorkflowMessage("text", "x"))
     assert not node.can_handle(WorkflowMessage(5, "x"))
-
-
-async def test_started_runs_share_nothing_inside():
-    outer = nest(alone(Count()), 2)
-    assert [(await outer.start("a").result()).get_outputs() for _ in range(2)] == [["a1"], ["a1"]]
 
 
 async def test_a_bare_workflow_is_a_node_that_passes_requests_and_outputs_on():

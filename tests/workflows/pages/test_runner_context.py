@@ -1,14 +1,9 @@
-import asyncio
-
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.function_executor import executor
-from agentbench.workflows.executors.message import MessageType, WorkflowMessage
-from agentbench.workflows.executors.runner_context import RunnerContext
+from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.state import State
-from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
-from agentbench.workflows.pages.runner import Runner
 from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from tests.parts.errors import raises
 
@@ -24,76 +19,15 @@ def question(request_id="R", response_type=str):
 # ---- messages ------------------------------------------------------------------------------------
 
 
-async def test_messages_are_queued_by_source_in_the_order_of_sending():
-    context: RunnerContext = InProcRunnerContext()
-    messages = [WorkflowMessage(n, source) for n, source in enumerate(["b", "a", "b"])]
-    assert not await context.has_messages()
-    for message in messages:
-        await context.send_message(message)
-    assert await context.has_messages()
-    drained = await context.drain_messages()
-    assert drained == {"b": [messages[0], messages[2]], "a": [messages[1]]}
-    assert list(drained) == ["b", "a"]
-    assert not await context.has_messages()
-    assert await context.drain_messages() == {}
-
-
 # ---- events --------------------------------------------------------------------------------------
-
-
-async def test_events_are_drained_once_in_their_order():
-    context = InProcRunnerContext()
-    first, second = WorkflowEvent.warning("1"), WorkflowEvent.warning("2")
-    assert not await context.has_events()
-    await context.add_event(first)
-    await context.add_event(second)
-    assert await context.has_events()
-    assert await context.drain_events() == [first, second]
-    assert not await context.has_events()
-    assert await context.drain_events() == []
-
-
-async def test_the_next_event_is_waited_for():
-    context = InProcRunnerContext()
-    waiting = asyncio.ensure_future(context.next_event())
-    await asyncio.sleep(0)
-    assert not waiting.done()
-    events = [WorkflowEvent.warning("1"), WorkflowEvent.warning("2"), WorkflowEvent.warning("3")]
-    for event in events:
-        await context.add_event(event)
-    assert await waiting is events[0]
-    assert await context.next_event() is events[1]
-    assert await context.has_events()
-    assert await context.drain_events() == [events[2]]
 
 
 # ---- requests ------------------------------------------------------------------------------------
 
 
-async def test_a_request_is_registered_and_emitted():
-    context = InProcRunnerContext()
-    event = question()
-    await context.add_request_info_event(event)
-    assert await context.get_pending_request_info_events() == {"R": event}
-    assert await context.drain_events() == [event]
-
-
 async def test_only_requests_can_be_registered():
     with raises(ValueError, "'request_info'", "'warning'"):
         await InProcRunnerContext().add_request_info_event(WorkflowEvent.warning("w"))
-
-
-async def test_a_response_becomes_a_message_to_the_executor_of_the_request():
-    context = InProcRunnerContext()
-    event = question()
-    await context.add_request_info_event(event)
-    await context.send_request_info_response("R", "yes")
-    assert await context.drain_messages() == {
-        "internal:asker": [
-            WorkflowMessage("yes", "internal:asker", "asker", MessageType.RESPONSE, original_request_info_event=event)
-        ]
-    }
-    assert await context.get_pending_request_info_events() == {}
 
 
 async def test_an_answer_to_an_unknown_request_or_of_the_wrong_type_is_refused():
@@ -108,16 +42,6 @@ async def test_an_answer_to_an_unknown_request_or_of_the_wrong_type_is_refused()
 
 
 # ---- yields --------------------------------------------------------------------------------------
-
-
-def test_every_yield_is_an_output_unless_a_classifier_says_otherwise():
-    context = InProcRunnerContext()
-    assert context.classify_yielded_output("a") == "output"
-    context.set_yield_output_classifier({"a": "intermediate"}.get)  # type: ignore[arg-type]
-    assert context.classify_yielded_output("a") == "intermediate"
-    assert context.classify_yielded_output("b") is None
-    context.set_yield_output_classifier(None)
-    assert context.classify_yielded_output("b") == "output"
 
 
 # ---- checkpoints ---------------------------------------------------------------------------------
@@ -140,22 +64,6 @@ async def test_a_checkpoint_holds_what_is_in_flight():
     await other.apply_checkpoint(saved)
     assert await other.drain_messages() == {"a": [WorkflowMessage("hello", "a")]}
     assert list(await other.get_pending_request_info_events()) == ["R"]
-
-
-async def test_a_runner_goes_on_from_a_checkpoint_of_another_context():
-    storage = InMemoryCheckpointStorage()
-    context = InProcRunnerContext(storage)
-    context.set_buffers({"fan_in:a,b->asker": {"a": [WorkflowMessage("one", "a")]}})
-    await context.send_message(WorkflowMessage("two", "b"))
-    checkpoint_id = await context.create_checkpoint("flow", "hash", State(), None, 4)
-    other = InProcRunnerContext()
-    runner = Runner([FanInEdgeGroup(["a", "b"], "asker")], {"asker": asker}, State(), other, "flow", "hash")
-    with raises(WorkflowCheckpointException, "storage"):
-        await runner.restore_from_checkpoint(checkpoint_id)
-    await runner.restore_from_checkpoint(checkpoint_id, storage)
-    assert (other.get_buffers(), runner.iteration) == (context.get_buffers(), 4)
-    runner.reset_iteration_count()
-    assert runner.iteration == 0
 
 
 async def test_without_a_storage_nothing_can_be_saved_or_loaded():

@@ -99,23 +99,6 @@ async def test_two_questions_are_two_requests_and_one_change_of_state():
     ]
 
 
-async def test_the_handler_goes_on_after_its_request():
-    class GoesOn(Executor):
-        @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
-            await ctx.request_info(text, str)
-            await ctx.send_message("meanwhile")
-
-        @response_handler
-        async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext) -> None:
-            """Takes any answer."""
-
-    node = GoesOn("goes on")
-    result = await WorkflowBuilder(start_executor=node).add_edge(node, show).build().run("x")
-    assert result.outputs == ["shown meanwhile"]
-    assert result.final_state is IDLE_PENDING
-
-
 @pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_an_id_that_is_open_cannot_be_used_again():
     workflow = review()
@@ -244,25 +227,6 @@ async def test_the_field_that_is_wrong_is_named(response_type, wrong, why):
     assert len(run.pending_requests) == 1
 
 
-async def test_a_response_handler_may_ask_again():
-    class Insists(Executor):
-        @handler
-        async def on_text(self, text: str, ctx: WorkflowContext[str]) -> None:
-            await ctx.request_info(text, str, request_id="R0")
-
-        @response_handler
-        async def on_answer(self, asked: str, answer: str, ctx: WorkflowContext[str]) -> None:
-            if answer != "yes":
-                await ctx.request_info(asked, str, request_id=f"{ctx.request_id}again")
-
-    workflow = WorkflowBuilder(start_executor=Insists("i")).build()
-    await workflow.run("sure?")
-    result = await workflow.run(responses={"R0": "no"})
-    assert states(result) == [IN_PROGRESS, PENDING, IDLE_PENDING]
-    assert open_ids(workflow) == ["R0again"]
-    assert (await workflow.run(responses={"R0again": "yes"})).final_state is IDLE
-
-
 @pytest.mark.parametrize(
     ("responses", "reason"),
     [
@@ -279,14 +243,6 @@ async def test_if_one_answer_is_wrong_none_is_taken(responses, reason):
     assert open_ids(workflow) == ["R0", "R1"]
     result = await workflow.run(responses={"R0": "fine"})
     assert result.outputs[-1] == "shown fine"
-
-
-async def test_a_request_is_answered_once():
-    workflow = review()
-    await workflow.run("a b")
-    await workflow.run(responses={"R0": "yes"})
-    with raises(ValueError, "'R0'"):
-        await workflow.run(responses={"R0": "yes"})
 
 
 async def test_no_answers_run_an_empty_superstep():

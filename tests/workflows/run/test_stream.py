@@ -65,13 +65,6 @@ async def fail(text, ctx):
 # ---- reading -------------------------------------------------------------------------------------
 
 
-async def test_awaiting_a_stream_gives_the_stream():
-    stream = flow().run("ab", stream=True)
-    assert await stream is stream
-    assert brief([e async for e in stream]) == CHAIN
-    assert await stream is stream
-
-
 async def test_the_final_response_is_the_result_and_always_the_same_object():
     stream = flow().run("ab", stream=True)
     result = await stream.get_final_response()
@@ -88,20 +81,6 @@ async def test_the_final_response_consumes_what_is_left_and_holds_what_was_read_
     assert result[:2] == read[2:]
     assert brief(result) == [b for b in CHAIN if not b.startswith(("started", "status"))]
     assert [e async for e in stream] == []
-
-
-async def test_nothing_runs_before_the_stream_is_read_and_no_further_than_it_is_read():
-    begun: list[str] = []
-
-    async def note(text, ctx):
-        begun.append(text)
-
-    stream = flow(note).run("ab", stream=True)
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert begun == []
-    await stream.get_final_response()
-    assert begun == ["ab"]
 
 
 async def test_events_come_while_a_handler_runs():
@@ -157,16 +136,6 @@ async def test_an_error_is_raised_once_after_the_last_event():
 async def collect(stream, events):
     async for event in stream:
         events.append(event)
-
-
-async def test_the_final_response_raises_the_error_each_time():
-    stream = flow(fail).run("ab", stream=True)
-    errors = []
-    for _ in range(2):
-        with pytest.raises(KeyError) as caught:
-            await stream.get_final_response()
-        errors.append(caught.value)
-    assert errors[0] is errors[1]
 
 
 # ---- leaving early -------------------------------------------------------------------------------
@@ -389,24 +358,6 @@ def test_what_was_begun_on_a_loop_that_is_blocked_now_is_a_named_error_and_can_s
         assert (await rest()).outputs == [3]
 
     asyncio.run(cell())
-
-
-async def test_a_handler_that_blocks_its_own_loop_ends_the_stream_with_its_error_each_time():
-    @executor(id="blocks")
-    async def blocks(number: int, ctx: WorkflowContext) -> None:
-        raise NestedLoopError("Agent.run")
-
-    stream = WorkflowBuilder(start_executor=blocks).build().run(3, stream=True)
-    for _ in range(2):
-        with pytest.raises(NestedLoopError):
-            await stream.get_final_response()
-
-
-def test_what_was_begun_on_another_loop_goes_on_there():
-    workflow = WorkflowBuilder(start_executor=Suspends("suspends")).build()
-    stream = workflow.run(3, stream=True)
-    run_sync(anext(stream))
-    assert asyncio.run(stream.get_final_response()).outputs == [3]
 
 
 def test_a_stream_may_be_read_from_several_loops():
