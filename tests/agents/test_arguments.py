@@ -128,7 +128,11 @@ CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"strict_max_function_calls": "yes"}, TypeError, "strict_max_function_calls"),
     ({"max_iterations": 0}, ValueError, "max_iterations"),
     ({"max_iteration": 3}, ValueError, "max_iterations"),
+    ({"max_function_calls": 0}, ValueError, "max_function_calls"),
+    ({"max_consecutive_errors_per_request": -1}, ValueError, "max_consecutive_errors_per_request"),
+    ({"max_duration_s": 0}, ValueError, "max_duration_s"),
     ({"error_scope": "run"}, ValueError, "error_scope"),
+    ({"approval_scope": ""}, ValueError, "approval_scope"),
 ]
 
 

@@ -15,7 +15,6 @@ from agentbench import (
     Content,
     ContextProvider,
     RawAgent,
-    SupportsAgentRun,
     UserInputRequiredException,
     resolve_agent_id,
     tool,
@@ -106,14 +105,6 @@ class Foreign:
 
     def get_session(self, service_session_id: str, *, session_id: str | None = None) -> AgentSession:
         return AgentSession(service_session_id=service_session_id, session_id=session_id)
-
-
-def test_any_object_with_the_members_is_an_agent() -> None:
-    assert isinstance(Agent(Model()), SupportsAgentRun)
-    assert isinstance(RawAgent(Model()), SupportsAgentRun)
-    assert isinstance(Foreign(), SupportsAgentRun)
-    assert not isinstance(BaseAgent(), SupportsAgentRun)
-    assert not isinstance(Model(), SupportsAgentRun)
 
 
 def test_in_a_graph_an_agent_goes_by_its_name_or_by_an_id_of_its_author() -> None:

@@ -69,6 +69,7 @@ def test_an_error_of_a_provider_keeps_its_class_its_name_and_its_facts() -> None
     assert isinstance(both, errors.AgentContentFilterException)
     assert type(both).__name__ == "Filtered"
     assert vars(both)["param"] == "prompt"
+    assert as_agent_error(both) is both
 
 
 @pytest.mark.parametrize(

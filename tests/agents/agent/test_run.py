@@ -10,7 +10,9 @@ import pytest
 
 from agentbench import (
     Agent,
+    AgentSession,
     Content,
+    FunctionInvocationContext,
     Message,
     RawAgent,
 )
@@ -199,3 +201,21 @@ async def test_a_raw_agent_applies_no_middleware_of_its_own_and_takes_none() -> 
     assert (await agent.run("q")).text == "answer 1"
     with raises(TypeError, "RawAgent.run()"):
         await agent.run("q", middleware=[])
+
+
+async def test_runtime_arguments_reach_the_tools_and_those_in_the_options_win() -> None:
+    seen: dict[str, Any] = {}
+
+    def peek(context: FunctionInvocationContext) -> str:
+        seen.update(context.kwargs)
+        return "ok"
+
+    client = Model(call("peek"), "done")
+    await Agent(client, tools=[peek]).run(
+        "q",
+        function_invocation_kwargs={"a": 1, "b": 1},
+        options={"additional_function_arguments": {"b": 2}},
+        session=(session := AgentSession()),
+    )
+
+    assert seen == {"a": 1, "b": 2, "session": session}

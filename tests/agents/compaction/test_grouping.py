@@ -119,16 +119,6 @@ def test_groups_before_an_index_are_left_as_they_are() -> None:
     assert messages[1].additional_properties["_group"]["id"] == ids[1]
 
 
-def test_everything_can_be_annotated_anew() -> None:
-    messages = [user(), says()]
-    first = annotate_message_groups(messages, tokenizer=CharacterEstimatorTokenizer())
-
-    second = annotate_message_groups(messages, force_reannotate=True)
-
-    assert set(first).isdisjoint(second)
-    assert "token_count" not in messages[0].additional_properties["_group"]
-
-
 def test_copies_of_a_message_do_not_see_the_marks_of_the_original() -> None:
     original = user()
     annotate_message_groups([original])

@@ -20,6 +20,7 @@ from agentbench import (
     AgentSession,
     MemoryContextProvider,
     MemoryFileStore,
+    MemoryIndexEntry,
     MemoryTopicRecord,
     Message,
     ScriptedChatClient,
@@ -385,3 +386,9 @@ async def test_with_history_around_each_call_it_still_works_around_the_run(store
     await agent.run("hello", session=session_of())
     assert len(client.calls) == 3  # facts are picked once
     assert topics(store, session_of()) == {"a": ["b"]}
+
+
+def test_an_index_entry_is_one_line():
+    entry = MemoryIndexEntry("Tea", "tea", "Green.\nHot.", "2026")
+    assert entry.to_pointer_line() == "- [Tea](topics/tea.md): Green. Hot."
+    assert MemoryIndexEntry.from_dict(entry.to_dict()) == entry

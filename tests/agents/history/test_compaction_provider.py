@@ -244,3 +244,19 @@ async def test_hundreds_of_turns_stay_inside_their_budget(name: str):
     # Each message is counted when it comes and once more as the next run finds it in the history; never all of them.
     assert tokenizer.counted < 6 * TURNS
     assert len(session.state["in_memory"]["messages"]) == 2 * TURNS + 2 * TURNS // 10
+
+
+async def test_a_context_of_few_parts_is_enough():
+    class Context:
+        def __init__(self) -> None:
+            self.context_messages = {"h": [Message("user", str(number)) for number in range(5)]}
+
+        def get_messages(self) -> list[Message]:
+            return [message for messages in self.context_messages.values() for message in messages]
+
+    context = Context()
+    provider = CompactionProvider(before_strategy=SlidingWindowStrategy(keep_last_groups=2))
+    await provider.before_run(context=context)
+    assert texts(context.get_messages()) == ["3", "4"]
+    await provider.after_run(context=context)
+    await CompactionProvider(after_strategy=SlidingWindowStrategy(keep_last_groups=2)).after_run(context=context)

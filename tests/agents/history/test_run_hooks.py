@@ -92,18 +92,6 @@ async def test_providers_of_others_need_not_have_every_hook() -> None:
     await call_hook(ContextProvider("x"), "on_error", **GIVEN, error=ValueError())
 
 
-async def test_a_hook_for_errors_gets_the_error() -> None:
-    seen: list[Any] = []
-
-    class Own(ContextProvider):
-        def on_error(self, *, error: Exception, state: Any) -> None:
-            seen.extend([error, state])
-
-    error = ValueError("x")
-    await call_hook(Own("x"), "on_error", **GIVEN, error=error)
-    assert seen == [error, {}]
-
-
 def test_two_providers_of_one_source_are_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     one = ContextProvider("x")
     with caplog.at_level(logging.WARNING, "agentbench"):

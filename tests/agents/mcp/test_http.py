@@ -151,8 +151,3 @@ async def test_what_the_websocket_does_not_know(websocket):
     server = MCPWebsocketTool("socket", f"ws://127.0.0.1:{websocket.port}", colour="red")
     with raises(ToolExecutionException, "colour"):
         await server.connect()
-
-
-async def test_unknown_arguments_of_http_are_ignored(http):
-    async with over_http(http, colour="red", terminate_on_close=False) as server:
-        assert server.is_connected

@@ -236,3 +236,11 @@ async def test_requests_to_the_model_are_limited_in_size_and_number():
 def test_what_is_not_a_limit_is_refused(limits, error):
     with raises(error, next(iter(limits))):
         MCPStdioTool("x", sys.executable, limits=limits)
+
+
+async def test_a_client_without_options_answers_too():
+    class Plain:
+        async def get_response(self, messages: Any) -> Any:
+            return await ScriptedChatClient([f"read {messages[-1].text}"]).get_response(messages)
+
+    assert "read ?" in await asked(Plain(), lambda _: True)

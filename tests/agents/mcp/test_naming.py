@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.mcp.naming import approval_of, normalize_prefix, tool_name_of
+from agentbench.agents.mcp.naming import normalize_prefix, tool_name_of
 
 
 @pytest.mark.parametrize(
@@ -29,21 +29,3 @@ def test_names(name, prefix, exposed):
 @given(st.text(min_size=1), st.text())
 def test_exposed_names_have_only_characters_that_models_take(name, prefix):
     assert re.fullmatch(r"[A-Za-z0-9_.-]*", tool_name_of(name, normalize_prefix(prefix)).exposed)
-
-
-def test_any_of_the_names_counts():
-    name = tool_name_of("read file", "fs")
-    assert all(name.is_in([each]) for each in ("read file", "read-file", "fs_read-file"))
-    assert not name.is_in(["file"])
-    assert not name.is_in([])
-
-
-def test_approval():
-    name = tool_name_of("read", "")
-    assert approval_of(name, None) is None
-    assert approval_of(name, "always_require") == "always_require"
-    assert approval_of(name, {"never_require_approval": ["read"]}) == "never_require"
-    assert (
-        approval_of(name, {"never_require_approval": ["read"], "always_require_approval": {"read"}}) == "always_require"
-    )
-    assert approval_of(name, {"always_require_approval": ["write"]}) is None

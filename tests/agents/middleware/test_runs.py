@@ -358,3 +358,13 @@ async def test_the_layer_over_a_raw_agent_hands_chat_middleware_to_the_client() 
 
     assert (await agent.run("q")).text == "answer 1"
     assert log == ["run>", "call", "<run"]
+
+
+async def test_the_layer_may_stand_before_an_agent_too() -> None:
+    class Own(AgentMiddlewareLayer, Agent): ...
+
+    log: list[str] = []
+    agent = Own(Model(), "be brief", middleware=[around(log, "m")])
+
+    assert (await agent.run("q", middleware=[around(log, "n")])).text == "answer 1"
+    assert log == ["m>", "n>", "<n", "<m"]

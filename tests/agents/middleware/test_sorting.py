@@ -107,16 +107,6 @@ def test_each_class_is_of_its_kind_and_called_by_its_process() -> None:
     assert found == SortedMiddleware((agent.process,), (chat.process,), (function.process,))
 
 
-def test_each_decorator_marks_its_kind() -> None:
-    @agent_middleware
-    async def a(context: Any, call_next: CallNext) -> None: ...
-
-    @function_middleware
-    async def f(context: Any, call_next: CallNext) -> None: ...
-
-    assert sort_middleware(a, by_decorator, f) == ((a,), (by_decorator,), (f,))
-
-
 def test_a_name_that_only_a_type_checker_knows_needs_the_decorator_when_it_is_no_context_name() -> None:
     async def renamed(context: Chat, call_next: CallNext) -> None: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any
 
 import pytest
 
@@ -15,8 +15,6 @@ from agentbench import (
     MiddlewareException,
     ResponseStream,
     SecretString,
-    SupportsChatGetResponse,
-    SupportsWebSearchTool,
     agent_middleware,
 )
 from tests.agents.loop.scripts import Script, ask, says
@@ -92,44 +90,6 @@ async def test_a_client_answers_whole_and_as_a_stream_that_needs_no_await(make: 
 
     assert "".join(update.text for update in updates).strip() == "Echo: hi there"
     assert (await stream.get_final_response()).text == "Echo: hi there"
-
-
-async def test_options_may_be_named_in_brackets_also_as_text() -> None:
-    class MyOptions(TypedDict, total=False):
-        temperature: float
-
-    class Typed(BaseChatClient[MyOptions]):
-        async def _inner_get_response(self, *, options: Any, **_: Any) -> Any:
-            return ChatResponse(text=str(options.get("temperature", 0.7)))
-
-    class Named(BaseChatClient["MyOptions"]):
-        async def _inner_get_response(self, *, options: Any, **_: Any) -> Any:
-            return ChatResponse(text=str(options.get("temperature", 0.7)))
-
-    assert (await Typed().get_response("q", options={"temperature": 0.1})).text == "0.1"
-    assert (await Named().get_response("q")).text == "0.7"
-
-
-def test_any_object_with_the_members_is_a_chat_client() -> None:
-    class Mock:
-        def __init__(self) -> None:
-            self.additional_properties: dict[str, Any] = {}
-
-        def get_response(self, messages: Any, **_: Any) -> Any: ...
-
-    class Without:
-        def get_response(self, messages: Any, **_: Any) -> Any: ...
-
-    class Searches:
-        @staticmethod
-        def get_web_search_tool(**_: Any) -> Any: ...
-
-    assert isinstance(Mock(), SupportsChatGetResponse)
-    assert isinstance(EchoClient(), SupportsChatGetResponse)
-    assert isinstance(Direct(), SupportsChatGetResponse)
-    assert not isinstance(Without(), SupportsChatGetResponse)
-    assert isinstance(Searches(), SupportsWebSearchTool)
-    assert not isinstance(Mock(), SupportsWebSearchTool)
 
 
 def test_a_client_is_written_with_its_additional_properties_flat() -> None:

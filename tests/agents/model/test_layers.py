@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agentbench import (
+    AgentSession,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
@@ -153,3 +154,27 @@ async def test_a_limit_holds_over_a_plain_client_too(make: Any) -> None:
 
     assert len(client.seen) == 3
     assert trace.count("own tool") == trace.count("call tool") == 2
+
+
+async def test_the_session_and_runtime_arguments_reach_tools_over_a_plain_client() -> None:
+    from agentbench.agents.middleware.contexts import FunctionInvocationContext
+
+    seen: dict[str, Any] = {}
+
+    def look(ctx: FunctionInvocationContext) -> str:
+        seen.update(ctx.kwargs)
+        return "ok"
+
+    client = OverPlain(says(call("1", "look")), says("end"))
+    session = AgentSession()
+
+    await ask(
+        "streamed",
+        client,
+        options={"tools": [look]},
+        function_invocation_kwargs={"a": 1},
+        client_kwargs={"session": session},
+    )
+
+    assert seen == {"a": 1, "session": session}
+    assert client.keywords == [{}, {}]

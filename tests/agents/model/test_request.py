@@ -11,7 +11,7 @@ from agentbench.agents.compaction.protocols import EXCLUDED_KEY, CharacterEstima
 from agentbench.agents.middleware.bases import chat_middleware
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.tools.decorator import tool
-from agentbench.exceptions import ChatClientException, MiddlewareTermination
+from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -217,22 +217,17 @@ async def test_while_the_service_keeps_the_conversation_nothing_is_left_out() ->
     assert strategy.sizes == []
 
 
-@both_ways
-async def test_a_client_that_needs_the_network_refuses_offline_before_it_asks(
-    mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    class Remote(Script):
-        NEEDS_NETWORK = True
+async def test_messages_that_middleware_brings_are_not_marked_either() -> None:
+    brought = Message("user", "brought")
 
-        def service_url(self) -> str:
-            return "https://api.example.org/v1"
+    @chat_middleware
+    async def bring(context: ChatContext, call_next: Any) -> None:
+        context.messages = [brought, *context.messages]
+        await call_next()
 
-    monkeypatch.setenv("AGENTBENCH_OFFLINE", "on")
-    client = Remote(says("hi"))
+    client = Script(says("hi"), compaction_strategy=KeepsLast(1), middleware=bring)
 
-    with raises(ChatClientException, "AGENTBENCH_OFFLINE"):
-        await ask(client, mode=mode)
+    await ask(client, HISTORY, mode="streamed")
 
-    assert client.seen == []
-    monkeypatch.setenv("AGENTBENCH_OFFLINE", "0")
-    assert (await ask(client, mode=mode)).text == "hi"
+    assert brought.additional_properties == {}
+    assert len(client.seen[0]) == 1

@@ -56,13 +56,6 @@ class Around(AgentMiddleware):
         await call_next()
 
 
-def test_the_response_is_none_until_there_is_one_and_cannot_be_set() -> None:
-    made = context()
-    assert made.response is None
-    with pytest.raises(AttributeError):
-        made.response = AgentResponse()
-
-
 # ---- messages ------------------------------------------------------------------------------------------------
 
 

@@ -39,17 +39,6 @@ class Log(list[str]):
         return visit
 
 
-async def test_the_holder_may_take_it_again() -> None:
-    session = AgentSession()
-
-    async def thrice() -> None:
-        async with SessionTurn(session), SessionTurn(session), SessionTurn(session):
-            pass
-
-    await asyncio.wait_for(thrice(), 5)
-    await asyncio.wait_for(Log().visitor(session)("after"), 5)
-
-
 async def test_a_task_left_behind_blocks_others_until_it_is_done() -> None:
     session, log, go_on = AgentSession(), Log(), asyncio.Event()
 
@@ -142,7 +131,6 @@ async def test_a_held_session_can_be_copied_pickled_and_written() -> None:
 
 
 #: A visit: how long it stays, which visits it makes inside, whether these are at once, and when it is broken off.
-Visit = tuple[int, tuple["Visit", ...], bool, int | None]
 
 visits = st.recursive(
     st.tuples(st.integers(0, 3), st.just(()), st.booleans(), st.none() | st.integers(0, 6)),

@@ -16,6 +16,7 @@ from agentbench import (
     InlineSkill,
     Skill,
     SkillFrontmatter,
+    subprocess_script_runner,
 )
 from tests.parts.errors import raises
 
@@ -265,3 +266,9 @@ async def test_runners_of_all_kinds(tmp_path: Path, returned: Any):
     for runner in (later, Runner(), lambda skill, script, args=None: returned):
         skill = await only(tmp_path, script_runner=runner)
         assert await skill.scripts[0].run(skill, ["x"]) == returned
+
+
+def test_what_makes_runners_is_no_runner():
+    runner: Any = subprocess_script_runner
+    with raises(TypeError, "subprocess_script_runner()"):
+        FileSkillsSource("skills", script_runner=runner)

@@ -549,15 +549,6 @@ async def test_failures_are_counted_by_their_class(spans: Spans, points: Points,
     assert sorted(errors, key=str) == ["ChatClientException", None]
 
 
-async def test_metrics_need_no_tracer_and_spans_no_meter(points: Points, run: Run) -> None:
-    await run(agent_with(called("look", a=ARGUMENT), said()), SAID)
-    assert points.names() == [
-        "agentbench.function.invocation.duration",
-        "gen_ai.client.operation.duration",
-        "gen_ai.client.token.usage",
-    ]
-
-
 # ------------------------------------------------------------------------------------------------------------ switched
 
 

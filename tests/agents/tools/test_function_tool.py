@@ -149,12 +149,6 @@ def test_the_schema_is_made_once_and_handed_out_as_copies() -> None:
 # --------------------------------------------------------------------------------------------------------------- invoke
 
 
-async def test_arguments_are_converted_and_checked() -> None:
-    tool = FunctionTool(add)
-    assert await text_of(tool, a="1") == "3"
-    assert await text_of(tool, a=1, b=5) == "6"
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -93,19 +93,6 @@ def test_a_cut_last_line_is_skipped_with_one_warning_and_overwritten(
     assert prompts(Cassette(path)) == ["a", "b"]
 
 
-def test_a_file_cut_anywhere_can_be_recorded_on(
-    cassette: Cassette, path: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    add(cassette, "b")
-    whole = content(path)
-    for cut in (7, 77, 147):
-        Path(path).write_bytes(whole[:-cut])
-        add(Cassette(path), "c")
-        caplog.clear()
-        assert prompts(Cassette(path))[-1] == "c"
-        assert not caplog.records
-
-
 @pytest.mark.usefixtures("cassette")
 def test_a_last_line_without_a_line_end_counts_and_gets_one(path: str, caplog: pytest.LogCaptureFixture) -> None:
     Path(path).write_bytes(content(path).rstrip(b"\n"))

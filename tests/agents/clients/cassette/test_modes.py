@@ -156,21 +156,6 @@ async def test_a_function_that_makes_no_client_is_refused(path: Path) -> None:
         await ask(CassetteChatClient(path, lambda: 3))
 
 
-async def test_an_agent_made_before_the_model_is_known_is_replayed_by_one_made_after(path: Path) -> None:
-    first = CassetteChatClient(path, lambda: ScriptedChatClient(["hi"], model="small")).as_agent()
-    await first.run("hello")
-    second = CassetteChatClient(path, mode="replay").as_agent()
-    assert second.default_options["model"] == "small"
-    assert (await second.run("hello")).text == "hi"
-
-
-async def test_the_model_may_be_an_argument(path: Path) -> None:
-    client = CassetteChatClient(path, EchoChatClient(), model="other")
-    await ask(client)
-    assert lines(path)[0]["model"] == "other"
-    assert calls(path)[0]["options"] == {"model": "other"}
-
-
 async def test_layers_are_taken_over_from_the_client_and_run_once(path: Path) -> None:
     seen: list[str] = []
 
@@ -312,20 +297,8 @@ async def test_match_drops_what_does_not_matter(path: Path) -> None:
     client = CassetteChatClient(path, mode="replay", match=without_results)
     response = await ask(client, "weather?", tools=[changed_weather("raining")])
     assert response.messages[-1].text == "It is sunny in Oslo."
-
-
-async def test_the_first_difference_may_be_an_option_or_a_tool(path: Path) -> None:
-    cases: list[Any] = [
-        ({"temperature": 1}, "options.temperature"),
-        ({"instructions": "Be brief."}, "options.instructions"),
-        ({"model": "other"}, "options.model"),
-        ({"tools": [get_weather]}, "tools[0]"),
-    ]
-    for options, path_of_difference in cases:
-        await recorded(path, ["hi"], "hello")
-        with pytest.raises(CassetteMissError) as caught:
-            await ask(CassetteChatClient(path), **options)
-        assert str(caught.value.difference).splitlines()[0] == path_of_difference
+    with raises(TypeError, "NoneType"):
+        await ask(CassetteChatClient(path, mode="replay", match=dict.clear), "weather?")
 
 
 async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:
@@ -333,19 +306,6 @@ async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:
         await ask(CassetteChatClient(path))
     assert (caught.value.nearest, caught.value.difference) == (None, None)
     assert not path.exists()
-
-
-async def test_a_relative_path_is_displayed_as_such_and_stays_where_it_is(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(path.parent)
-    client = CassetteChatClient("talk.jsonl", ScriptedChatClient(["hi"]))
-    monkeypatch.chdir("/")
-    await ask(client)
-    assert path.exists()
-    assert repr(client).startswith("CassetteChatClient('talk.jsonl', ")
-    with raises(CassetteMissError, "talk.jsonl", "1"):
-        await ask(CassetteChatClient("talk.jsonl"))
 
 
 # ---------------------------------------------------------------------------------------------- what it knows of itself

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import pickle
 import subprocess
 import sys
@@ -121,15 +122,6 @@ def test_an_api_that_a_class_does_not_speak_is_refused() -> None:
 # ---------------------------------------------------------------------------------------------------- what it is, shows
 
 
-def test_repr_shows_model_and_address_only() -> None:
-    pytest.importorskip("openai")
-    client = OpenAIChatClient(
-        "m", api_key=KEY, base_url="https://me:pass@host.example/v1", default_headers={"X-A": KEY}
-    )
-    assert repr(client) == "OpenAIChatClient(model='m', url='https://host.example/v1')"
-    assert client.service_url() == "https://host.example/v1"
-
-
 @pytest.mark.parametrize("cls", ALL)
 def test_the_address_is_that_of_openai_unless_there_is_another(cls: Any) -> None:
     pytest.importorskip("openai")
@@ -137,18 +129,6 @@ def test_the_address_is_that_of_openai_unless_there_is_another(cls: Any) -> None
     assert cls("m", async_client=SDK).service_url() == "https://given.example/v1/"
     hidden = SimpleNamespace(base_url="https://me:pass@given.example/v1/")
     assert cls("m", async_client=hidden).service_url() == "https://given.example/v1/"
-
-
-def test_only_the_responses_api_stores_conversations() -> None:
-    cases: list[Any] = [
-        (OpenAIChatClient("m", async_client=SDK), False),
-        (OpenAIChatClient("m", api="responses", async_client=SDK), True),
-        (OpenAIChatCompletionClient("m", async_client=SDK), False),
-        (OpenAIResponsesClient("m", async_client=SDK), True),
-    ]
-    for client, stores in cases:
-        assert client.STORES_BY_DEFAULT is stores
-        assert OpenAIChatClient.STORES_BY_DEFAULT is False
 
 
 def test_a_client_is_written_without_its_secrets_and_made_again() -> None:
@@ -181,6 +161,7 @@ async def test_the_client_of_the_sdk_is_reachable_and_shared_with_requests(cls: 
     sdk = client.client
     assert isinstance(sdk, openai.AsyncOpenAI)
     assert client.client is sdk
+    assert copy.deepcopy(client).client is sdk
     assert not {"client", "_connection"} & set(client.to_dict() if hasattr(client, "to_dict") else ())
     assert "AsyncOpenAI" not in repr(client)
     assert cls("m", async_client=SDK).client is SDK

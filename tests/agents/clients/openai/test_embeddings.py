@@ -53,13 +53,6 @@ async def test_vectors_that_come_packed_are_unpacked(server: OpenAIServer) -> No
         assert [embedding.vector for embedding in await client.get_embeddings(["a"])] == [[1.5, -2.0]]
 
 
-async def test_a_single_text_is_embedded(server: OpenAIServer) -> None:
-    server.answer(reply(wire.embeddings([1.0])))
-    async with client_of(server) as client:
-        assert len(await client.get_embeddings("text")) == 1
-    assert server.bodies[0]["input"] == ["text"]
-
-
 async def test_without_values_nothing_is_sent(server: OpenAIServer) -> None:
     async with client_of(server) as client:
         assert await client.get_embeddings([]) == []

@@ -71,19 +71,6 @@ async def test_a_refusal_of_assistant_messages_in_a_row_names_the_option_for_it(
     assert "reassign_other_agents_as_users=True" in str(caught.value)
 
 
-async def test_the_error_of_a_rate_limit_has_the_time_to_wait(server: OpenAIServer) -> None:
-    server.answer(reply(wire.error(), 429, retry_after="3"))
-    found = await failure(server)
-    assert (found.retry_after, found.is_retryable) == (3.0, True)
-
-
-async def test_a_page_instead_of_json_is_in_the_error(server: OpenAIServer) -> None:
-    server.answer(raw(b"<html>Bad gateway</html>", "text/html", 502))
-    found = await failure(server)
-    assert (found.status_code, found.is_retryable) == (502, True)
-    assert "Bad gateway" in str(found)
-
-
 async def test_the_error_of_a_content_filter_has_its_result(server: OpenAIServer) -> None:
     result = {"violence": {"filtered": True, "severity": "high"}}
     inner = {"code": "ResponsibleAIPolicyViolation", "content_filter_result": result}

@@ -325,13 +325,6 @@ def test_why_it_ended() -> None:
         assert response_of(wire.response(wire.output_message("a"), **fields)).finish_reason == expected
 
 
-@pytest.mark.parametrize("status", ["queued", "in_progress"])
-def test_an_answer_that_is_still_being_made_has_a_token(status: str) -> None:
-    response = response_of(wire.response(status=status))
-    assert response.continuation_token == {"response_id": "resp_1"}
-    assert response.messages == []
-
-
 # --------------------------------------------------------------------------------------------------------------- events
 
 CREATED = {"type": "response.created", "response": wire.response(status="in_progress")}
@@ -378,10 +371,6 @@ def test_text_is_streamed_with_the_ids_of_the_answer() -> None:
     assert (response.text, response.finish_reason, len(response.messages)) == ("Hello", "stop", 1)
     assert response.usage_details is not None
     assert response.usage_details["total_token_count"] == 3
-
-
-def test_an_answer_that_is_not_stored_gives_nothing_to_go_on_from() -> None:
-    assert folded(CREATED, text_delta("a"), done(), stored=False).conversation_id is None
 
 
 def test_interleaved_calls_are_put_together() -> None:
@@ -459,19 +448,3 @@ def test_a_failure_is_reported_and_no_update(event: dict[str, Any]) -> None:
     reader = EventReader()
     assert reader.read(event) is None
     assert reader.failure["message"] == "m"
-
-
-def test_events_that_say_nothing_bring_nothing() -> None:
-    assert read_all({"type": "response.content_part.added"}, {"type": "response.output_text.done", "text": "a"}) == []
-    assert EventReader().read(None) is None
-
-
-def test_updates_of_an_answer_in_the_background_have_a_token() -> None:
-    begun = {"type": "response.created", "response": wire.response(status="queued", background=True)}
-    updates = read_all(begun, text_delta("a"), done(background=True))
-    assert [update.continuation_token for update in updates] == [
-        {"response_id": "resp_1", "sequence_number": 0},
-        {"response_id": "resp_1", "sequence_number": 1},
-        None,
-    ]
-    assert ChatResponse.from_updates(updates).continuation_token is None
