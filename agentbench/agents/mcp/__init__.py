@@ -1,1 +1,1 @@
-"""Tools, prompts and models' requests over the Model Context Protocol."""
+"""Clients of Model Context Protocol servers: tools, prompts, sampling, elicitation and skills."""

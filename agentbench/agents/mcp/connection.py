@@ -12,26 +12,26 @@ from typing import Any
 from agentbench._bridge import await_on
 
 Open = Callable[[AsyncExitStack], Awaitable[Any]]
-"""Opens a session, and leaves on the stack what has to be closed."""
+"""Opens a session and registers on the stack what must be closed with it."""
 
 
 class ConnectionLostError(ConnectionError):
-    """The connection ended while a request was under way; whether the server acted on it is not known."""
+    """The connection ended during a request. The server may or may not have acted on it."""
 
     def __init__(self) -> None:
         super().__init__("the server closed the connection")
 
 
 opening: ContextVar[Connection] = ContextVar("agentbench_mcp_opening")
-"""The connection for which a transport is being opened."""
+"""The connection whose transport is being opened."""
 
 
 class Connection:
-    """An open session with a server, and the event loop in which it lives.
+    """A session with a server, bound to the event loop on which it was opened.
 
     Attributes:
-        session: The `ClientSession`, for use on any event loop.
-        loop: Its event loop.
+        session: The `ClientSession`, usable from any event loop; None while the connection is closed.
+        loop: The event loop of the session.
     """
 
     def __init__(self) -> None:
@@ -48,15 +48,15 @@ class Connection:
 
     @property
     def is_reachable(self) -> bool:
-        """Whether it is open, and its event loop runs: only then does it answer."""
+        """Whether the connection is open and its event loop runs, so that requests can be answered."""
         return self.is_open and self.loop.is_running()
 
     async def open(self, open_session: Open) -> None:
-        """Open the session; a caller that is cancelled leaves nothing open.
+        """Open the session. If the caller is cancelled, everything that was opened is closed again.
 
         Raises:
-            ConnectionLostError: The server hung up.
-            Exception: What else went wrong.
+            ConnectionLostError: The server closed the connection.
+            Exception: Opening failed for another reason.
         """
         self._task = self.loop.create_task(self._hold(open_session))
         try:
@@ -74,24 +74,24 @@ class Connection:
                 self.session = SessionOnLoop(await open_session(stack), self.loop)
                 self._opened.set_result(None)
                 await self._end
-        except BaseException as error:  # noqa: BLE001 - raised by who waits for it
-            if self._opened.done():  # nobody waits: the connection broke, or its loop ends
+        except BaseException as error:  # noqa: BLE001 - raised in the task that waits in open()
+            if self._opened.done():  # no task waits any more: the connection broke or its loop is ending
                 return
             if isinstance(error, asyncio.CancelledError):
                 error = ConnectionLostError()
             self._opened.set_exception(error)
-            self._opened.exception()  # a caller that was cancelled does not ask
+            self._opened.exception()  # marks it as retrieved: a cancelled caller never reads it
         finally:
             self.end()
             self.session = None
 
     def end(self) -> None:
-        """Let the connection close, without waiting; from its own event loop."""
+        """Start closing the connection without waiting. Must be called on its own event loop."""
         if not self._end.done():
             self._end.set_result(None)
 
     async def close(self) -> None:
-        """Close the connection and wait until it is; from any event loop."""
+        """Close the connection and wait until it is closed. May be called from any event loop."""
         if self._task is not None and not self._task.done() and self.loop.is_running():
             await await_on(self.loop, self._close(self._task))
 
@@ -100,11 +100,11 @@ class Connection:
         await asyncio.wait([task])
 
     async def run(self, function: Callable[[], Awaitable[Any]]) -> Any:
-        """Await a request on the event loop of the connection, from any event loop.
+        """Run a request on the event loop of the connection. May be called from any event loop.
 
         Raises:
-            ConnectionLostError: The connection ended before there was an answer.
-            NestedLoopError: The thread of that event loop waits for this request.
+            ConnectionLostError: The connection ended before the server answered.
+            NestedLoopError: The thread of that event loop is blocked until this request is done.
         """
         return await await_on(self.loop, self._run(function))
 
@@ -120,28 +120,28 @@ class Connection:
 
 
 class SessionOnLoop:
-    """A session that can be used on any event loop: its coroutines run on the one on which it lives."""
+    """A proxy that makes a session usable from any event loop: its coroutines run on the loop of the session."""
 
     def __init__(self, session: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._session, self.loop = session, loop
 
     @property  # type: ignore[misc]
-    def __class__(self) -> type:  # for isinstance
+    def __class__(self) -> type:  # so that isinstance() accepts the proxy as a session
         return type(self._session)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._session, name)
-        if not inspect.iscoroutinefunction(found):
-            return found
-        return lambda *args, **kwargs: await_on(self.loop, found(*args, **kwargs))
+        member = getattr(self._session, name)
+        if not inspect.iscoroutinefunction(member):
+            return member
+        return lambda *args, **kwargs: await_on(self.loop, member(*args, **kwargs))
 
 
 class WatchedStream:
-    """A stream of messages that tells when it ends; the other members are those of the stream.
+    """A wrapper of a message stream that calls back when the stream ends; other members are passed through.
 
     Args:
         stream: The stream to read.
-        on_end: Called once the server sends no more.
+        on_end: Called when the stream ends or breaks.
     """
 
     def __init__(self, stream: Any, on_end: Callable[[], None]) -> None:
@@ -179,7 +179,7 @@ class WatchedStream:
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """Return the first error inside groups of errors, or the error itself."""
+    """Return the first error inside nested exception groups; an error that is not a group is returned itself."""
     while inner := getattr(error, "exceptions", None):
         error = inner[0]
     return error

@@ -1,4 +1,4 @@
-"""Contents of the protocol, in the form of the wire, and contents of messages: one made of the other."""
+"""Conversion between the protocol's content blocks (as JSON) and the contents of messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BINARY = "application/octet-stream"
 
 
 def contents_of_result(tool_name: str, result: Mapping[str, Any], limits: MCPLimits) -> list[Content]:
-    """Return the result of a tool.
+    """Return the contents of a tool result.
 
     Raises:
         ToolResultError: The result reports a failure.
@@ -22,26 +22,27 @@ def contents_of_result(tool_name: str, result: Mapping[str, Any], limits: MCPLim
     contents = contents_of(result.get("content") or (), result.get("structuredContent"))
     if not result.get("isError"):
         return contents
-    text = "\n".join(each.text for each in contents if each.type == "text" and each.text)
+    text = "\n".join(content.text for content in contents if content.type == "text" and content.text)
     raise ToolResultError(
         f"The tool {tool_name!r} failed without an explanation." if text in ("", "null") else limits.shown(text),
-        contents=[each for each in contents if each.type != "text"],
+        contents=[content for content in contents if content.type != "text"],
     )
 
 
 def contents_of(parts: Iterable[Mapping[str, Any]], structured: object = None) -> list[Content]:
-    """Return the contents of a tool's result: its parts, and its structured content as JSON unless a text repeats it.
+    """Convert content blocks, and add the structured content as JSON unless a text block already repeats it.
 
-    A result without any content is the text `null`.
+    An empty result becomes the text `null`.
     """
-    found = [content_of(part) for part in parts]
-    if structured is not None and not _repeats([each.text or "" for each in found if each.type == "text"], structured):
-        found.append(Content.from_text(json.dumps(structured, ensure_ascii=False)))
-    return found or [Content.from_text("null")]
+    contents = [content_of(part) for part in parts]
+    texts = [content.text or "" for content in contents if content.type == "text"]
+    if structured is not None and not _repeats(texts, structured):
+        contents.append(Content.from_text(json.dumps(structured, ensure_ascii=False)))
+    return contents or [Content.from_text("null")]
 
 
 def _repeats(texts: list[str], structured: object) -> bool:
-    """Whether texts have the structured content of a result; servers wrap a value that is no object in `result`."""
+    """Return whether the texts repeat the structured content. Servers wrap non-object values as `{"result": value}`."""
     is_wrapped = isinstance(structured, dict) and structured.keys() == {"result"}
     value = structured["result"] if isinstance(structured, dict) and is_wrapped else structured
     values = [_json(text) for text in texts]
@@ -58,7 +59,7 @@ def _json(text: str) -> Any:
 
 
 def content_of(part: Mapping[str, Any]) -> Content:
-    """Return one content of the protocol; what is unknown becomes its text."""
+    """Convert one content block; a block of an unknown type becomes its JSON text."""
     match part.get("type"):
         case "text":
             return Content.from_text(str(part.get("text", "")))
@@ -88,7 +89,7 @@ def content_of(part: Mapping[str, Any]) -> Content:
 
 
 def part_of(content: Content) -> dict[str, Any] | None:
-    """Return a content as one of the protocol; None for a kind that has no place there."""
+    """Convert a content to a content block; None if the protocol has no block for its type."""
     if content.type == "text":
         return {"type": "text", "text": content.text or ""}
     if content.type == "data" and content.uri:
@@ -105,9 +106,9 @@ def part_of(content: Content) -> dict[str, Any] | None:
 
 
 def prompt_text(messages: Iterable[Mapping[str, Any]]) -> str:
-    """Return the messages of a prompt: one text as it is, several as a JSON array."""
-    found = [content_of(message["content"]) for message in messages]
-    texts = [each.text if each.type == "text" else each.uri or str(each) for each in found]
+    """Return the messages of a prompt as text: a single message as it is, several as a JSON array."""
+    contents = [content_of(message["content"]) for message in messages]
+    texts = [content.text if content.type == "text" else content.uri or str(content) for content in contents]
     return str(texts[0]) if len(texts) == 1 else json.dumps(texts, ensure_ascii=False) if texts else ""
 
 

@@ -1,8 +1,8 @@
-"""Questions of a server to a person while one of its tools runs (elicitation).
+"""Elicitation: questions that a server asks a person while one of its tools runs.
 
-A person may take days to answer, and a server cannot wait for that. So the call ends with a request to the person, who
-answers it like the request to approve a call. The tool is then called again, and when the server asks the same question
-again it gets the recorded answer.
+A person may take days to answer, and a server cannot wait that long. So the call ends with a request to the person,
+which is answered like a request for approval. The tool is then called again, and when the server repeats its question
+it gets the recorded answer.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ logger = logging.getLogger("agentbench")
 
 _ANSWERED: Final = "answered"
 _REFUSED: Final = (
-    "The MCP server %r asked a person, but nobody can answer: %s. Call its tool in a run of an agent, or pass "
-    "elicitation_callback= where you create the MCP tool."
+    "The MCP server %r asked a question that cannot be passed on: %s. Call its tool in a run of an agent, or pass "
+    "elicitation_callback= when you create the MCP tool."
 )
 
 
 class _Answer(NamedTuple):
-    """The answer of a person to a question; one that does not fit has a `problem`, and the question is asked again."""
+    """A person's answer to a question. If it is not valid, `problem` says why and the question is asked again."""
 
     question: dict[str, Any]
     action: str
@@ -43,7 +43,7 @@ class _Answer(NamedTuple):
 
 @dataclass(eq=False)
 class _ElicitationCall:
-    """A call of a tool; `unused` are the answers to questions that the server has not asked again yet."""
+    """A tool call in progress. `unused` holds the answers to questions that the server has not repeated yet."""
 
     can_ask: bool
     answers: list[_Answer]
@@ -53,10 +53,10 @@ class _ElicitationCall:
 
 
 class Elicitation:
-    """Answers the questions of one server; only from the event loop of the connection.
+    """Answers the questions of one server. Must be used on the event loop of the connection.
 
-    The protocol does not say which call a question belongs to. Once a server has asked one, its tools are therefore
-    called one after another.
+    The protocol does not say to which call a question belongs. After the first question of a server, its tools are
+    therefore called one at a time.
     """
 
     def __init__(self, server: str, callback: Callable[[Any], Any] | None, limits: MCPLimits) -> None:
@@ -65,9 +65,9 @@ class Elicitation:
         self._is_serial = False
 
     async def during(self, send: Callable[[], Awaitable[Any]], metadata: Mapping[str, Any]) -> Any:
-        """Call a tool and return its result; `UserInputRequiredException` if a person has to answer a question first.
+        """Call a tool and return its result; raise `UserInputRequiredException` if a person must answer first.
 
-        `metadata` is that of the `FunctionInvocationContext`; it is empty if no agent calls the tool.
+        `metadata` comes from the `FunctionInvocationContext`; it is empty if the tool is not called by an agent.
         """
         answers = _read_answers(metadata)
         self._is_serial = self._is_serial or bool(answers)
@@ -79,7 +79,7 @@ class Elicitation:
         try:
             result = await send()
         except Exception:
-            if not call.requests:  # else it failed because its question was not answered
+            if not call.requests:  # otherwise the call failed because its question was not answered
                 raise
         finally:
             self._calls.remove(call)
@@ -89,7 +89,7 @@ class Elicitation:
         return result
 
     async def answer(self, params: Any) -> Any:
-        """Return the answer to a question: the recorded one, or that nobody answered yet."""
+        """Return the recorded answer to a question, or cancel the question and record a request for it."""
         asked = wire(params)
         try:
             check_payload(self._server, asked, self._limits)
@@ -102,7 +102,9 @@ class Elicitation:
         self._is_serial = True
         if len(self._calls) != 1 or not self._calls[0].can_ask:
             is_outside = len(self._calls) < 2
-            reason = "no agent called the tool" if is_outside else "it is not clear which of several calls asked"
+            reason = (
+                "the tool was not called by an agent" if is_outside else "it may belong to any of several running calls"
+            )
             logger.warning(_REFUSED, self._server, reason)
             return _result("decline" if is_outside else "cancel")
         [call] = self._calls
@@ -142,19 +144,19 @@ class Elicitation:
 
 
 def _read_answers(metadata: Mapping[str, Any]) -> list[_Answer]:
-    """Return the answers of a person, those of earlier rounds first."""
+    """Return the answers of a person; the answers of earlier rounds come first."""
     requests, answers = metadata.get(INNER_APPROVALS) or ((), ())
     by_id = {answer.id: answer for answer in answers}
     earlier: list[Any] = []
     found: list[_Answer] = []
     for request in requests:
         asked, answer = question_in(request), by_id.get(request.id)
-        if asked is None or answer is None:  # a request of an earlier round, or not answered yet
+        if asked is None or answer is None:  # the request is from an earlier round, or has no answer yet
             continue
         earlier, question = request.additional_properties[_ANSWERED], _question_of(asked)
         if not answer.approved:
             found.append(_Answer(question, "decline"))
-        elif "url" in question:  # the answer is given at that address
+        elif "url" in question:  # the person answers at that address, so there are no fields
             found.append(_Answer(question, "accept"))
         else:
             content = answer.additional_properties.get(EDITED_ARGUMENTS, request.function_call.parse_arguments())
@@ -169,7 +171,7 @@ def _read_answers(metadata: Mapping[str, Any]) -> list[_Answer]:
 def _check_schema(server: str, schema: Mapping[str, Any]) -> None:
     properties = schema.get("properties", {})
     if not isinstance(properties, Mapping) or not all(isinstance(one, Mapping) for one in properties.values()):
-        message = f"The MCP server {server!r} asked for an answer without describing its fields."
+        message = f"The MCP server {server!r} sent a question without a valid schema of its fields."
         raise ValueError(message)
 
 

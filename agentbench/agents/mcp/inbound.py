@@ -1,4 +1,4 @@
-"""Messages of a server, checked before the session reads them, and the lines that it logs."""
+"""Checks for incoming messages of a server, and logging of the lines that it sends."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from agentbench.exceptions import MCPLimitError
 
 logger = logging.getLogger("agentbench")
 
-#: How an answer begins of which the rest cannot be read.
 _ANSWER = re.compile(r'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,\s*"(?:result|error)"')
+"""Matches the beginning of a response, so that the id is known even if the rest cannot be parsed."""
+
 _MINUTE_NS = 60_000_000_000
 
 _LEVELS = {
@@ -37,7 +38,7 @@ _NAME_CHARS = 100
 
 
 class CheckedStream(WatchedStream):
-    """A stream of messages of a server of which each one is checked; the session does not get what is dropped."""
+    """Checks each message of a server before the session receives it; invalid ones are dropped."""
 
     def __init__(self, stream: Any, on_end: Callable[[], None], server: str, limits: MCPLimits) -> None:
         super().__init__(stream, on_end)
@@ -55,9 +56,9 @@ class CheckedStream(WatchedStream):
         return message
 
     def _checked(self, message: Any) -> Any:
-        """Return a message as the session may read it; `None` drops it.
+        """Return the message for the session, or `None` to drop it.
 
-        An answer that is too large becomes an error, so that the request does not wait for ever.
+        A response that is too large becomes an error response, so that its request does not wait forever.
         """
         if isinstance(message, Exception):
             return self._failed_answer(message) or message
@@ -79,12 +80,12 @@ class CheckedStream(WatchedStream):
         return message
 
     def _failed_answer(self, error: Exception) -> Any:
-        """Return the answer that failed to be read as one that is an error; `None` if the line is no answer."""
+        """Return an error response for a response that could not be parsed; `None` if the line is not a response."""
         problem, line = parse_problem(error)
         answer = _ANSWER.match(line)
         if answer is None:
             return None
-        reason: Exception = ValueError(f"The answer cannot be read: {problem}")
+        reason: Exception = ValueError(f"The response cannot be parsed: {problem}")
         if "recursion" in problem:
             reason = MCPLimitError(
                 self._server, "a message that is nested too deeply", "max_depth", self._limits.max_depth
@@ -104,28 +105,28 @@ class CheckedStream(WatchedStream):
         )
 
     def _usable(self, kind: str, listings: list[Any]) -> list[Any]:
-        """Return the entries of a list that the protocol allows: one that is invalid must not hide the others."""
+        """Return the valid entries of a list, so that one invalid entry does not hide the others."""
         most = getattr(self._limits, f"max_{kind}")
-        if len(listings) > most:  # the list is refused where it is read; checking all of it would take long
+        if len(listings) > most:  # read_pages() rejects the list anyway, and checking every entry would be slow
             listings = listings[: int(most) + 1]
         if kind == "tools":
             listings = [_with_object_schema(one) for one in listings]
         if listing_problem(kind, listings) is None:
             return listings
-        found = []
-        for one in listings:
-            problem = listing_problem(kind, [one])
+        valid = []
+        for listing in listings:
+            problem = listing_problem(kind, [listing])
             if problem is None:
-                found.append(one)
+                valid.append(listing)
                 continue
-            name = plain_line(one.get("name") if isinstance(one, dict) else one, _NAME_CHARS)
-            logger.warning("The MCP server %r lists %s %r in an invalid form, so it is left out: %s",
+            name = plain_line(listing.get("name") if isinstance(listing, dict) else listing, _NAME_CHARS)
+            logger.warning("The MCP server %r lists the %s %r in an invalid form; it is ignored: %s",
                            self._server, kind.removesuffix("s"), name, plain_line(problem, _NAME_CHARS))  # fmt: skip
-        return found
+        return valid
 
 
 def _with_object_schema(tool: Any) -> Any:
-    """Return a tool whose schema says that it describes an object, which some servers leave out."""
+    """Return a tool whose schema has `"type": "object"`; some servers omit it."""
     schema = tool.get("inputSchema", {}) if isinstance(tool, dict) else None
     if isinstance(schema, dict) and "type" not in schema:
         return {**tool, "inputSchema": {**schema, "type": "object"}}
@@ -133,19 +134,19 @@ def _with_object_schema(tool: Any) -> Any:
 
 
 def level_name(level: int) -> str:
-    """Return the name that the protocol has for a level of our log."""
+    """Return the protocol's name for a level of `logging`."""
     return next((name for name, number in _LEVELS.items() if number >= level), "emergency")
 
 
 class ServerLog:
-    """Logs the lines of one server, as plain text and at most so many a minute."""
+    """Logs the lines of one server as plain text, up to a limit per minute."""
 
     def __init__(self, server: str, limits: MCPLimits) -> None:
         self._server, self._limits = server, limits
         self._begin_ns = self._count = 0
 
     def log(self, level: str | None, text: object) -> None:
-        """Log a line with the name of the server; what is over the limit is dropped, with one warning."""
+        """Log a line with the name of the server. Lines over the limit are dropped with a single warning."""
         now = _clock.runtime_defaults().clock.perf_ns()
         if now - self._begin_ns >= _MINUTE_NS:
             self._begin_ns, self._count = now, 0

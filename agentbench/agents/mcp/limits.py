@@ -1,4 +1,4 @@
-"""The limits for everything that a server sends, and the size of a message."""
+"""Limits on what a server may send, and the size of a message."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from agentbench.agents.arguments import check_known, describe
 
 @dataclass(frozen=True, kw_only=True)
 class MCPLimits:
-    """The limits for everything that a server may send; `limits={"max_tools": 5_000}` of an MCP tool changes one.
+    """Limits on what a server may send. Change one with the argument `limits={"max_tools": 5_000}` of an MCP tool.
 
     Attributes:
-        connect_s: Seconds for opening the connection, and again for loading the lists.
-        max_message_bytes: Size of one message: a result, a resource, a page of a list, a notification.
-        max_depth: Levels of nesting in one message.
-        max_pages: Pages of one list.
-        max_tools: Tools that the server lists.
-        max_prompts: Prompts that the server lists.
-        max_resources: Resources that the server lists.
-        max_description_chars: Length of a description; a longer one is shortened.
-        max_schema_bytes: Size of the schema of one tool; a tool with a larger one is left out.
-        max_skills: Skills that are read from the server's resources.
-        max_front_matter_chars: Length of the front matter of a skill; a skill with a longer one is left out.
-        max_log_chars: Length of a line that the server logs, or of its report of a failure; longer ones are shortened.
-        max_log_lines_per_minute: Lines that the server logs in a minute; the others are dropped.
+        connect_s: Maximum seconds to open the connection, and again to load the lists.
+        max_message_bytes: Maximum size of one message: a result, a resource, a page of a list, a notification.
+        max_depth: Maximum levels of nesting in one message.
+        max_pages: Maximum number of pages in one list.
+        max_tools: Maximum number of tools that the server lists.
+        max_prompts: Maximum number of prompts that the server lists.
+        max_resources: Maximum number of resources that the server lists.
+        max_description_chars: Maximum length of a description; a longer one is shortened.
+        max_schema_bytes: Maximum size of the schema of one tool; a tool with a larger one is ignored.
+        max_skills: Maximum number of skills among the server's resources.
+        max_front_matter_chars: Maximum length of a skill's front matter; a skill with a longer one is ignored.
+        max_log_chars: Maximum length of a log line or an error text of the server; a longer one is shortened.
+        max_log_lines_per_minute: Maximum number of log lines per minute; the others are dropped.
         reload_interval_s: Seconds between two reloads of a list that the server reports as changed.
-        max_host_payload_size_bytes: Size of one request of the server: to the model (sampling) or to a person.
-        max_sampling_requests: Requests to the model during one call of a tool.
-        max_sampling_tokens: Tokens of one answer of the model; a request for more is answered with as many.
-        max_questions: Questions to a person during one call of a tool.
+        max_host_payload_size_bytes: Maximum size of a sampling request or of a question to a person.
+        max_sampling_requests: Maximum number of requests to the model during one tool call.
+        max_sampling_tokens: Maximum tokens of one answer of the model; a request for more gets this many.
+        max_questions: Maximum number of questions to a person during one tool call.
 
     Example:
         files = MCPStdioTool("files", "files-server", limits={"max_tools": 5_000})
@@ -77,23 +77,23 @@ class MCPLimits:
         return replace(self, **given)
 
     def shown(self, text: object) -> str:
-        """Return a text of the server for an error or a log: short, and without codes that control a terminal."""
+        """Return a text of the server for an error or a log: shortened, and without terminal control codes."""
         return plain_text(text, None if self.max_log_chars == inf else int(self.max_log_chars))
 
 
 def measure(value: Any, most_bytes: float, most_levels: float) -> tuple[int, int]:
-    """Return the size of a JSON value in bytes, roughly, and its depth. It stops where one of them is too much."""
+    """Return the approximate size of a JSON value in bytes, and its depth. Stop as soon as one exceeds its maximum."""
     size = depth = 0
-    left = [(value, 1)]
-    while left and size <= most_bytes and depth <= most_levels:
-        item, level = left.pop()
+    stack = [(value, 1)]
+    while stack and size <= most_bytes and depth <= most_levels:
+        item, level = stack.pop()
         depth = max(depth, level)
         size += 8
         if isinstance(item, str):
             size += len(item) if item.isascii() else len(item.encode(errors="replace"))
         elif isinstance(item, Mapping):
             size += sum(map(len, item))
-            left.extend([(inner, level + 1) for inner in item.values()])
+            stack.extend([(inner, level + 1) for inner in item.values()])
         elif isinstance(item, list):
-            left.extend([(inner, level + 1) for inner in item])
+            stack.extend([(inner, level + 1) for inner in item])
     return size, depth

@@ -1,4 +1,4 @@
-"""Tools and prompts as a server lists them, and the functions that are made of them."""
+"""Tools and prompts that a server lists, and the functions that call them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Answer: TypeAlias = Callable[[Kind, str, dict[str, Any], FunctionInvocationConte
 NEVER_SENT = frozenset(
     {"chat_options", "tools", "tool_choice", "session", "thread", "conversation_id", "options", "response_format"}
 )
-"""Arguments of a run that mean something here, and nothing to a server."""
+"""Arguments of a run that are meant for this library and are not sent to a server."""
 
 _ORIGINAL, _NORMALIZED = "_mcp_remote_name", "_mcp_normalized_name"
 _NAME_CHARS = 100
@@ -37,18 +37,18 @@ _NAME_CHARS = 100
 async def read_pages(
     server: str, kind: Kind | Literal["resources"], limits: MCPLimits, get_page: Callable[[Any], Awaitable[Any]]
 ) -> list[dict[str, Any]]:
-    """Return the entries of all pages of a list; `MCPLimitError` if it is longer than the limits allow.
+    """Return the entries of all pages of a list; raise `MCPLimitError` if it exceeds the limits.
 
-    `get_page` requests a page with the parameters that it gets, `None` for the first one.
+    `get_page` requests one page; its argument is None for the first page.
     """
     found: list[dict[str, Any]] = []
     cursors: set[str | None] = set()
     cursor: str | None = None
     most = getattr(limits, f"max_{kind}")
-    while cursor not in cursors:  # else a server leads round in a circle
+    while cursor not in cursors:  # a server that repeats a cursor would never end
         cursors.add(cursor)
         if len(cursors) > limits.max_pages:
-            raise MCPLimitError(server, f"a list of {kind} that does not end", "max_pages", limits.max_pages)
+            raise MCPLimitError(server, f"a list of {kind} with too many pages", "max_pages", limits.max_pages)
         page = wire(await get_page(make("PaginatedRequestParams", {"cursor": cursor}) if cursor else None))
         found += page.get(kind) or ()
         if len(found) > most:
@@ -56,12 +56,12 @@ async def read_pages(
         cursor = page.get("nextCursor")
         if cursor is None:
             return found
-    logger.warning("The server %s lists its %s in a circle; the rest is left out.", server, kind)
+    logger.warning("The pages of the %s of the server %s repeat; the rest is ignored.", kind, server)
     return found
 
 
 class Listed(NamedTuple):
-    """A tool or prompt: its names, how the server lists it, and the function made of it."""
+    """A tool or prompt: its names, its entry in the server's list, and the function that calls it."""
 
     name: ToolName
     listing: dict[str, Any]
@@ -69,7 +69,7 @@ class Listed(NamedTuple):
 
 
 class Listings:
-    """The tools and prompts of one server by their names on it, as functions that call `answer`."""
+    """The tools and prompts of one server as functions. Each function calls `answer`."""
 
     def __init__(
         self, server: str, prefix: str, runtime_arguments: Collection[str], limits: MCPLimits, answer: Answer
@@ -79,22 +79,22 @@ class Listings:
         self._listed: dict[Kind, dict[str, Listed]] = {"tools": {}, "prompts": {}}
 
     def functions(self, allowed: Collection[str] | None) -> list[FunctionTool]:
-        """Return the functions of the tools and prompts that are allowed; `None` allows all."""
+        """Return the functions of the allowed tools and prompts; `None` allows all."""
         listed = [one for kind in self._listed.values() for one in kind.values()]
         return [one.function for one in listed if allowed is None or one.name.is_in(allowed)]
 
     def listing_of(self, kind: Kind, name: str) -> Mapping[str, Any]:
-        """Return how the server lists a tool or prompt; empty if it does not."""
+        """Return the entry of a tool or prompt in the server's list; empty if there is none."""
         listed = self._listed[kind].get(name)
         return {} if listed is None else listed.listing
 
     def update(self, kind: Kind, listings: Iterable[dict[str, Any]], approval: Approval) -> None:
-        """Take over a list. What did not change stays the same object; of what cannot be used there is a warning."""
+        """Replace a list. Unchanged entries keep their function object; a warning is logged for each unusable entry."""
         tools = {one.name.exposed for one in self._listed["tools"].values()} if kind == "prompts" else set[str]()
         taken, found = set(tools), dict[str, Listed]()
         for listing in listings:
             name = tool_name_of(str(listing["name"]), self._prefix)
-            if name.exposed in tools:  # models know tools and prompts by their names only
+            if name.exposed in tools:  # a model sees tools and prompts in one list of names
                 name = name._replace(exposed=f"{name.exposed}_prompt")
             if name.exposed in taken:
                 logger.warning("The server %s has two %s named %r; only the first is used.",
@@ -107,15 +107,15 @@ class Listings:
                 found[name.original] = known if known and is_known else self._list(kind, name, listing, approval)
             except (TypeError, ValueError, MCPLimitError) as error:
                 shown = plain_line(name.original, _NAME_CHARS)
-                reason = f"The {kind.removesuffix('s')} {shown!r} of the server {self._server} is left out: {error}"
+                reason = f"The {kind.removesuffix('s')} {shown!r} of the server {self._server} is ignored: {error}"
                 logger.warning("%s", reason)
         self._listed[kind] = found
-        if kind == "tools":  # their names decide about those of prompts
+        if kind == "tools":  # the names of prompts depend on the names of tools
             self.update("prompts", [one.listing for one in self._listed["prompts"].values()], approval)
 
     def _list(self, kind: Kind, name: ToolName, listing: dict[str, Any], approval: Approval) -> Listed:
         if not name.exposed:
-            message = "It has no name."
+            message = "Its name is empty."
             raise ValueError(message)
         schema = _prompt_schema(listing) if kind == "prompts" else dict(listing.get("inputSchema") or {})
         most = self._limits.max_schema_bytes
@@ -142,15 +142,15 @@ class Listings:
 
         async def call(_invocation: FunctionInvocationContext, **arguments: Any) -> Any:
             runtime = _invocation.kwargs
-            given = {key: runtime[key] for key in sent if key in runtime}
-            given = {key: value.get_secret_value() if is_secret(value) else value for key, value in given.items()}
-            return await self._answer(kind, name.original, {**arguments, **given}, _invocation)
+            supplied = {key: runtime[key] for key in sent if key in runtime}
+            supplied = {key: value.get_secret_value() if is_secret(value) else value for key, value in supplied.items()}
+            return await self._answer(kind, name.original, {**arguments, **supplied}, _invocation)
 
         return call
 
 
 def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
-    """Return a schema for the model, without the arguments that the run sends."""
+    """Return the schema for the model, without the arguments that the run supplies."""
     if schema.get("type") == "object":
         schema = {**schema, "properties": dict(schema.get("properties") or {})}
     if hidden and isinstance(schema.get("properties"), dict):
@@ -161,14 +161,17 @@ def _without(schema: dict[str, Any], hidden: Collection[str]) -> dict[str, Any]:
 
 
 def _prompt_schema(listing: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of a prompt's arguments, which are all texts."""
+    """Return the schema of a prompt's arguments, which are all strings."""
     arguments = listing.get("arguments") or ()
     properties = {
-        each["name"]: {"type": "string", **({"description": each["description"]} if each.get("description") else {})}
-        for each in arguments
+        argument["name"]: {
+            "type": "string",
+            **({"description": argument["description"]} if argument.get("description") else {}),
+        }
+        for argument in arguments
     }
     return {
         "type": "object",
         "properties": properties,
-        "required": [each["name"] for each in arguments if each.get("required")],
+        "required": [argument["name"] for argument in arguments if argument.get("required")],
     }

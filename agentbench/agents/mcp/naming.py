@@ -1,4 +1,4 @@
-"""Names of a server's tools, as a model gets them, and which of them are allowed or need approval."""
+"""Names of a server's tools as the model sees them, and which of the tools need approval."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ENDS = "_.-"
 
 
 class MCPSpecificApproval(TypedDict, total=False):
-    """Which tools of a server need approval, by name. A name in both collections needs it.
+    """The names of the tools that need approval, and of those that do not. A name in both needs approval.
 
     Example:
         >>> MCPSpecificApproval(always_require_approval=["delete_file"])
@@ -26,9 +26,9 @@ class ToolName(NamedTuple):
     """The names of one tool.
 
     Attributes:
-        original: On the server.
-        normalized: With characters that models take.
-        exposed: With the prefix, as the model knows it.
+        original: The name on the server.
+        normalized: The name with only characters that models accept.
+        exposed: The name that the model sees, with the prefix.
     """
 
     original: str
@@ -36,22 +36,22 @@ class ToolName(NamedTuple):
     exposed: str
 
     def is_in(self, names: Collection[str]) -> bool:
-        """Whether a collection has any of the names."""
+        """Return whether a collection contains any of the names."""
         return not {self.original, self.normalized, self.exposed}.isdisjoint(names)
 
 
 def normalize_name(name: str) -> str:
-    """Return a name with `-` for each character that models do not take."""
+    """Replace each character that models do not accept by `-`."""
     return _FOREIGN.sub("-", name)
 
 
 def normalize_prefix(prefix: str | None) -> str:
-    """Return a prefix of names without the separators at its end."""
+    """Normalize a prefix and strip the separators at its end."""
     return normalize_name(prefix or "").rstrip(_ENDS)
 
 
 def tool_name_of(original: str, prefix: str) -> ToolName:
-    """Return the names of a tool of the server, with a normalized prefix or an empty one."""
+    """Return the names of a tool; `prefix` is normalized, or empty for none."""
     normalized = normalize_name(original)
     return ToolName(original, normalized, f"{prefix}_{normalized.lstrip(_ENDS)}" if prefix else normalized)
 
@@ -60,7 +60,7 @@ ApprovalMode = Literal["always_require", "never_require"]
 
 
 def approval_of(name: ToolName, mode: ApprovalMode | MCPSpecificApproval | None) -> ApprovalMode | None:
-    """Return whether a tool needs approval; None if nothing says so."""
+    """Return the approval mode of a tool; None if `mode` does not mention it."""
     if mode is None or isinstance(mode, str):
         return mode
     if name.is_in(mode.get("always_require_approval", ())):

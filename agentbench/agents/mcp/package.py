@@ -1,6 +1,6 @@
-"""The package `mcp` in both of its majors; every import of it, and what differs between them, is here.
+"""All imports of the package `mcp`, and the differences between its major versions 1 and 2.
 
-Protocol objects are read and made as JSON, whose names both majors share: `wire(result)["isError"]`.
+Protocol objects are read and created as JSON, whose names both versions share: `wire(result)["isError"]`.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ _PURPOSE = "talk to a server of the Model Context Protocol"
 
 
 def module(name: str) -> Any:
-    """Return a module of the package; MissingExtraError if it is not installed."""
+    """Return a module of the package; raise MissingExtraError if the package is not installed."""
     return require(f"mcp.{name}", extra="mcp", purpose=_PURPOSE)
 
 
 def wire(value: Any) -> dict[str, Any]:
-    """Return a protocol object as it is on the wire."""
-    found: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
-    return found
+    """Return the JSON of a protocol object."""
+    fields: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return fields
 
 
 def make(name: str, fields: Mapping[str, Any]) -> Any:
-    """Return a protocol object of a type, from its fields as they are on the wire."""
+    """Create a protocol object of a type from its JSON fields."""
     return getattr(module("types"), name).model_validate(dict(fields))
 
 
 def make_session(reading: Any, writing: Any, timeout_s: float | None, **callbacks: Any) -> Any:
-    """Return a `ClientSession` on two streams."""
+    """Create a `ClientSession` on a read stream and a write stream."""
     session_class = module("client.session").ClientSession
     has_seconds = not hasattr(session_class, "get_server_capabilities")  # 1.x takes a timedelta
     timeout = timeout_s if timeout_s is None or has_seconds else timedelta(seconds=timeout_s)
@@ -42,7 +42,7 @@ def make_session(reading: Any, writing: Any, timeout_s: float | None, **callback
 
 
 async def capabilities(session: Any) -> dict[str, Any]:
-    """Return the capabilities of a server; start the session if necessary."""
+    """Return the capabilities of a server; initialize the session if necessary."""
     if hasattr(session, "get_server_capabilities"):
         known = session.get_server_capabilities()
     else:
@@ -53,10 +53,12 @@ async def capabilities(session: Any) -> dict[str, Any]:
 
 
 def listing_problem(kind: str, listings: list[Any]) -> str | None:
-    """Return why a page of a list is not valid; `None` if it is."""
+    """Return why a page of a list is invalid; `None` if it is valid."""
     try:
         make(f"List{kind.capitalize()}Result", {kind: listings})
-        if not hasattr(module("client.session").ClientSession, "get_server_capabilities"):  # 2.x checks twice
+        if not hasattr(
+            module("client.session").ClientSession, "get_server_capabilities"
+        ):  # 2.x also validates against the protocol version
             methods = require("mcp_types.methods", extra="mcp", purpose=_PURPOSE)
             methods.validate_server_result(f"{kind}/list", "2025-11-25", {kind: listings})
     except ValueError as error:
@@ -66,7 +68,7 @@ def listing_problem(kind: str, listings: list[Any]) -> str | None:
 
 
 def error_response(request_id: Any, error: Exception) -> Any:
-    """Return the answer to a request of ours that fails with an error, which is the data of the answer."""
+    """Create an error response to one of our requests; the error itself becomes the `data` of the response."""
     types = module("types")
     data = {"code": _INTERNAL_ERROR, "message": str(error), "data": error}
     failed = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=make("ErrorData", data))
@@ -74,12 +76,12 @@ def error_response(request_id: Any, error: Exception) -> Any:
 
 
 def as_received(message: Any) -> Any:
-    """Return a message of the protocol as a transport hands it to the session."""
+    """Wrap a protocol message the way a transport passes it to the session."""
     return module("shared.message").SessionMessage(message)
 
 
 def parse_problem(error: Exception) -> tuple[str, str]:
-    """Return why a line of a server cannot be read, and the line; empty texts for errors of another kind."""
+    """Return why a line of a server cannot be parsed, and the line; two empty texts for other errors."""
     first = error.errors(include_url=False)[0] if hasattr(error, "errors") else {}
     line = first.get("input")
     return (first["msg"], line) if isinstance(line, str) else ("", "")
@@ -91,27 +93,27 @@ def error_data(error: BaseException) -> Any:
 
 
 def uri_of(uri: str) -> Any:
-    """Return an address in the type that a session takes."""
+    """Convert an address to the type that the session expects."""
     if not hasattr(module("client.session").ClientSession, "get_server_capabilities"):
         return uri
     return require("pydantic", extra="mcp", purpose=_PURPOSE).AnyUrl(uri)
 
 
 def notification_method(message: Any) -> str | None:
-    """Return the method of a notification; None for other messages, such as errors of a stream."""
+    """Return the method of a notification; None for other messages, such as stream errors."""
     method = getattr(getattr(message, "root", message), "method", None)
     return method if isinstance(method, str) and method.startswith("notifications/") else None
 
 
 def protocol_error() -> type[Exception]:
-    """Return the class of errors that a server answers with."""
+    """Return the class of the errors that a server reports."""
     errors = module("shared.exceptions")
-    found: type[Exception] = errors.McpError if hasattr(errors, "McpError") else errors.MCPError
-    return found
+    error_class: type[Exception] = errors.McpError if hasattr(errors, "McpError") else errors.MCPError
+    return error_class
 
 
 def is_connection_lost(error: BaseException) -> bool:
-    """Whether an error says that the connection is gone, or that the server does not know the session."""
+    """Return whether an error means that the connection is lost or the server does not know the session."""
     anyio = require("anyio", extra="mcp", purpose=_PURPOSE)
     if isinstance(error, (anyio.ClosedResourceError, anyio.BrokenResourceError, anyio.EndOfStream, ConnectionError)):
         return True
@@ -119,7 +121,7 @@ def is_connection_lost(error: BaseException) -> bool:
 
 
 def is_session_unknown(error: BaseException) -> bool:
-    """Whether a server refused a request because it has ended the session, or was started anew."""
+    """Return whether a server refused a request because it has ended the session or was restarted."""
     return abs(_code(error)) == _INVALID_REQUEST and "session" in str(error).lower()
 
 
@@ -129,10 +131,10 @@ def _code(error: BaseException) -> int:
 
 
 def new_http_client(on_lost: Callable[[], None]) -> Any:
-    """Return a client of the HTTP package that the installed major uses: it follows redirects and waits for streams.
+    """Create an HTTP client with the HTTP package that the installed `mcp` uses. It follows redirects.
 
     Args:
-        on_lost: Called when a message of ours got no answer, or half of one: 1.x then lets its sender wait for ever.
+        on_lost: Called when a request got no response or only part of one; without it, 1.x would wait forever.
     """
     transport = module("client.streamable_http")
     http: Any = getattr(transport, "httpx2", None) or transport.httpx
@@ -168,7 +170,7 @@ def new_http_client(on_lost: Callable[[], None]) -> Any:
 
 @asynccontextmanager
 async def websocket_streams(url: str, options: Mapping[str, Any]) -> AsyncIterator[tuple[Any, Any]]:
-    """Open a WebSocket, one message in each text frame. 2.x has none, and that of 1.x is on its way out."""
+    """Open a WebSocket with one message in each text frame. 2.x has no such transport, and 1.x deprecates its own."""
     anyio = require("anyio", extra="mcp", purpose=_PURPOSE)
     websockets = require("websockets.asyncio.client", extra="mcp", purpose=_PURPOSE)
     types = module("types")

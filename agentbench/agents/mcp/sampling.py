@@ -1,4 +1,4 @@
-"""Requests of a server to the model of the client."""
+"""Sampling: requests of a server to the model of the client."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOOL_CHOICES = {"auto": "auto", "required": "required", "none": "none"}
 
 
 class Sampling:
-    """Answers the requests of a server to the model, as many during a call of a tool as the limit allows."""
+    """Answers the requests of a server to the model, up to a limit per tool call."""
 
     def __init__(self, server: str, limits: MCPLimits) -> None:
         self._server, self._limits = server, limits
@@ -30,7 +30,7 @@ class Sampling:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count the requests of a call of a tool; calls at the same time share one count."""
+        """Count the requests during a tool call; concurrent calls share one count."""
         if not self._calls:
             self._requests = 0
         self._calls += 1
@@ -42,13 +42,13 @@ class Sampling:
     async def answer(self, params: Any, client: Any, approve: Callable[[Any], Any] | None) -> Any:
         """Return the answer of the model if `approve` returns `True` for the parameters of the request.
 
-        A failure becomes an error of the protocol, and is never raised.
+        A failure is returned as a protocol error and never raised.
         """
         request, limits = wire(params), self._limits
         if client is None:
-            return _error("This client has no model: the tool was created without client=.")
+            return _error("This client has no model: client= is not set.")
         if approve is None:
-            return _error("This client does not allow requests to its model: sampling_approval_callback is not set.")
+            return _error("This client does not allow requests to its model: sampling_approval_callback= is not set.")
         self._requests += 1
         try:
             if self._requests > limits.max_sampling_requests:
@@ -61,9 +61,9 @@ class Sampling:
             return _result(await self._ask(client, request))
         except MCPLimitError as error:
             logger.warning("A request to the model was denied: %s", error)
-            return _error(f"The request is over the limit {error.limit}={error.value:g} of this client.")
+            return _error(f"The request exceeds the limit {error.limit}={error.value:g} of this client.")
         except Exception as error:
-            logger.warning("The server %s sent a request to the model, which failed.", self._server, exc_info=True)
+            logger.warning("A request of the server %s to the model failed.", self._server, exc_info=True)
             return _error(f"The model failed: {type(error).__name__}.")
 
     async def _ask(self, client: Any, request: Mapping[str, Any]) -> Any:
@@ -77,22 +77,22 @@ class Sampling:
 
 
 def check_payload(server: str, request: Mapping[str, Any], limits: MCPLimits) -> None:
-    """Raise `MCPLimitError` if a request of a server, to the model or to a person, is too large."""
+    """Raise `MCPLimitError` if a sampling request or a question to a person is too large."""
     most = limits.max_host_payload_size_bytes
     if measure(request, most, limits.max_depth)[0] > most:
         raise MCPLimitError(server, "a request that is too large", "max_host_payload_size_bytes", most)
 
 
 def _result(response: Any) -> Any:
-    """Return the first text or image of a response in the form of the protocol, or an error if there is neither."""
+    """Return the first text or image of a response as a sampling result; a protocol error if there is neither."""
     if response is None or not getattr(response, "messages", None):
         return _error("The model did not answer.")
     parts = (part_of(content) for message in response.messages for content in message.contents)
-    found = next((part for part in parts if part and part["type"] in ("text", "image")), None)
-    if found is None or found.get("text") == "":
-        return _error("The answer of the model has neither text nor an image.")
+    first = next((part for part in parts if part and part["type"] in ("text", "image")), None)
+    if first is None or first.get("text") == "":
+        return _error("The answer of the model contains neither text nor an image.")
     model = getattr(response, "model", None) or "unknown"
-    return make("CreateMessageResult", {"role": "assistant", "content": found, "model": model})
+    return make("CreateMessageResult", {"role": "assistant", "content": first, "model": model})
 
 
 def _message(sent: dict[str, Any]) -> Message:
@@ -115,8 +115,8 @@ def _options(request: Mapping[str, Any]) -> dict[str, Any]:
         "temperature": request.get("temperature"),
         "stop": request.get("stopSequences"),
     }
-    given = {name: value for name, value in options.items() if value is not None and value != []}
-    return {**given, "max_tokens": request["maxTokens"]}
+    non_empty = {name: value for name, value in options.items() if value is not None and value != []}
+    return {**non_empty, "max_tokens": request["maxTokens"]}
 
 
 def _error(message: str) -> Any:

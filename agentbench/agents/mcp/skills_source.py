@@ -1,4 +1,4 @@
-"""Skills that a server of the Model Context Protocol offers as resources."""
+"""Skills that a Model Context Protocol server offers as resources."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _URI_CHARS, _ERROR_CHARS = 200, 500
 
 
 class MCPSkillsSource(SkillsSource):
-    """The skills of a server: each resource whose address ends with `/SKILL.md`, with those beside and below it.
+    """A source of the skills of a server: each resource whose address ends with `/SKILL.md` is one.
 
-    A skill that cannot be read, or is over the `limits` of the server's tool, is left out, and the log says why.
-    Nothing that the server sends is run.
+    Resources in the same folder or below it belong to the skill. A skill that cannot be read, or exceeds the `limits`
+    of the server, is ignored, and a warning says why. No code from the server is run.
 
     Args:
-        server: The connection; it is opened when the skills are first asked for.
+        server: The MCP tool of the server; it connects when the skills are first requested.
 
     Example:
         server = MCPStreamableHTTPTool("handbook", "https://example.com/mcp")
@@ -57,7 +57,7 @@ class MCPSkillsSource(SkillsSource):
                 frontmatter, _ = await run_in_thread(read_skill_md, content, limits.max_front_matter_chars)
             except (ValueError, ToolResultError) as error:
                 shown = plain_line(uri, _URI_CHARS), self.server.name, plain_line(error, _ERROR_CHARS)
-                logger.warning("The skill %s of the server %s is left out: %s", *shown)
+                logger.warning("The skill %s of the server %s is ignored: %s", *shown)
                 continue
             parts: list[SkillResource] = [
                 _ServerResource(

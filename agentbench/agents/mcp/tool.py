@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol as tools: its connection, its lists, calls of its tools and prompts."""
+"""`MCPTool`: the tools and prompts of a Model Context Protocol server as functions for an agent."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ _METHOD_NOT_FOUND = -32601
 
 @drawn_by("agentbench.notebook.cards.mcp:server_bundle")
 class MCPTool(Displayable):
-    """The base of connections to servers of the Model Context Protocol; a transport adds `get_mcp_client()`.
+    """Base class of the connections to Model Context Protocol servers. A transport implements `get_mcp_client()`.
 
-    The arguments, which are those of all transports, are documented at `MCPStdioTool`.
+    The arguments are the same for all transports; `MCPStdioTool` documents them.
 
     Example:
         from agentbench import Agent, MCPStdioTool
@@ -95,7 +95,7 @@ class MCPTool(Displayable):
         additional_properties: dict[str, Any] | None = None,
     ) -> None:
         if isinstance(approval_mode, str) and approval_mode not in ("always_require", "never_require"):
-            msg = f"approval_mode is {approval_mode!r}; expected 'always_require', 'never_require', or names by mode."
+            msg = f"approval_mode is {approval_mode!r}; expected 'always_require', 'never_require' or a mapping."
             raise ValueError(msg)
         for argument, names in (("allowed_tools", allowed_tools), ("runtime_arguments", runtime_arguments)):
             if isinstance(names, str):
@@ -111,8 +111,8 @@ class MCPTool(Displayable):
         self.sampling_approval_callback, self.elicitation_callback = sampling_approval_callback, elicitation_callback
         self.runtime_arguments = tuple(runtime_arguments)
         payload = max_host_payload_size_bytes
-        given = {} if payload is None else {"max_host_payload_size_bytes": payload}
-        self.limits = MCPLimits().changed({**(limits or {}), **given})
+        payload_limit = {} if payload is None else {"max_host_payload_size_bytes": payload}
+        self.limits = MCPLimits().changed({**(limits or {}), **payload_limit})
         self.additional_properties = additional_properties
         self._given_session = session
         self._loop_of_session = session.loop if type(session) is SessionOnLoop else running_loop()
@@ -152,13 +152,13 @@ class MCPTool(Displayable):
         return None if self._connection is None else self._connection.session
 
     async def connect(self, *, reset: bool = False) -> None:
-        """Open the connection and load the lists; nothing happens if it is open.
+        """Open the connection and load the lists. Do nothing if the connection is open.
 
         Args:
-            reset: Close it first, if it is open.
+            reset: Close an open connection first.
 
         Raises:
-            MCPLimitError: The server lists more than its limits allow, or takes longer.
+            MCPLimitError: The server exceeds a limit on its lists or on the time to connect.
             ToolExecutionException: The server cannot be reached, or does not speak the protocol.
             MissingExtraError: A package of the extra `mcp` is missing.
         """
@@ -191,7 +191,7 @@ class MCPTool(Displayable):
             raise MCPLimitError(self.name, "no complete answer in time", "connect_s", seconds) from None
 
     async def close(self) -> None:
-        """Close the connection, if there is one. A later call of a function opens it again."""
+        """Close the connection if it is open. A later call of a function opens it again."""
         await await_on(self._loop(), self._close())
 
     async def _close(self) -> None:
@@ -206,7 +206,7 @@ class MCPTool(Displayable):
         await self.close()
 
     def _loop(self) -> asyncio.AbstractEventLoop:
-        """Return the loop on which the connection lives: that of the session that was passed, else the engine's."""
+        """Return the event loop of the connection: the loop of a session that was passed, or the loop of the engine."""
         if self._given_session is None:
             return home_loop()
         self._loop_of_session = self._loop_of_session or asyncio.get_running_loop()
@@ -239,12 +239,12 @@ class MCPTool(Displayable):
         if level and "logging" in self._capabilities:
             name = level_name(level)
             try:
-                with warnings.catch_warnings():  # the protocol gives logs up, in years
+                with warnings.catch_warnings():  # 2.x warns that logging is deprecated
                     warnings.simplefilter("ignore")
                     request = connection.session.set_logging_level(name)
                 await connection.run(lambda: request)
             except Exception:
-                logger.warning("The server %s does not take the log level %r.", self.name, name, exc_info=True)
+                logger.warning("The server %s does not accept the log level %r.", self.name, name, exc_info=True)
 
     async def _open_session(self, stack: AsyncExitStack) -> Any:
         session = self._given_session
@@ -278,7 +278,7 @@ class MCPTool(Displayable):
         return self._listings.functions(self.allowed_tools)
 
     async def load_tools(self) -> None:
-        """Load the list of tools again: new, changed and removed ones; those that stay are the same objects."""
+        """Load the list of tools again. Unchanged tools keep their function objects."""
         await self._reload("tools")
 
     async def load_prompts(self) -> None:
@@ -299,7 +299,7 @@ class MCPTool(Displayable):
         if self._has_ping:
             try:
                 await self._in_session(lambda session: session.send_ping())
-            except Exception as error:  # noqa: BLE001 - a new connection shows whether it is serious
+            except Exception as error:  # noqa: BLE001 - opening a new connection shows whether the server is still there
                 if getattr(getattr(error, "error", error), "code", None) == _METHOD_NOT_FOUND:
                     self._has_ping = False
                 else:
@@ -311,7 +311,7 @@ class MCPTool(Displayable):
         self._listings.update(kind, await self._read_list(kind), self.approval_mode)
 
     async def list_resources(self) -> list[dict[str, Any]]:
-        """Return the resources of the server as it lists them: `uri`, `name`, `description`, `mimeType`; maybe none."""
+        """Return the resources that the server lists, with `uri`, `name`, `description` and `mimeType`."""
         if self._capabilities.get("resources") is None:
             return []
         return await self._read_list("resources")
@@ -320,10 +320,10 @@ class MCPTool(Displayable):
         """Return a resource of the server as text.
 
         Args:
-            uri: Its address.
+            uri: The address of the resource.
 
         Raises:
-            ToolExecutionException: The server refuses, or the connection was lost.
+            ToolExecutionException: The server refused the request, or the connection was lost.
             ValueError: The resource is not text.
         """
         result = await self._request(
@@ -346,7 +346,7 @@ class MCPTool(Displayable):
     async def _answer(
         self, kind: Kind, name: str, arguments: dict[str, Any], invocation: FunctionInvocationContext
     ) -> str | list[Content]:
-        """Call a function of the server with these arguments, for a run of an agent or without one."""
+        """Call a tool or prompt of the server, with or without a run of an agent."""
         if kind == "prompts":
             return await self._prompt(name, arguments, invocation.kwargs)
         return await self._call(name, arguments, invocation.kwargs, invocation.metadata)
@@ -355,18 +355,19 @@ class MCPTool(Displayable):
         """Call a tool of the server.
 
         Args:
-            tool_name: Its name on the server.
-            **kwargs: Its arguments. Names that belong to runs of agents are sent only if the tool declares them.
+            tool_name: The name of the tool on the server.
+            **kwargs: Its arguments. Names that are reserved for runs, such as `session`, are sent only if the tool
+                declares them.
 
         Returns:
-            What `parse_tool_results` returns, else contents.
+            The result of `parse_tool_results` if that is set, otherwise contents.
 
         Raises:
             ToolResultError: The tool failed.
-            ToolExecutionException: The connection was lost, or tools are not loaded.
+            ToolExecutionException: The connection was lost, or the tool was created with `load_tools=False`.
         """
         if not self.load_tools_flag:
-            msg = f"{self.name!r} was made with load_tools=False, so that its tools cannot be called."
+            msg = f"Cannot call tools of {self.name!r}: it was created with load_tools=False."
             raise ToolExecutionException(msg)
         declared = (self._listings.listing_of("tools", tool_name).get("inputSchema") or {}).get("properties", {})
         arguments = {key: value for key, value in kwargs.items() if key not in NEVER_SENT or key in declared}
@@ -376,14 +377,15 @@ class MCPTool(Displayable):
         """Return a prompt of the server.
 
         Args:
-            prompt_name: Its name on the server.
+            prompt_name: The name of the prompt on the server.
             **kwargs: Its arguments.
 
         Raises:
-            ToolExecutionException: The server refuses, the connection was lost, or prompts are not loaded.
+            ToolExecutionException: The server refused the request, the connection was lost, or the tool was created
+                with `load_prompts=False`.
         """
         if not self.load_prompts_flag:
-            msg = f"{self.name!r} was made with load_prompts=False, so that its prompts cannot be used."
+            msg = f"Cannot get prompts of {self.name!r}: it was created with load_prompts=False."
             raise ToolExecutionException(msg)
         return await self._prompt(prompt_name, kwargs, kwargs)
 
@@ -412,10 +414,10 @@ class MCPTool(Displayable):
         return contents if parse is None else parse(result)
 
     async def _prompt(self, name: str, arguments: Mapping[str, Any], runtime: Mapping[str, Any]) -> str:
-        given = {key: str(value) for key, value in arguments.items()}
+        texts = {key: str(value) for key, value in arguments.items()}
 
         def send(session: Any) -> Awaitable[Any]:
-            return session.get_prompt(name, given)  # type: ignore[no-any-return]
+            return session.get_prompt(name, texts)  # type: ignore[no-any-return]
 
         result = await self._request(f"getting the prompt {name!r}", send, runtime, may_repeat=True)
         parse = self.parse_prompt_results
@@ -429,7 +431,7 @@ class MCPTool(Displayable):
         *,
         may_repeat: bool,
     ) -> Any:
-        """Send a request; if the connection is lost before the server can have acted, connect again and repeat it."""
+        """Send a request; if the connection was lost before the server can have acted on it, reconnect and repeat."""
         try:
             if not self._is_reachable():
                 await self.connect()
@@ -440,7 +442,7 @@ class MCPTool(Displayable):
                 was_sent = isinstance(error, (ConnectionLostError, protocol_error())) and not is_session_unknown(error)
                 if not is_connection_lost(error) or (was_sent and not may_repeat):
                     raise
-                logger.info("The connection to the MCP server %s was lost; it is opened again.", self.name)
+                logger.info("The connection to the MCP server %s was lost; reconnecting.", self.name)
                 await await_on(self._loop(), self._reopen(connection))
                 return await self._in_session(send, runtime)
         except (ToolException, MissingExtraError, NestedLoopError):
@@ -457,22 +459,22 @@ class MCPTool(Displayable):
                 await self._open()
 
     async def _in_session(self, send: Callable[[Any], Awaitable[Any]], runtime: Mapping[str, Any] | None = None) -> Any:
-        """Send a request in the event loop of the connection; a transport may look at the arguments of the run."""
+        """Send a request on the event loop of the connection; transports may use `runtime`, the run's arguments."""
         connection = self._connection
         if connection is None or not connection.is_reachable:
-            msg = f"The MCP server {self.name!r} is not connected. Expected connect() before, or a call of a function."
+            msg = f"The MCP server {self.name!r} is not connected. Call connect() first."
             raise ToolExecutionException(msg)
         session = connection.session
         return await connection.run(lambda: send(session))
 
-    # ------------------------------------------------------------------------------------------- what the server begins
+    # ------------------------------------------------------------------------------------------- requests of the server
 
     async def sampling_callback(self, context: Any, params: Any) -> Any:
-        """Let `client` answer a server that asks the model, if `sampling_approval_callback` allows it.
+        """Answer a sampling request with `client` if `sampling_approval_callback` approves it.
 
         Args:
             context: The context of the request.
-            params: Its parameters: messages and options.
+            params: The parameters of the request: messages and options.
         """
         return await self._sampling.answer(params, self.client, self.sampling_approval_callback)
 
@@ -483,27 +485,27 @@ class MCPTool(Displayable):
         """Log a message of the server.
 
         Args:
-            params: Its level, its logger and its data.
+            params: The level, logger and data of the message.
         """
-        found = wire(params)
-        self._log.log(found.get("level"), found.get("data"))
+        fields = wire(params)
+        self._log.log(fields.get("level"), fields.get("data"))
 
     async def progress_callback(
         self, tool_name: str, progress: float, total: float | None, message: str | None
     ) -> None:
-        """Log how far a call is.
+        """Log the progress of a tool call.
 
         Args:
-            tool_name: The tool that runs.
-            progress: How much is done.
-            total: Of how much, if that is known.
-            message: What it does.
+            tool_name: The name of the tool that runs.
+            progress: The amount that is done.
+            total: The total amount, if it is known.
+            message: A description of the current step.
         """
         share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
         self._log.log("info", f"{tool_name}: {share}{f', {message}' if message else ''}")
 
     async def message_handler(self, message: Any) -> None:
-        """Handle a notification of the server: a changed list is loaded again, in the background.
+        """Handle a notification of the server: reload a changed list in the background.
 
         Args:
             message: A notification, a request, or an error of the stream.
@@ -516,14 +518,14 @@ class MCPTool(Displayable):
                     self._reloads[kind] = asyncio.ensure_future(self._reload_quietly(kind))
 
     async def _reload_quietly(self, kind: Kind) -> None:
-        """Load a list until it has not changed meanwhile; many changes at once are one."""
+        """Reload a list until no change arrives during the reload; several changes cause one reload."""
         while kind in self._changed:
             self._changed.discard(kind)
             try:
                 await self._reload(kind)
-            except Exception as error:  # noqa: BLE001 - the list stays as it was
+            except Exception as error:  # noqa: BLE001 - the old list remains in use
                 shown = self.limits.shown(str(error))
-                logger.warning("The changed list of %s of the server %s cannot be loaded: %s", kind, self.name, shown)
+                logger.warning("Cannot reload the changed list of %s of the server %s: %s", kind, self.name, shown)
             await asyncio.sleep(self.limits.reload_interval_s)
 
     def __repr__(self) -> str:
@@ -532,12 +534,12 @@ class MCPTool(Displayable):
 
 
 def _trace_headers(meta: Mapping[str, Any]) -> dict[str, str]:
-    """Return the W3C headers of the current span that the metadata does not have yet."""
+    """Return the W3C trace headers of the current span that are missing in the metadata."""
     if not is_tracing():
         return {}
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     with suppress(ImportError):
         from opentelemetry import propagate
 
-        propagate.inject(found)
-    return {name: value for name, value in found.items() if name not in meta}
+        propagate.inject(headers)
+    return {name: value for name, value in headers.items() if name not in meta}

@@ -1,4 +1,4 @@
-"""Servers as a child process, behind HTTP, and behind a WebSocket."""
+"""The transports: a child process (stdio), streamable HTTP, and a WebSocket."""
 
 from __future__ import annotations
 
@@ -20,48 +20,52 @@ _LONGEST_ADDRESS = 200
 
 
 class MCPStdioTool(MCPTool):
-    """A server as a child process. An agent connects it when it first runs, and closes it with itself.
+    """A Model Context Protocol server that runs as a child process.
 
-    The connection lives on the engine's event loop, so it can be opened with `await` in one cell and used through
-    `run_sync` or a stepper in another. Parsers run on the caller's event loop; what the server begins runs on the
-    engine's: `client`, and the callbacks of subclasses.
+    An agent connects to the server on its first run and closes the connection when the agent is closed. The connection
+    uses the engine's event loop, so it can be opened with `await` in one cell and used through `run_sync` or a stepper
+    in another. Result parsers run on the caller's event loop. `client` and the callbacks for requests of the server run
+    on the engine's event loop.
 
     Args:
-        name: Its name, in errors and logs.
-        command: The program.
-        args: Arguments of the program.
-        env: Environment variables besides the few that every server gets.
-        encoding: Encoding of its output; by default UTF-8.
-        errlog: A file for its errors; by default they go where ours go.
-        **kwargs: `cwd` and `encoding_error_handler` of the process, and what every transport takes:
+        name: The name of the server in errors and logs.
+        command: The program to start.
+        args: The arguments of the program.
+        env: Environment variables, in addition to the few that every server gets.
+        encoding: The encoding of the server's output; by default UTF-8.
+        errlog: The file for the server's error output; by default this process's own error output.
+        **kwargs: `cwd` and `encoding_error_handler` of the process, and these arguments, which every transport has:
 
-            - `description`: What it is for.
-            - `approval_mode`: `always_require`, `never_require`, or `MCPSpecificApproval` by name.
-            - `allowed_tools`: Names of the tools and prompts that are exposed; `None` exposes all, an empty list none.
-            - `tool_name_prefix`: Put before each name, with `_`, so that two servers can have tools of one name.
-            - `load_tools`, `load_prompts`: Whether its tools, and its prompts, become functions; by default they do.
-            - `parse_tool_results`: Makes text or contents of a `CallToolResult`.
-            - `parse_prompt_results`: Makes text of a `GetPromptResult`.
-            - `request_timeout`: Seconds that an answer may take; by default any time.
-            - `session`: A `ClientSession` that is open; then nothing is started. It stays on the event loop that runs
-              when the tool is made.
-            - `runtime_arguments`: Names of keyword arguments of a run (`function_invocation_kwargs`) that its tools get
-              if their schema has them, instead of the model's. No others are sent, whatever the schema says.
-            - `client`: The chat client that answers the server when it asks a model (sampling).
-            - `sampling_approval_callback`: Called with the parameters of each such request; may be async. Only if it
-              returns `True` the model is asked; without a callback every request is denied.
+            - `description`: A description of the server.
+            - `approval_mode`: `always_require`, `never_require`, or an `MCPSpecificApproval`.
+            - `allowed_tools`: The names of the tools and prompts to expose; `None` exposes all, an empty list none.
+            - `tool_name_prefix`: A prefix for each name, joined with `_`, so that two servers can have tools with the
+              same name.
+            - `load_tools`, `load_prompts`: Whether the tools and prompts become functions; both are true by default.
+            - `parse_tool_results`: Converts a `CallToolResult` to text or contents.
+            - `parse_prompt_results`: Converts a `GetPromptResult` to text.
+            - `request_timeout`: The maximum seconds for an answer; by default there is no limit.
+            - `session`: An open `ClientSession` to use instead of starting a server. It stays on the event loop that
+              runs when the tool is created.
+            - `runtime_arguments`: The names of the keyword arguments of a run (`function_invocation_kwargs`) that are
+              sent to tools whose schema declares them. The model does not see these arguments, and no other arguments
+              of the run are sent.
+            - `client`: The chat client that answers the server's requests to a model (sampling).
+            - `sampling_approval_callback`: Called with the parameters of each such request; may be async. The request
+              is sent to the model only if it returns `True`; without a callback every request is denied.
             - `elicitation_callback`: Called with the parameters of a question to a person; may be async. It returns the
-              answer by field, or `None` to decline. Without one, a run of an agent ends with a request to a person:
-              `request.to_function_approval_response(True, arguments={...})` answers, with `False` it declines. The tool
-              is then called again; the server gets the answer when it repeats its question.
-            - `limits`: Other values for some of the limits on what the server may send, by name; `limits` of the tool
-              lists them all.
-            - `max_host_payload_size_bytes`: The limit of that name.
-            - `additional_properties`: Anything that the application wants to store with it.
+              answer as a mapping of fields, or `None` to decline. Without a callback, the agent's run ends with a
+              request to a person. Answer it with `request.to_function_approval_response(True, arguments={...})`, or
+              pass `False` to decline. The tool is then called again, and the server gets the answer when it repeats
+              its question.
+            - `limits`: New values for limits on what the server may send, by name. The attribute `limits` of the tool
+              lists all of them.
+            - `max_host_payload_size_bytes`: A new value for the limit of the same name.
+            - `additional_properties`: Values that the application wants to store with the tool.
 
     Raises:
         ValueError: `approval_mode` or the name of a limit is unknown, or a limit is not positive.
-        TypeError: `allowed_tools` or `runtime_arguments` is one text.
+        TypeError: `allowed_tools` or `runtime_arguments` is a string instead of a collection.
 
     Example:
         async with MCPStdioTool("files", sys.executable, args=["server.py"], tool_name_prefix="fs") as files:
@@ -114,7 +118,10 @@ class MCPStdioTool(MCPTool):
 
 
 def _error_file() -> Any:
-    """Return a context manager of a file for errors: ours, or none where ours is no file, as in a notebook."""
+    """Return a context manager of the file for errors: `sys.stderr`, or the null device if that has no file number.
+
+    In a notebook, `sys.stderr` is not a real file.
+    """
     try:
         sys.stderr.fileno()
     except (AttributeError, OSError, ValueError):
@@ -126,21 +133,21 @@ _headers: ContextVar[Mapping[str, str] | None] = ContextVar("agentbench_mcp_head
 
 
 class MCPStreamableHTTPTool(MCPTool):
-    """A server behind HTTP.
+    """A Model Context Protocol server that is reached by streamable HTTP.
 
     Args:
-        name: Its name, in errors and logs.
-        url: Its address.
-        terminate_on_close: Whether the server is told when the connection closes; by default it is.
+        name: The name of the server in errors and logs.
+        url: The address of the server.
+        terminate_on_close: Whether closing the connection ends the session on the server; true by default.
         http_client: An HTTP client of the package that `mcp` uses, with headers or credentials for each request. It is
             used on the engine's event loop, so it must not have been used on another one.
-        header_provider: Called in each call of a tool with the keyword arguments of the run; the headers that it
-            returns are added to the requests of that call.
-        **kwargs: What every transport takes, see `MCPStdioTool`.
+        header_provider: Called for each tool call with the keyword arguments of the run. The headers that it returns
+            are added to the requests of that call.
+        **kwargs: The arguments that every transport has; `MCPStdioTool` documents them.
 
     Raises:
         ValueError: `approval_mode` is unknown.
-        TypeError: `allowed_tools` is one text.
+        TypeError: `allowed_tools` is a string instead of a collection.
 
     Example:
         docs = MCPStreamableHTTPTool(
@@ -199,7 +206,7 @@ class MCPStreamableHTTPTool(MCPTool):
             self._headers_of.pop(headers.request_id, None)
 
     async def _add_headers(self, request: Any) -> None:
-        """Add the headers of a call to its request. A redirection to another host does not get them."""
+        """Add the headers of a call to its request, and remove them if the request is redirected to another host."""
         if request.method != "POST" or not self._headers_of:
             return
         headers = self._headers_of.get(_request_id(request.content))
@@ -214,13 +221,13 @@ class MCPStreamableHTTPTool(MCPTool):
 
 
 class _CallHeaders(dict[str, str]):
-    """Headers of one call, and the id that its request got."""
+    """The headers of one call, and the id of its request."""
 
     request_id: Any = None
 
 
 class _HeaderStream:
-    """A stream to write to that notes which request has which headers: its writer is the task of the call."""
+    """A write stream that records the headers of each request. This works because the task of the call writes to it."""
 
     def __init__(self, stream: Any, headers_of: dict[Any, Mapping[str, str]]) -> None:
         self._stream, self._headers_of = stream, headers_of
@@ -245,23 +252,25 @@ class _HeaderStream:
 
 def _request_id(body: bytes) -> Any:
     try:
-        found = json.loads(body)
+        message = json.loads(body)
     except ValueError:
         return None
-    return found.get("id") if isinstance(found, dict) else None
+    return message.get("id") if isinstance(message, dict) else None
 
 
 class MCPWebsocketTool(MCPTool):
-    """A server behind a WebSocket. The protocol has given this transport up; it is for servers that still have it.
+    """A Model Context Protocol server that is reached by a WebSocket.
+
+    The protocol no longer includes this transport; use it for servers that still offer it.
 
     Args:
-        name: Its name, in errors and logs.
-        url: Its address, `ws://` or `wss://`.
-        **kwargs: What every transport takes, see `MCPStdioTool`; the rest goes to the WebSocket.
+        name: The name of the server in errors and logs.
+        url: The address of the server, which begins with `ws://` or `wss://`.
+        **kwargs: The arguments that every transport has, which `MCPStdioTool` documents. Others go to the WebSocket.
 
     Raises:
         ValueError: `approval_mode` is unknown.
-        TypeError: `allowed_tools` is one text.
+        TypeError: `allowed_tools` is a string instead of a collection.
 
     Example:
         async with MCPWebsocketTool("docs", "ws://127.0.0.1:8080") as docs:
