@@ -1,4 +1,4 @@
-"""Skills that are defined in code: as an object with decorated functions, or as a class with decorated methods."""
+"""Skills that are defined in code: an object with decorated functions, or a class with decorated methods."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class InlineSkillResource(SkillResource):
-    """A resource that is a value, or that a function returns when it is read.
+    """A resource whose content is a value, or the result of a function.
 
     Args:
-        name: Its name in the skill.
-        description: What it holds.
-        content: The value; any type.
-        function: Returns the value, plain or async. With `**kwargs` it gets those of the run.
+        name: The name of the resource in its skill.
+        description: A description of the content.
+        content: The value, of any type.
+        function: A sync or async function that returns the value. If it accepts `**kwargs`, it gets the keyword
+            arguments of the run.
 
     Raises:
-        ValueError: There are both a content and a function, or neither; or the name is blank.
+        ValueError: Both or neither of `content` and `function` are set, or the name is blank.
 
     Example:
         resource = InlineSkillResource(name="prices", content="bread: 2 EUR")
@@ -46,7 +47,7 @@ class InlineSkillResource(SkillResource):
         self.content, self.function = content, function
 
     async def read(self, **kwargs: Any) -> Any:
-        """Return the value, or what the function returns."""
+        """Return the value, or the result of the function."""
         if self.function is None:
             return self.content
         return await _result(self.function(**(kwargs if _takes_kwargs(self.function) else {})))
@@ -56,9 +57,9 @@ class InlineSkillScript(SkillScript):
     """A script that is a function.
 
     Args:
-        name: Its name in the skill.
-        function: The function, plain or async. With `**kwargs` it also gets those of the run.
-        description: What it does; by default the function's docstring.
+        name: The name of the script in its skill.
+        function: The sync or async function. If it accepts `**kwargs`, it also gets the keyword arguments of the run.
+        description: A description of the script; by default the function's docstring.
 
     Example:
         def total(prices: list[float]) -> float:
@@ -82,36 +83,35 @@ class InlineSkillScript(SkillScript):
         return schema if schema.get("properties") else None
 
     async def run(self, skill: Skill, args: dict[str, Any] | list[str] | None = None, **kwargs: Any) -> Any:
-        """Call the function with arguments by name.
+        """Call the function with keyword arguments.
 
         Raises:
-            TypeError: The arguments are not a mapping, do not fit, or the run has a keyword of the same name.
+            TypeError: The arguments are not a mapping, are invalid, or share a name with a keyword argument of the run.
         """
         if args is not None and not isinstance(args, dict):
-            message = f"Script {self.name!r} got a {type(args).__name__} of arguments. Expected them by name."
+            message = f"The arguments of script {self.name!r} are a {type(args).__name__}. Expected a mapping."
             raise TypeError(message)
         if both := set(args or {}) & set(kwargs):
-            message = (
-                f"Script {self.name!r} gets {', '.join(sorted(both))} from the model and from the run. Rename one."
-            )
+            names = ", ".join(sorted(both))
+            message = f"Both the model and the run pass {names} to script {self.name!r}. Rename one of the arguments."
             raise TypeError(message)
         valid = self._tool.validate_arguments(args or {})
         return await _result(self.function(**valid, **(kwargs if _takes_kwargs(self.function) else {})))
 
 
 class InlineSkill(Skill):
-    """A skill that is defined in code; add resources and scripts by its decorators.
+    """A skill that is defined in code. Its decorators add resources and scripts.
 
     Args:
-        frontmatter: Name, description and further facts; or pass the two by themselves.
-        instructions: What to do, for the model.
-        resources: What can be read.
-        scripts: What can be run.
-        name: Its name, instead of a front matter.
-        description: What it is good for, instead of a front matter.
+        frontmatter: The name, description and other metadata. Pass either this or `name` and `description`.
+        instructions: The instructions for the model.
+        resources: The resources that can be read.
+        scripts: The scripts that can be run.
+        name: The name of the skill, if there is no front matter.
+        description: The purpose of the skill, if there is no front matter.
 
     Raises:
-        TypeError: There are both a front matter and a name or description, or neither.
+        TypeError: Both or neither of `frontmatter` and `name` with `description` are passed.
         ValueError: The name or the description breaks the rules of `SkillFrontmatter`.
 
     Example:
@@ -120,7 +120,7 @@ class InlineSkill(Skill):
 
         @skill.resource
         def prices() -> str:
-            "What things cost."
+            "The price list."
             return "bread: 2 EUR"
 
 
@@ -151,17 +151,17 @@ class InlineSkill(Skill):
 
     @property
     def content(self) -> str:
-        """The text for the model: name, description, instructions, and lists of resources and scripts."""
+        """The text for the model: name, description, instructions, and the lists of resources and scripts."""
         return content_of(self, self.instructions)
 
     @property
     def resources(self) -> list[SkillResource]:
-        """The resources; the list itself, which may be extended."""
+        """The resources. The list itself is returned, so you can append to it."""
         return self._resources
 
     @property
     def scripts(self) -> list[SkillScript]:
-        """The scripts; the list itself, which may be extended."""
+        """The scripts. The list itself is returned, so you can append to it."""
         return self._scripts
 
     @overload
@@ -171,7 +171,7 @@ class InlineSkill(Skill):
     def resource(
         self, function: Callable[..., Any] | None = None, *, name: str | None = None, description: str | None = None
     ) -> Any:
-        """Add a function as a resource, and return it as it is; its name and docstring are the defaults."""
+        """Add a function as a resource and return it unchanged. Name and docstring of the function are the defaults."""
 
         def add(function: _F) -> _F:
             described = description or inspect.getdoc(function)
@@ -189,7 +189,7 @@ class InlineSkill(Skill):
     def script(
         self, function: Callable[..., Any] | None = None, *, name: str | None = None, description: str | None = None
     ) -> Any:
-        """Add a function as a script, and return it as it is; its name and docstring are the defaults."""
+        """Add a function as a script and return it unchanged. Name and docstring of the function are the defaults."""
 
         def add(function: _F) -> _F:
             script = InlineSkillScript(name=name or function.__name__, function=function, description=description)
@@ -203,16 +203,16 @@ _MARK = "_skill_part"
 
 
 class ClassSkill(Skill):
-    """The base of skills that are defined as a class: a subclass has `instructions`, and decorated methods.
+    """Base class of skills that are defined as a class with `instructions` and decorated methods.
 
-    A method's name with hyphens for underscores is the name of its resource or script. A resource may be a property,
-    with `@property` outside.
+    By default, a resource or script is named like its method, with hyphens instead of underscores. A resource may be a
+    property; write `@property` above the decorator.
 
     Args:
-        frontmatter: Name, description and further facts.
+        frontmatter: The name, description and other metadata.
 
     Raises:
-        ValueError: When resources or scripts are read: two of them have one name.
+        ValueError: Two resources or two scripts have the same name; raised when they are first read.
 
     Example:
         class Menus(ClassSkill):
@@ -244,17 +244,17 @@ class ClassSkill(Skill):
 
     @property
     def content(self) -> str:
-        """The text for the model: name, description, instructions, and lists of resources and scripts."""
+        """The text for the model: name, description, instructions, and the lists of resources and scripts."""
         return content_of(self, self.instructions)
 
     @property
     def resources(self) -> list[SkillResource]:
-        """The resources, in a new list."""
+        """A new list of the resources."""
         return list(self._parts_of("resource"))
 
     @property
     def scripts(self) -> list[SkillScript]:
-        """The scripts, in a new list."""
+        """A new list of the scripts."""
         return list(self._parts_of("script"))
 
     @staticmethod
@@ -262,7 +262,7 @@ class ClassSkill(Skill):
         """Mark a method as a resource.
 
         Raises:
-            TypeError: The method is a property already: put `@property` outside.
+            TypeError: The method is already a property. Write `@property` above this decorator.
             ValueError: The name breaks the rules for names.
         """
         return _mark("resource", function, name, description)
@@ -290,7 +290,7 @@ class ClassSkill(Skill):
             _, name, description = mark
             name = name or attribute.replace("_", "-")
             if name in parts:
-                message = f"{type(self).__name__} has two of the name {name!r}. Give one of them another name=."
+                message = f"{type(self).__name__} has two {kind}s named {name!r}. Pass another name= to one of them."
                 raise ValueError(message)
             described = description or inspect.getdoc(function)
             if kind == "script":
@@ -312,7 +312,7 @@ def _mark(kind: str, function: Any, name: str | None, description: str | None) -
 
     def mark(function: Any) -> Any:
         if isinstance(function, property):
-            message = f"@ClassSkill.{kind} stands outside of @property. Expected @property above @ClassSkill.{kind}."
+            message = f"@ClassSkill.{kind} is above @property. Expected @property above @ClassSkill.{kind}."
             raise TypeError(message)
         setattr(function, _MARK, (kind, name, description))
         return function
@@ -326,4 +326,4 @@ async def _result(value: Any) -> Any:
 
 def _takes_kwargs(function: Callable[..., Any]) -> bool:
     parameters = inspect.signature(function).parameters.values()
-    return any(each.kind is each.VAR_KEYWORD for each in parameters)
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

@@ -1,4 +1,4 @@
-"""Skills in folders: a `SKILL.md` with resources and scripts below it. Nothing outside of its folder can be named."""
+"""Skills in folders: a `SKILL.md` with resources and scripts. Files outside the folder cannot be accessed."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _SKILL_MD: Final = "SKILL.md"
 _DEPTH: Final = 2
 _MOST_BYTES: Final = 2**20
 _MOST_FILES: Final = 1000
-_SAMPLE_BYTES: Final = 1024  # enough to tell a text from other files, and to read the first line of a script
-_LEFT_OUT: Final = frozenset({"__pycache__", "node_modules"})  # and hidden folders: tools made them
+_SAMPLE_BYTES: Final = 1024  # enough to detect binary files and to read the first line of a script
+_IGNORED_FOLDERS: Final = frozenset({"__pycache__", "node_modules"})  # created by tools, not part of the skill
 
 
 class FileSkill(Skill):
     """A skill in a folder.
 
     Args:
-        frontmatter: What its `SKILL.md` says of it.
-        content: The whole `SKILL.md`.
-        path: The folder.
-        resources: What can be read.
-        scripts: What can be run.
+        frontmatter: The front matter of its `SKILL.md`.
+        content: The whole text of its `SKILL.md`.
+        path: The path of the folder.
+        resources: The resources that can be read.
+        scripts: The scripts that can be run.
 
     Example:
         from agentbench import FileSkillsSource, run_sync
@@ -61,7 +61,7 @@ class FileSkill(Skill):
 
     @property
     def content(self) -> str:
-        """The text for the model: the `SKILL.md`, and a list of scripts with their arguments."""
+        """The text for the model: the `SKILL.md`, and the list of scripts with their arguments."""
         return "\n".join([self._content, *scripts_block(self.scripts)])
 
     @property
@@ -83,19 +83,19 @@ class _FileResource(SkillResource):
         self._folder, self._max_bytes = folder, max_bytes
 
     async def read(self, **kwargs: Any) -> str:
-        """Return the text of the file, which is checked again: it may be another one since it was found."""
+        """Return the text of the file. The path is checked again, because the file may have been replaced by a link."""
         return await run_in_thread(_text_in, self._folder, self.name, self._max_bytes)
 
 
 class FileSkillScript(SkillScript):
-    """A script in the folder of a skill. It runs only by a runner that you pass; a model can also read it.
+    """A script in the folder of a skill. It can only be run with a runner that you pass; a model can also read it.
 
     Args:
-        name: Its path in the folder.
-        full_path: Its whole path.
-        description: What it does.
-        runner: Runs it; see `subprocess_script_runner`.
-        max_bytes: The most bytes of it that can be read.
+        name: The path of the script, relative to the folder.
+        full_path: The absolute path of the script.
+        description: A description of the script.
+        runner: The function that runs the script; see `subprocess_script_runner`.
+        max_bytes: The maximum size of a script that can be read.
 
     Raises:
         ValueError: The path is not absolute.
@@ -117,31 +117,33 @@ class FileSkillScript(SkillScript):
     ) -> None:
         super().__init__(name=name, description=description)
         if not os.path.isabs(full_path):
-            message = f"The path of script {name!r} is {full_path!r}. Expected an absolute one."
+            message = f"The path of script {name!r} is {full_path!r}. Expected an absolute path."
             raise ValueError(message)
         require_limit("max_bytes", max_bytes, least=1)
         self.full_path, self.runner, self._max_bytes = full_path, runner, max_bytes
 
     @property
     def parameters_schema(self) -> dict[str, Any]:
-        """The arguments: a list of texts, as on a command line."""
+        """The JSON schema of the arguments: a list of strings, as on a command line."""
         return {"type": "array", "items": {"type": "string"}}
 
     async def run(self, skill: Skill, args: dict[str, Any] | list[str] | None = None, **kwargs: Any) -> Any:
-        """Let the runner run the script.
+        """Run the script with its runner.
 
         Raises:
-            TypeError: The skill is in no folder.
-            ValueError: The script has no runner, or is not (or no longer) a plain file in the folder of the skill.
+            TypeError: The skill is not a `FileSkill`.
+            ValueError: The script has no runner, or is not (or no longer) a regular file in the folder of the skill.
         """
         if not isinstance(skill, FileSkill):
-            message = f"Script {self.name!r} belongs to a folder, and {skill!r} is in none. Expected a FileSkill."
+            message = f"Script {self.name!r} needs a skill with a folder, but got {skill!r}. Expected a FileSkill."
             raise TypeError(message)
         if self.runner is None:
-            message = f"Script {self.name!r} has no runner. Pass script_runner=, such as subprocess_script_runner()."
+            message = (
+                f"Script {self.name!r} has no runner. Pass script_runner=, for example subprocess_script_runner()."
+            )
             raise ValueError(message)
         if not await run_in_thread(_is_in_skill, self.full_path, skill.path):
-            message = f"Script {self.name!r} is not a plain file in {skill.path!r}. Links are refused."
+            message = f"Script {self.name!r} is not a regular file in {skill.path!r}. Symbolic links are not allowed."
             raise ValueError(message)
         result = self.runner(skill, self, args)
         return await result if inspect.isawaitable(result) else result
@@ -152,23 +154,26 @@ class FileSkillScript(SkillScript):
 
 
 class FileSkillsSource(SkillsSource):
-    """Finds skills in folders: those with a `SKILL.md`, up to two levels below each path.
+    """A source of skills in folders: each folder with a `SKILL.md`, up to two levels below each path.
 
-    Every file below the folder of a skill belongs to it: a script by its ending or its `#!` line, or else a resource if
-    it holds text. Hidden files and folders, `__pycache__` and `node_modules` are left out, and symbolic links below a
-    path are never followed. A skill that cannot be read is skipped; that and a missing path cause a `RuntimeWarning`.
+    Every file below the folder of a skill belongs to it. A file is a script if its ending or its `#!` line says so;
+    otherwise it is a resource if it contains text. Hidden files and folders, `__pycache__` and `node_modules` are
+    ignored, and symbolic links below a path are never followed. A skill that cannot be read is skipped; this and a
+    missing path cause a `RuntimeWarning`.
 
     Args:
-        skill_paths: A folder or several: of skills, or each a skill itself.
-        script_runner: Runs the scripts; without one they are listed and cannot be run.
-        resource_extensions: Only files with these endings are resources; by default all files that hold text.
-        script_extensions: Only files with these endings are scripts; by default those of `subprocess_script_runner`.
-        resource_directories: Resources are only directly in these directories of a skill; `"."` is its folder.
-        script_directories: Scripts are only directly in these directories of a skill.
-        max_resource_bytes: The most bytes of a resource, and of a `SKILL.md`.
-        max_files: The most files of a skill; further ones are left out, with a warning.
+        skill_paths: One or more folders. Each is a skill or contains skills.
+        script_runner: The function that runs scripts. Without one, scripts are listed but cannot be run.
+        resource_extensions: The file endings of resources; by default all text files are resources.
+        script_extensions: The file endings of scripts; by default those of `subprocess_script_runner`.
+        resource_directories: The directories of a skill that contain resources, without their subdirectories; `"."` is
+            the folder of the skill. By default all directories.
+        script_directories: The directories of a skill that contain scripts; by default all directories.
+        max_resource_bytes: The maximum size of a resource, and of a `SKILL.md`.
+        max_files: The maximum number of files of a skill. The others are ignored with a warning.
 
     Raises:
+        TypeError: `script_runner` is `subprocess_script_runner` itself; call it to create a runner.
         ValueError: The name of a directory is empty.
 
     Example:
@@ -188,9 +193,11 @@ class FileSkillsSource(SkillsSource):
         max_resource_bytes: int = _MOST_BYTES,
         max_files: int = _MOST_FILES,
     ) -> None:
-        given: Any = script_runner
-        if inspect.unwrap(given) is inspect.unwrap(subprocess_script_runner):
-            message = "script_runner=subprocess_script_runner makes runners. Expected one: subprocess_script_runner()."
+        runner: Any = script_runner
+        if inspect.unwrap(runner) is inspect.unwrap(subprocess_script_runner):
+            message = (
+                "script_runner is subprocess_script_runner, which creates runners. Expected subprocess_script_runner()."
+            )
             raise TypeError(message)
         paths = [skill_paths] if isinstance(skill_paths, (str, os.PathLike)) else list(skill_paths)
         self.skill_paths = [os.fspath(path) for path in paths]
@@ -203,7 +210,7 @@ class FileSkillsSource(SkillsSource):
         self._script_folders = _folders(script_directories)
 
     async def get_skills(self) -> list[Skill]:
-        """Return the skills that are there now; of two with one name the first."""
+        """Return the skills that the folders contain now. If two have the same name, the first one is returned."""
         problems: list[str] = []
         skills = await run_in_thread(self._find, problems)
         for problem in problems:
@@ -215,7 +222,7 @@ class FileSkillsSource(SkillsSource):
         skills: dict[str, FileSkill] = {}
         for path in filter(None, self.skill_paths):
             if not os.path.isdir(path):
-                problems.append(f"The folder {path!r} does not exist, so it has no skills. Check the path.")
+                problems.append(f"The skill folder {path!r} does not exist. Check the path.")
             for folder in _skill_folders(os.path.realpath(path), _DEPTH):
                 try:
                     skill = self._read(folder, problems)
@@ -227,7 +234,7 @@ class FileSkillsSource(SkillsSource):
                 if name not in skills:
                     skills[name] = skill
                 elif skills[name].path != folder:
-                    problems.append(f"The skill in {folder} is skipped: there is another one called {name!r}.")
+                    problems.append(f"The skill in {folder} is skipped: another skill is called {name!r}.")
         return list(skills.values())
 
     def _read(self, folder: str, problems: list[str]) -> FileSkill:
@@ -235,16 +242,16 @@ class FileSkillsSource(SkillsSource):
         frontmatter, changes = read_skill_md(content)
         problems += [f"{os.path.join(folder, _SKILL_MD)}: {change}" for change in changes]
         if frontmatter.name != os.path.basename(folder):
-            message = f"It is called {frontmatter.name!r}. Expected the name of its folder."
+            message = f"The skill is called {frontmatter.name!r}. Expected the name of its folder."
             raise ValueError(message)
         resources: list[SkillResource] = []
         scripts: list[SkillScript] = []
         for count, name in enumerate(_files(folder)):
             if count == self.max_files:
-                problems.append(f"{folder} has more than max_files={count:,} files. The others are left out.")
+                problems.append(f"{folder} has more than max_files={count:,} files. The others are ignored.")
                 break
             if not _is_inside(folder, name):
-                problems.append(f"{name} in the skill {folder} is skipped: it is not a plain file, or it is a link.")
+                problems.append(f"{name} in the skill {folder} is skipped: it is not a regular file, or it is a link.")
             elif self._is_script(folder, name):
                 path = os.path.join(folder, *name.split("/"))
                 runner, most = self.script_runner, self.max_resource_bytes
@@ -271,26 +278,28 @@ class FileSkillsSource(SkillsSource):
 
 
 def _skill_folders(folder: str, depth: int) -> Iterator[str]:
-    """Yield the folders with a `SKILL.md`, in the order of their names; folders of skills are not searched for more."""
+    """Yield the folders with a `SKILL.md` in the order of their names. A skill's folder is not searched further."""
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
-    except OSError:  # no folder, or none that may be read
+            ordered = sorted(entries, key=lambda entry: entry.name)
+    except OSError:  # the folder does not exist or cannot be read
         return
-    if any(entry.name == _SKILL_MD for entry in found):
+    if any(entry.name == _SKILL_MD for entry in ordered):
         yield folder
     elif depth:
-        for entry in found:
+        for entry in ordered:
             if entry.is_dir(follow_symlinks=False):
                 yield from _skill_folders(entry.path, depth - 1)
 
 
 def _files(folder: str) -> Iterator[str]:
-    """Yield the names of the files of a skill, as paths from its folder."""
+    """Yield the paths of the files of a skill, relative to its folder."""
     for path, directories, files in os.walk(folder):
-        directories[:] = sorted(one for one in directories if not one.startswith(".") and one not in _LEFT_OUT)
+        directories[:] = sorted(
+            name for name in directories if not name.startswith(".") and name not in _IGNORED_FOLDERS
+        )
         directory = Path(os.path.relpath(path, folder)).as_posix()
-        links = [one for one in directories if os.path.islink(os.path.join(path, one))]
+        links = [name for name in directories if os.path.islink(os.path.join(path, name))]
         for name in sorted([*files, *links]):
             relative = name if directory == "." else f"{directory}/{name}"
             if not name.startswith(".") and relative.lower() != _SKILL_MD.lower():
@@ -298,7 +307,7 @@ def _files(folder: str) -> Iterator[str]:
 
 
 def _sample(folder: str, name: str) -> bytes:
-    """Return the beginning of a file, or a NUL, which no text has, for one that cannot be read."""
+    """Return the beginning of a file. For an unreadable file return a NUL byte, so that it counts as binary."""
     try:
         with open(os.path.join(folder, *name.split("/")), "rb") as file:
             return file.read(_SAMPLE_BYTES)
@@ -311,7 +320,7 @@ def _is_in_skill(path: str, folder: str) -> bool:
 
 
 def _is_inside(folder: str, name: str) -> bool:
-    """Whether a name leads to a plain file in a folder, and no part of the way is a link."""
+    """Return whether a name is the path of a regular file in a folder, with no symbolic link in the path."""
     parts = name.split("/")
     if os.path.isabs(name) or ".." in parts:
         return False
@@ -325,7 +334,7 @@ def _is_inside(folder: str, name: str) -> bool:
 
 def _text_in(folder: str, name: str, max_bytes: int) -> str:
     if not _is_inside(folder, name):
-        message = f"{name!r} is not a plain file in its folder. Links and other folders are refused."
+        message = f"{name!r} is not a regular file in the folder of its skill. Links and paths outside are not allowed."
         raise ValueError(message)
     data, _ = read_private(os.path.join(folder, *name.split("/")), max_bytes)
     return data.decode("utf-8-sig")
@@ -338,17 +347,19 @@ def _endings(extensions: Iterable[str] | None) -> tuple[str, ...] | None:
 
 
 def _folders(directories: Iterable[str] | None) -> set[str] | None:
-    """Return the names of directories in their plain form; those that lead out are left out, with a warning."""
+    """Return the normalized names of directories. Those outside the folder of a skill are ignored with a warning."""
     if directories is None:
         return None
-    found = set[str]()
-    for given in directories:
-        name = given.replace("\\", "/")
+    names = set[str]()
+    for directory in directories:
+        name = directory.replace("\\", "/")
         if not name.strip():
-            message = f"The name of a directory is {given!r}. Expected one in the folder of a skill, or '.'."
+            message = (
+                f"The name of a directory is {directory!r}. Expected a directory in the folder of a skill, or '.'."
+            )
             raise ValueError(message)
         if name.startswith("/") or name[1:2] == ":" or ".." in name.split("/"):
-            logger.warning("The directory %r is left out: it is not in the folder of a skill.", given)
+            logger.warning("The directory %r is ignored: it is not in the folder of a skill.", directory)
             continue
-        found.add("/".join(part for part in name.split("/") if part not in ("", ".")) or ".")
-    return found
+        names.add("/".join(part for part in name.split("/") if part not in ("", ".")) or ".")
+    return names

@@ -1,4 +1,4 @@
-"""What a skill says about itself, and the `SKILL.md` in which a folder says it."""
+"""The front matter of a skill, and reading it from a `SKILL.md`."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _PARTS: Final = re.compile(r"---[ \t]*\n(.*?)^---[ \t]*$", re.DOTALL | re.MULTIL
 
 
 class SkillFrontmatter:
-    """Name, description and further facts of a skill.
+    """The name, description and other metadata of a skill.
 
     Args:
-        name: At most 64 small letters from a to z and digits, with single hyphens between them.
-        description: What the skill is good for, and when to use it, in at most 1,024 characters.
-        license: Its license.
-        compatibility: What it needs, in at most 500 characters.
-        allowed_tools: Tools that the skill uses, separated by spaces. Information only: it permits nothing.
-        metadata: Further texts by name; copied.
+        name: The name: at most 64 lowercase letters (a to z) and digits, with single hyphens between them.
+        description: The purpose of the skill and when to use it, in at most 1,024 characters.
+        license: The license of the skill.
+        compatibility: The requirements of the skill, in at most 500 characters.
+        allowed_tools: The tools that the skill uses, separated by spaces. This is information only and grants nothing.
+        metadata: Other texts by name. The mapping is copied.
 
     Raises:
         ValueError: The name, the description or the compatibility breaks these rules.
@@ -66,41 +66,43 @@ class SkillFrontmatter:
 
 
 def check_skill_name(name: object) -> None:
-    """Raise ValueError unless this is a name for a skill, or for a part of one."""
+    """Raise ValueError unless this is a valid name of a skill, resource or script."""
     if not isinstance(name, str) or len(name) > MOST_NAME or not _NAME.fullmatch(name):
-        message = f"{name!r} is not a valid name. Expected 1 to 64 of a-z and 0-9, with single hyphens between them."
+        message = (
+            f"{name!r} is not a valid name. Expected 1 to 64 characters a-z and 0-9, with single hyphens between them."
+        )
         raise ValueError(message)
 
 
 def read_skill_md(text: str, most_chars: float = MOST_FRONT_MATTER) -> tuple[SkillFrontmatter, list[str]]:
-    """Return the front matter of a `SKILL.md`, and sentences about the changes that were needed to read it.
+    """Return the front matter of a `SKILL.md`, and a sentence for each correction that was needed to read it.
 
-    The front matter is YAML between two lines of three hyphens. Unknown fields are ignored. People publish values with
-    unquoted colons, which are read as plain text, and descriptions that are too long, which are shortened.
+    The front matter is YAML between two lines of three hyphens. Unknown fields are ignored. Two common mistakes are
+    corrected: values with unquoted colons are read as plain text, and descriptions that are too long are shortened.
 
     Raises:
         MissingExtraError: PyYAML is not installed.
         ValueError: The front matter is missing, longer than `most_chars`, or has an invalid field.
     """
-    found = _PARTS.match(text.replace("\r\n", "\n"))
-    if found is None:
+    match = _PARTS.match(text.replace("\r\n", "\n"))
+    if match is None:
         message = "The front matter is missing. Expected YAML between two lines of '---' at the beginning."
         raise ValueError(message)
-    if len(found[1]) > most_chars:
-        message = f"The front matter has {len(found[1]):,} characters. Expected at most {most_chars:,}."
+    if len(match[1]) > most_chars:
+        message = f"The front matter has {len(match[1]):,} characters. Expected at most {most_chars:,}."
         raise ValueError(message)
     changes: list[str] = []
     try:
-        data = _load_yaml(found[1])
+        data = _load_yaml(match[1])
     except ValueError as error:
-        quoted = _PLAIN_LINE.sub(lambda line: f"{line[1]}{json.dumps(line[2].strip())}", found[1])
+        quoted = _PLAIN_LINE.sub(lambda line: f"{line[1]}{json.dumps(line[2].strip())}", match[1])
         try:
             data = _load_yaml(quoted)
         except ValueError:
             raise error from None
-        changes.append(f"{error} Values were read as plain text. Put quotes around a value that contains ': '.")
+        changes.append(f"{error} Values were read as plain text. Quote values that contain ': '.")
     if not isinstance(data, dict):
-        message = f"The front matter is {_shown(data)}. Expected fields: name, description and so on."
+        message = f"The front matter is {_shown(data)}. Expected a mapping with name and description."
         raise ValueError(message)
     fields: dict[str, Any] = {
         name: data[key]
@@ -109,12 +111,12 @@ def read_skill_md(text: str, most_chars: float = MOST_FRONT_MATTER) -> tuple[Ski
     }
     metadata = data.get("metadata") or {}
     if not isinstance(metadata, dict):
-        message = f"The metadata is {_shown(metadata)}. Expected names with values."
+        message = f"The metadata is {_shown(metadata)}. Expected a mapping."
         raise ValueError(message)
     fields["metadata"] = {str(key): str(value) for key, value in metadata.items()}
     missing = [name for name in ("name", "description") if name not in fields]
     if missing:
-        message = f"The front matter has no {' and no '.join(missing)}. Expected texts."
+        message = f"The front matter has no {' and no '.join(missing)}. Expected both as text."
         raise ValueError(message)
     length = len(fields["description"])
     if length > MOST_DESCRIPTION:
@@ -127,21 +129,23 @@ def _load_yaml(text: str) -> Any:
     yaml = require("yaml", extra="skills", purpose="read skills from files")
     try:
         levels = 0
-        for token in yaml.scan(text):  # the parser takes seconds for deep nesting, and then runs out of stack
+        for token in yaml.scan(text):  # the parser needs seconds for deep nesting, and then overflows the stack
             levels += type(token).__name__.endswith("StartToken")
             levels -= type(token).__name__.endswith("EndToken")
             if levels > _MOST_LEVELS:
                 message = f"The front matter is nested too deeply. Expected at most {_MOST_LEVELS} levels."
                 raise ValueError(message)
-            # Few levels can name each other so often that no memory holds what they stand for.
+            # A few levels of aliases can expand to more data than fits into memory.
             if isinstance(token, yaml.AliasToken):
-                message = "The front matter has YAML aliases. Expected each value where it belongs."
+                message = "The front matter has YAML aliases. Write each value out instead."
                 raise ValueError(message)
-        # As safe as the safe loader, but numbers and dates stay the text that was written.
+        # BaseLoader is as safe as SafeLoader, and keeps numbers and dates as text.
         return yaml.load(text, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        line = "" if mark is None else f" in line {mark.line + 2}"  # counted from 0, after the line of hyphens
+        line = (
+            "" if mark is None else f" in line {mark.line + 2}"
+        )  # the mark counts from 0 and starts after the line of hyphens
         message = f"The front matter is not valid YAML{line}: {getattr(error, 'problem', None) or error}."
         raise ValueError(message) from error
 

@@ -1,4 +1,4 @@
-"""Skills in the runs of an agent: their names in the instructions, the rest by tools."""
+"""`SkillsProvider`: names skills in the instructions of an agent, and adds tools that load them."""
 
 from __future__ import annotations
 
@@ -35,28 +35,29 @@ _PLACEHOLDERS = ("skills", "resource_instructions", "runner_instructions")
 
 
 class _Offer(NamedTuple):
-    """What an agent with skills gets."""
+    """The instructions and tools for an agent with skills."""
 
     instructions: str
     tools: list[FunctionTool]
 
 
 class SkillsProvider(ContextProvider):
-    """Offers skills to an agent. The model sees names and descriptions, and loads what it needs by tools.
+    """Offers skills to an agent. The model sees their names and descriptions, and loads what it needs with tools.
 
-    A resource or script that fails is answered with a short text, and the log has the error.
+    If a resource or script fails, the model gets a short error text and the error is logged.
 
     Args:
-        source: A source of skills, one skill, or several; the latter without doubles.
-        instruction_template: For the model, instead of the default one. It must have `{skills}`, and with resources
-            `{resource_instructions}`, with scripts `{runner_instructions}`.
-        require_script_approval: Whether a person has to approve each script before it runs.
-        disable_caching: Whether to load the skills from the source in every run, instead of once.
+        source: A source of skills, one skill, or several. Of several with the same name, only the first is used.
+        instruction_template: The instructions for the model, instead of the default ones. They must contain `{skills}`.
+            They must also contain `{resource_instructions}` if there are resources, and `{runner_instructions}` if
+            there are scripts.
+        require_script_approval: Whether a person must approve each script before it runs.
+        disable_caching: Whether to load the skills from the source in every run instead of once.
         source_id: The id of the provider, unique in an agent; by default `agent_skills`.
 
     Raises:
         TypeError: The source is a path (use `from_paths`), or is not a source of skills.
-        ValueError: The template lacks a placeholder, or has one that is not known, or a stray brace.
+        ValueError: A placeholder of the template is missing or unknown, or the template has a stray brace.
 
     Example:
         skill = InlineSkill(name="menus", description="Plans menus.", instructions="Begin with the soup.")
@@ -93,16 +94,16 @@ class SkillsProvider(ContextProvider):
         script_directories: Iterable[str] | None = None,
         **options: Any,
     ) -> SkillsProvider:
-        """Return a provider of the skills in folders, without doubles.
+        """Return a provider of the skills in folders. Of several with the same name, only the first is used.
 
         Args:
-            skill_paths: A folder, or several.
-            script_runner: Runs the scripts.
-            resource_extensions: Which files are resources; see `FileSkillsSource` for this and the next three.
-            script_extensions: Which files are scripts.
-            resource_directories: Where resources are; by default anywhere.
-            script_directories: Where scripts are; by default anywhere.
-            **options: Those of the provider: `require_script_approval=True` and so on.
+            skill_paths: One or more folders.
+            script_runner: The function that runs scripts.
+            resource_extensions: The file endings of resources. `FileSkillsSource` documents this and the next three.
+            script_extensions: The file endings of scripts.
+            resource_directories: The directories of resources; by default all.
+            script_directories: The directories of scripts; by default all.
+            **options: Other arguments of the provider, such as `require_script_approval=True`.
 
         Example:
             provider = SkillsProvider.from_paths("skills")
@@ -120,7 +121,7 @@ class SkillsProvider(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add instructions and tools; without skills nothing."""
+        """Add instructions and tools if there are skills."""
         offer = self._offer
         if offer is None:
             offer = self._make_offer(await self.source.get_skills())
@@ -159,7 +160,7 @@ _SCRIPT_ARGUMENTS = {
         "script_name": {"type": "string"},
         "args": {
             "anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "string"}}, {"type": "null"}],
-            "description": "As the schema of the script says: by name, or a list of texts.",
+            "description": "As the schema of the script says: by name, or a list of strings.",
         },
     },
     "required": ["skill_name", "script_name"],
@@ -167,7 +168,7 @@ _SCRIPT_ARGUMENTS = {
 
 
 class _Tools:
-    """The tools of a model for skills, which are found by name only."""
+    """The tools with which a model loads skills. Skills and their parts are only looked up by name."""
 
     def __init__(self, skills: dict[str, Skill]) -> None:
         self._skills = skills
@@ -234,14 +235,14 @@ def _listed(skill: Skill) -> str:
 
 def _as_source(source: Any) -> SkillsSource:
     if isinstance(source, (str, os.PathLike)):
-        message = f"{source!r} is a path. Expected a source of skills: use SkillsProvider.from_paths({source!r})."
+        message = f"{source!r} is a path. Use SkillsProvider.from_paths({source!r})."
         raise TypeError(message)
     if isinstance(source, SkillsSource):
         return source
     skills = [source] if isinstance(source, Skill) else list(source)
     for skill in skills:
         if not isinstance(skill, Skill):
-            message = f"{skill!r} is not a skill. Expected a source of skills, a skill, or several."
+            message = f"{skill!r} is not a skill. Expected a SkillsSource, a Skill, or several skills."
             raise TypeError(message)
     return DeduplicatingSkillsSource(InMemorySkillsSource(skills))
 
@@ -255,9 +256,9 @@ def _check_template(template: str, *, needed: Sequence[str]) -> None:
     unknown = [name for name in names if name not in _PLACEHOLDERS]
     missing = [name for name in needed if name not in names]
     if unknown or missing:
-        problem = f"has the unknown {unknown}" if unknown else f"lacks {missing}"
+        problem = f"has the unknown placeholder {unknown[0]!r}" if unknown else f"lacks the placeholder {missing[0]!r}"
         message = (
-            f"The instruction template {problem}. Expected {{skills}}, and where skills have resources or scripts "
-            "{resource_instructions} or {runner_instructions}."
+            f"The instruction template {problem}. Expected {{skills}}, with resources also "
+            "{resource_instructions}, and with scripts also {runner_instructions}."
         )
         raise ValueError(message)

@@ -1,4 +1,4 @@
-"""A runner that runs the scripts of skills in separate processes with limits."""
+"""A runner for the scripts of skills: each runs in a separate process with limits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 _CHUNK: Final = 65_536
 _REAPED_WITHIN: Final = 150  # checks, 3 seconds
-_MARK: Final = "AGENTBENCH_SCRIPT_RUN"  # a variable by which the processes of a run are found
+_MARK: Final = "AGENTBENCH_SCRIPT_RUN"  # an environment variable that marks the processes of a run
 _INTERPRETERS: Final = {".py": "python", ".sh": "sh", ".bash": "bash", ".js": "node", ".mjs": "node", ".cjs": "node"}
 
 SCRIPT_ENDINGS: Final = tuple(_INTERPRETERS)
-"""Endings of the files that are scripts even without a `#!` line."""
+"""Endings of files that are scripts even without a `#!` line."""
 
 
 def subprocess_script_runner(
@@ -40,23 +40,23 @@ def subprocess_script_runner(
 ) -> SkillScriptRunner:
     """Return a runner that runs each script in a separate process.
 
-    The `#!` line of a script names its interpreter; without one its ending does: `.py`, `.sh`, `.bash`, `.js`, `.mjs`
-    or `.cjs`. A script without either is refused.
+    The `#!` line of a script names its interpreter; without such a line, the file ending decides: `.py`, `.sh`,
+    `.bash`, `.js`, `.mjs` or `.cjs`. A script with neither is not run.
 
-    A script runs in the folder of its skill, without a shell around it, without input, and with a nearly empty
-    environment: it does not see your keys. It is not a sandbox: a script can read and write what you can. When it ends,
-    its time is over, or the run of the agent is cancelled, all processes that it has started are killed. On Linux that
-    includes those that left its process group (`setsid`, daemons), unless they also emptied their environment; on other
-    systems processes that left the group survive.
+    A script runs in the folder of its skill, without a shell, without input, and with a nearly empty environment, so
+    it does not see your keys. This is not a sandbox: a script can read and write everything that you can. When the
+    script ends, times out, or the run of the agent is cancelled, all processes that it started are killed. On Linux
+    this includes processes that left its process group (`setsid`, daemons), unless they also cleared their environment.
+    On other systems, processes that left the group survive.
 
     Args:
-        timeout: Seconds that a script may take.
-        python: The interpreter of Python scripts; by default this one.
-        env: Variables of its environment, besides PATH and those of encodings.
-        max_output: Bytes of its output that are returned; the rest is cut off, with a mark. 0 returns none.
+        timeout: The maximum seconds for a script.
+        python: The interpreter of Python scripts; by default the current one.
+        env: Environment variables, in addition to PATH and the variables for encodings.
+        max_output: The maximum bytes of output to return; longer output is cut off and marked. 0 returns none.
 
     Returns:
-        A runner that returns what the script printed; with the exit code and its errors if it failed.
+        A runner that returns the output of the script, and the exit code and the error output if the script failed.
 
     Example:
         source = FileSkillsSource("skills", script_runner=subprocess_script_runner(timeout=10))
@@ -79,7 +79,9 @@ def subprocess_script_runner(
             program = shutil.which(words[0], path=variables.get("PATH"))
         if program is None:
             return f"Error: {script.name!r} was not run. It needs {words[0]!r}, which is not installed."
-        mark = secrets.token_hex(16)  # not an id of the run: no other process may have the same
+        mark = secrets.token_hex(
+            16
+        )  # random instead of an id of the run, because no other process may have the same mark
         process = await asyncio.create_subprocess_exec(
             program,
             *words[1:],
@@ -102,7 +104,7 @@ def subprocess_script_runner(
             _kill(process)
             detached = _kill_marked(f"{_MARK}={mark}".encode())
             await process.wait()
-            for _ in range(_REAPED_WITHIN):  # the parent of a detached process removes it some time after its end
+            for _ in range(_REAPED_WITHIN):  # a killed process remains visible until its parent reaps it
                 if not any(map(_is_there, detached)):
                     break
                 await asyncio.sleep(0.02)
@@ -112,32 +114,32 @@ def subprocess_script_runner(
 
 
 def _interpreter(path: str) -> list[str]:
-    """Return the interpreter of a script with its options, or nothing if neither `#!` line nor ending names one."""
+    """Return the interpreter of a script with its options; empty if neither `#!` line nor ending names one."""
     with open(path, "rb") as file:
         line = file.readline(_CHUNK)
     words = line[2:].decode("utf-8", "replace").split() if line.startswith(b"#!") else []
     if words and PurePath(words[0]).name == "env":  # #!/usr/bin/env -S node --option
         words = [word for word in words[1:] if word != "-S"]
     if words:
-        # The path in the line is the author's; on this machine the program may be elsewhere.
+        # The path in the line is from the author's machine; here the program may be elsewhere.
         return [
             words[0] if os.path.exists(words[0]) and "python" not in words[0] else PurePath(words[0]).name,
             *words[1:],
         ]
-    known = _INTERPRETERS.get(PurePath(path).suffix.lower())
-    return [] if known is None else [known]
+    interpreter = _INTERPRETERS.get(PurePath(path).suffix.lower())
+    return [] if interpreter is None else [interpreter]
 
 
 def _as_words(args: Any) -> list[str]:
     if isinstance(args, Mapping):
         return [word for name, value in args.items() for word in (f"--{name}", str(value))]
-    if isinstance(args, str):  # a model wrote a command line
+    if isinstance(args, str):  # the model passed a command line
         return shlex.split(args)
     return [str(word) for word in args or ()]
 
 
 async def _read(stream: Any, limit: int) -> str:
-    """Return the beginning of an output, and let the rest go."""
+    """Read a stream to its end, and return its beginning up to the limit."""
     data, size = b"", 0
     while chunk := await stream.read(_CHUNK):
         data += chunk[: limit - len(data)]
@@ -150,7 +152,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
     with suppress(ProcessLookupError):
         if sys.platform == "win32":
             process.kill()
-        else:  # the script led a process group with its children; it may itself have ended
+        else:  # the script led a process group, which may exist even if the script itself has ended
             os.killpg(process.pid, signal.SIGKILL)
 
 
@@ -159,13 +161,13 @@ def _is_there(pid: int) -> bool:
 
 
 def _kill_marked(mark: bytes) -> set[int]:
-    """Kill the processes that inherited a variable, until there are none: they may start others meanwhile."""
+    """Kill the processes that inherited the mark, until none is left: they may start others meanwhile."""
     killed: set[int] = set()
     found = True
     while found:
         found = False
         for path in Path("/proc").glob("[0-9]*/environ"):
-            with suppress(OSError):  # it ended, or belongs to another user
+            with suppress(OSError):  # the process has ended or belongs to another user
                 if mark in path.read_bytes().split(b"\0"):
                     os.kill(pid := int(path.parent.name), signal.SIGKILL)
                     killed.add(pid)

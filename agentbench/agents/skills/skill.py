@@ -1,4 +1,4 @@
-"""What every skill has: front matter, content, resources and scripts."""
+"""Base classes of skills and their parts: resources and scripts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _SkillPart:
 
     def __init__(self, *, name: str, description: str | None = None) -> None:
         if not name or not name.strip():
-            message = f"The name of a {type(self).__name__} is {name!r}. Expected text that is not blank."
+            message = f"The name of a {type(self).__name__} is {name!r}. Expected non-blank text."
             raise ValueError(message)
         self.name, self.description = name, description
 
@@ -26,30 +26,30 @@ class _SkillPart:
 
 
 class SkillResource(_SkillPart, ABC):
-    """Something to read that belongs to a skill: a table, a reference, an example.
+    """A readable part of a skill, such as a table, a reference or an example.
 
     Args:
-        name: Its name in the skill.
-        description: What it holds.
+        name: The name of the resource in its skill.
+        description: A description of the content.
 
     Example:
         @skill.resource
         def prices() -> str:
-            "What things cost."
+            "The price list."
             return "bread: 2 EUR"
     """
 
     @abstractmethod
     async def read(self, **kwargs: Any) -> Any:
-        """Return the content; `kwargs` are the keyword arguments of the run, which the model does not see."""
+        """Return the content. `kwargs` are the keyword arguments of the run, which the model does not see."""
 
 
 class SkillScript(_SkillPart, ABC):
-    """Something that a skill can carry out.
+    """An executable part of a skill.
 
     Args:
-        name: Its name in the skill.
-        description: What it does.
+        name: The name of the script in its skill.
+        description: A description of the script.
 
     Example:
         @skill.script(name="total", description="Adds prices.")
@@ -59,23 +59,23 @@ class SkillScript(_SkillPart, ABC):
 
     @property
     def parameters_schema(self) -> dict[str, Any] | None:
-        """The JSON schema of its arguments; `None` if it takes none."""
+        """The JSON schema of the arguments; `None` if there are none."""
         return None
 
     @abstractmethod
     async def run(self, skill: Skill, args: dict[str, Any] | list[str] | None = None, **kwargs: Any) -> Any:
-        """Run the script with arguments from the model, and return its result."""
+        """Run the script with arguments from the model and return its result."""
 
 
 class Skill(ABC):
-    """Instructions for a kind of task. The model sees name and description, and loads the rest on demand.
+    """Instructions for a kind of task. The model sees the name and the description, and loads the rest on demand.
 
     Args:
-        frontmatter: Name, description and further facts.
+        frontmatter: The name, description and other metadata.
 
     Attributes:
-        resources: What can be read.
-        scripts: What can be run.
+        resources: The resources that can be read.
+        scripts: The scripts that can be run.
 
     Example:
         from agentbench import InlineSkill
@@ -109,7 +109,7 @@ class Skill(ABC):
 
 @runtime_checkable
 class SkillScriptRunner(Protocol):
-    """Runs the scripts of skills in folders: a function, plain or async, of skill, script and arguments.
+    """A sync or async function that runs a script of a skill in a folder with arguments.
 
     Example:
         async def run_in_sandbox(skill, script, args):
@@ -117,7 +117,7 @@ class SkillScriptRunner(Protocol):
     """
 
     def __call__(self, skill: Any, script: Any, args: Any = None) -> Any:
-        """Run a script, and return its result."""
+        """Run a script and return its result."""
 
 
 def content_of(skill: Skill, instructions: str) -> str:
@@ -134,14 +134,14 @@ def content_of(skill: Skill, instructions: str) -> str:
 
 
 def scripts_block(scripts: Sequence[SkillScript]) -> list[str]:
-    """Return the lines that tell a model about scripts."""
+    """Return the lines that describe scripts to a model."""
     if not scripts:
         return []
     lines = ["", "<scripts>"]
     for script in scripts:
         schema = script.parameters_schema
-        shown = "" if schema is None else f"<parameters_schema>{escape(json.dumps(schema))}</parameters_schema>"
-        lines.append(f"{_element('script', script)}>{shown}</script>")
+        inner = "" if schema is None else f"<parameters_schema>{escape(json.dumps(schema))}</parameters_schema>"
+        lines.append(f"{_element('script', script)}>{inner}</script>")
     return [*lines, "</scripts>"]
 
 

@@ -1,4 +1,4 @@
-"""Where skills come from, and how sources are put together."""
+"""Sources of skills, and sources that combine, filter or cache others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ logger = logging.getLogger("agentbench")
 
 
 class SkillsSource(ABC):
-    """Where skills come from.
+    """Base class of the sources of skills.
 
     Example:
         from agentbench import InlineSkill, SkillsSource
@@ -31,7 +31,7 @@ class SkillsSource(ABC):
 
 
 class InMemorySkillsSource(SkillsSource):
-    """A list of skills.
+    """A source that returns a list of skills.
 
     Example:
         skill = InlineSkill(name="menus", description="Plans menus.", instructions="Begin with the soup.")
@@ -47,7 +47,7 @@ class InMemorySkillsSource(SkillsSource):
 
 
 class AggregatingSkillsSource(SkillsSource):
-    """Several sources, one after the other.
+    """A source that returns the skills of several sources in order.
 
     Example:
         source = AggregatingSkillsSource([FileSkillsSource("skills"), FileSkillsSource("more-skills")])
@@ -62,10 +62,10 @@ class AggregatingSkillsSource(SkillsSource):
 
 
 class DelegatingSkillsSource(SkillsSource):
-    """The base of sources around another one.
+    """Base class of sources that wrap another one.
 
     Args:
-        inner_source: The source around which this one is.
+        inner_source: The wrapped source.
 
     Example:
         from agentbench import DelegatingSkillsSource
@@ -84,11 +84,11 @@ class DelegatingSkillsSource(SkillsSource):
 
 
 class FilteringSkillsSource(DelegatingSkillsSource):
-    """Some of the skills of a source.
+    """A source that returns only the skills for which a predicate is true.
 
     Args:
-        inner_source: The source.
-        predicate: Whether a skill is among them.
+        inner_source: The wrapped source.
+        predicate: Returns whether to include a skill.
 
     Example:
         source = FilteringSkillsSource(FileSkillsSource("skills"), lambda skill: not skill.scripts)
@@ -99,12 +99,12 @@ class FilteringSkillsSource(DelegatingSkillsSource):
         self.predicate = predicate
 
     async def get_skills(self) -> list[Skill]:
-        """Return the skills for which the predicate holds."""
+        """Return the skills for which the predicate is true."""
         return [skill for skill in await self.inner_source.get_skills() if self.predicate(skill)]
 
 
 class DeduplicatingSkillsSource(DelegatingSkillsSource):
-    """The skills of a source, of each name the first one; letters are compared without regard to case.
+    """A source that returns only the first skill of each name. Names are compared without regard to case.
 
     Example:
         from agentbench import AggregatingSkillsSource, DeduplicatingSkillsSource, FileSkillsSource
@@ -117,18 +117,17 @@ class DeduplicatingSkillsSource(DelegatingSkillsSource):
         """Return the first skill of each name."""
         first: dict[str, Skill] = {}
         for skill in await self.inner_source.get_skills():
-            known = first.setdefault(skill.frontmatter.name.lower(), skill)
-            if known is not skill:
-                logger.warning("The skill %r is left out: there is another one of that name.", skill.frontmatter.name)
+            if first.setdefault(skill.frontmatter.name.lower(), skill) is not skill:
+                logger.warning("The skill %r is ignored: another skill has the same name.", skill.frontmatter.name)
         return list(first.values())
 
 
 class CachingSkillsSource(DelegatingSkillsSource):
-    """The skills of a source as they were when they were first requested. A failure is not stored.
+    """A source that caches the skills of another one. A failure is not cached.
 
     Args:
-        inner_source: The source.
-        ttl: Seconds until they are requested anew; by default never.
+        inner_source: The wrapped source.
+        ttl: The seconds after which the skills are loaded again; by default they are loaded only once.
 
     Raises:
         ValueError: `ttl` is not positive.
@@ -145,11 +144,11 @@ class CachingSkillsSource(DelegatingSkillsSource):
         self._skills: tuple[float, list[Skill]] | None = None
 
     def invalidate(self) -> None:
-        """Forget the skills: the next request loads them."""
+        """Clear the cache, so that the next request loads the skills again."""
         self._skills = self._loading = None
 
     async def get_skills(self) -> list[Skill]:
-        """Return the stored skills; requests at the same time wait for one load."""
+        """Return the cached skills, or load them. Concurrent requests share one load."""
         now = _clock.runtime_defaults().clock.perf_ns() / 1e9
         if self._skills is not None and (self.ttl is None or now - self._skills[0] < self.ttl):
             return list(self._skills[1])
@@ -157,8 +156,8 @@ class CachingSkillsSource(DelegatingSkillsSource):
         if loading is None or loading.get_loop() is not asyncio.get_running_loop():
             loading = self._loading = asyncio.ensure_future(self.inner_source.get_skills())
         try:
-            skills = await asyncio.shield(loading)  # a caller that is cancelled leaves the others their load
-            if self._loading is loading:  # else the skills were invalidated meanwhile
+            skills = await asyncio.shield(loading)  # cancelling one caller must not cancel the load for the others
+            if self._loading is loading:  # otherwise the cache was cleared meanwhile
                 self._skills = (now, list(skills))
         finally:
             if loading.done() and self._loading is loading:

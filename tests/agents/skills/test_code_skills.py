@@ -181,7 +181,7 @@ async def test_sources_are_put_together(caplog: pytest.LogCaptureFixture):
     assert await both.get_skills() == [two, one, again]
     with caplog.at_level(logging.WARNING, "agentbench"):
         assert await DeduplicatingSkillsSource(both).get_skills() == [two, one]
-    assert "'ONE' is left out" in caplog.text
+    assert "'ONE' is ignored" in caplog.text
     assert await FilteringSkillsSource(both, lambda skill: skill is one).get_skills() == [one]
 
 
