@@ -239,7 +239,7 @@ class MCPTool(Displayable):
         if level and "logging" in self._capabilities:
             name = level_name(level)
             try:
-                with warnings.catch_warnings():  # 2.x warns that logging is deprecated
+                with warnings.catch_warnings():  # newer versions warn that the protocol deprecates logging
                     warnings.simplefilter("ignore")
                     request = connection.session.set_logging_level(name)
                 await connection.run(lambda: request)
