@@ -1,1 +1,1 @@
-"""What agents need for long work: a list of tasks, modes, helpers in the background, a memory that lasts."""
+"""Context providers for long tasks: a task list, modes, background agents, and a persistent memory."""

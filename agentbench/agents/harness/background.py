@@ -31,7 +31,7 @@ _INSTRUCTIONS: Final = (
 
 
 class BackgroundTaskStatus(StrEnum):
-    """How far a background task is; `LOST`: the process that ran it is gone.
+    """The status of a background task. `LOST` means that the process that ran it has ended.
 
     Example:
         from agentbench import BackgroundTaskStatus
@@ -50,12 +50,12 @@ class BackgroundTaskInfo:
     """A background task of a session.
 
     Attributes:
-        id: A number from 1 on, never used twice in a session.
-        agent_name: The agent that works on it.
-        description: What it is about, in the words of the agent that started it.
-        status: How far it is.
-        result_text: The answer of the agent, once it is completed.
-        error_text: Why it failed.
+        id: A positive number that is unique in the session.
+        agent_name: The name of the agent that works on the task.
+        description: A description by the agent that started the task.
+        status: The status of the task.
+        result_text: The answer of the agent, if the task is completed.
+        error_text: The reason for the failure, if the task failed.
 
     Example:
         from agentbench import BackgroundTaskInfo, BackgroundTaskStatus
@@ -72,34 +72,36 @@ class BackgroundTaskInfo:
     error_text: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the task as plain JSON values, without missing texts."""
+        """Convert the task to plain JSON values. Fields that are None are omitted."""
         plain = {**vars(self), "status": self.status.value}
         return {name: value for name, value in plain.items() if value is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the task that `to_dict` wrote."""
+        """Create a task from the result of `to_dict`."""
         return cls(**{**data, "status": BackgroundTaskStatus(data["status"])})
 
 
 @dataclass
 class _TaskRuns:
-    """What runs for one session: by id of the background task, its run and the session of the agent."""
+    """The running tasks of a session and the sessions of their agents, by task id."""
 
     tasks: dict[int, EngineFuture[Any]] = field(default_factory=dict)
     sessions: dict[int, Any] = field(default_factory=dict)
 
 
 class BackgroundAgentsProvider(ContextProvider):
-    """Lets an agent hand work to other agents, which run in the background, on the engine's event loop.
+    """Lets an agent delegate work to other agents, which run in the background on the engine's event loop.
 
-    The model starts, watches, continues and clears tasks by tools (`background_agents_start_task` and so on). A task
-    whose agent needs an answer from a person fails with what it asked for, and can be continued with more text.
+    The model starts, watches, continues and clears tasks with tools (`background_agents_start_task` and so on). If the
+    agent of a task needs an answer from a person, the task fails and its error text contains the question. The model
+    can continue such a task with more text.
 
     Args:
-        agents: The agents, each with a name of its own; for a workflow pass its `as_agent()`.
+        agents: The background agents. Each needs a unique name; for a workflow pass its `as_agent()`.
         source_id: The id of the provider, unique in an agent.
-        instructions: For the model; `{background_agents}` is replaced by the names and descriptions of the agents.
+        instructions: Instructions for the model; `{background_agents}` is replaced by the names and descriptions of the
+            agents.
 
     Raises:
         TypeError: An item is not an agent.
@@ -127,7 +129,7 @@ class BackgroundAgentsProvider(ContextProvider):
                 raise TypeError(message)
             name = (agent.name or "").strip()
             if not name or name.lower() in self._agents:
-                message = f"{agent!r} has the name {agent.name!r}. Expected a name that no other agent has."
+                message = f"{agent!r} has the name {agent.name!r}. Expected a unique name."
                 raise ValueError(message)
             self._agents[name.lower()] = agent
         if not self._agents:
@@ -152,7 +154,7 @@ class BackgroundAgentsProvider(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add the tools, and show the tasks."""
+        """Add the tools, and a message with the current tasks."""
         context.extend_instructions(self, self.instructions)
         context.extend_tools(self, self._tools)
         tasks = self._refresh(session)
@@ -161,13 +163,13 @@ class BackgroundAgentsProvider(ContextProvider):
             context.extend_messages(self, [Message("user", f"Your background tasks:\n{lines}")])
 
     async def cancel_all(self, session: AgentSession) -> None:
-        """Cancel the tasks of a session, and wait until they have ended."""
+        """Cancel the tasks of a session and wait until they have ended."""
         await _cancel([self._runs.get(session.session_id, _TaskRuns())])
         self._refresh(session)
         self._runs.pop(session.session_id, None)
 
     async def aclose(self) -> None:
-        """Cancel all tasks, and wait until they have ended. The sessions then call them lost."""
+        """Cancel all tasks and wait until they have ended. Their sessions then show them as lost."""
         runs, self._runs = self._runs, {}
         await _cancel(list(runs.values()))
 
@@ -207,7 +209,7 @@ class BackgroundAgentsProvider(ContextProvider):
             return f"Error: Unknown task {', '.join(unknown)}. {_known(tasks)}"
         if all(tasks[task_id].status is BackgroundTaskStatus.RUNNING for task_id in task_ids):
             running = self._runs[session.session_id].tasks
-            runs = [asyncio.wrap_future(running[one]) for one in task_ids]
+            runs = [asyncio.wrap_future(running[task_id]) for task_id in task_ids]
             await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
             tasks = self._refresh(session)
         ended = next(tasks[one] for one in task_ids if tasks[one].status is not BackgroundTaskStatus.RUNNING)
@@ -264,10 +266,10 @@ class BackgroundAgentsProvider(ContextProvider):
                 del self._runs[session.session_id]
         return f"Task {task_id} was cleared."
 
-    # ----------------------------------------------------------------------------------------------------- their state
+    # ----------------------------------------------------------------------------------------------- state of the tasks
 
     def _start(self, runs: _TaskRuns, task: BackgroundTaskInfo, agent: Any, text: str) -> None:
-        async def run() -> Any:  # the run is made inside of its task, so that context variables are its own
+        async def run() -> Any:  # starting the run inside its own task gives it its own context variables
             return await agent.run(text, session=runs.sessions[task.id])
 
         runs.tasks[task.id] = submit(run(), loop=home_loop())
@@ -281,7 +283,7 @@ class BackgroundAgentsProvider(ContextProvider):
         session.state[self.source_id]["tasks"] = [task.to_dict() for task in tasks.values()]
 
     def _refresh(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
-        """Return the tasks of a session as they are now, and store them."""
+        """Update the status of the tasks of a session, store the tasks and return them."""
         tasks = self._stored(session)
         running = self._runs.get(session.session_id, _TaskRuns()).tasks
         for task in tasks.values():
@@ -301,9 +303,9 @@ class BackgroundAgentsProvider(ContextProvider):
 
 
 def _outcome(run: EngineFuture[Any]) -> tuple[str | None, str | None]:
-    """Return the text of an answer, or why there is none."""
+    """Return the text of an answer and None, or None and the reason for the failure."""
     if run.cancelled():
-        return None, "It was cancelled."
+        return None, "The task was cancelled."
     error = run.exception()
     if isinstance(error, UserInputRequiredException):
         return None, _needs(error.contents)
@@ -318,10 +320,10 @@ def _outcome(run: EngineFuture[Any]) -> tuple[str | None, str | None]:
 def _needs(requests: Sequence[Any]) -> str:
     calls = [getattr(request, "function_call", None) for request in requests]
     asked = [
-        f"may {call.name} be called?" if call is not None else str(request)
+        f"approval to call {call.name}" if call is not None else str(request)
         for call, request in zip(calls, requests, strict=True)
     ]
-    return f"It needs an answer from a person: {'; '.join(asked)}"
+    return f"The task needs an answer from a person: {'; '.join(asked)}"
 
 
 def _line(task: BackgroundTaskInfo) -> str:
@@ -333,7 +335,7 @@ def _known(tasks: Mapping[int, BackgroundTaskInfo]) -> str:
 
 
 async def _cancel(runs: Sequence[_TaskRuns]) -> None:
-    tasks = [task for each in runs for task in each.tasks.values()]
+    tasks = [task for session_runs in runs for task in session_runs.tasks.values()]
     for task in tasks:
         task.cancel()
     await asyncio.gather(*map(asyncio.wrap_future, tasks), return_exceptions=True)

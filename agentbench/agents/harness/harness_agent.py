@@ -1,4 +1,4 @@
-"""An agent for long work: a list of tasks, modes, memory, skills, and a context that never overflows."""
+"""An agent for long tasks, with a task list, modes, memory, skills and context compaction."""
 
 from __future__ import annotations
 
@@ -66,39 +66,39 @@ def create_harness_agent(  # noqa: PLR0913 - the public signature
     middleware: Sequence[MiddlewareTypes] | None = None,
     default_options: Mapping[str, Any] | None = None,
 ) -> Agent:
-    """Return an agent for long work: it plans, remembers, shortens its context, and stores each call of the model.
+    """Create an agent for long tasks. It plans, remembers, compacts its context, and stores each model call.
 
     Args:
         client: The chat client.
-        id: Its id.
-        name: Its name.
-        description: What it is for.
-        harness_instructions: How it works, instead of `DEFAULT_HARNESS_INSTRUCTIONS`; `""` for none.
-        agent_instructions: What it does.
-        tools: Its tools.
-        max_context_window_tokens: Tokens that the model can read.
-        max_output_tokens: Tokens that an answer may have; they are reserved.
-        history_provider: Where conversations are stored; by default in their sessions.
-        disable_compaction: Leave the context whole.
-        before_compaction_strategy: Shortens what the model gets; by default when the window fills.
-        after_compaction_strategy: Marks what is stored; by default all but the last two results of tools.
+        id: The id of the agent.
+        name: The name of the agent.
+        description: The purpose of the agent.
+        harness_instructions: General working instructions, instead of `DEFAULT_HARNESS_INSTRUCTIONS`; `""` for none.
+        agent_instructions: The instructions for this agent's task.
+        tools: The tools of the agent.
+        max_context_window_tokens: The size of the model's context window.
+        max_output_tokens: The maximum tokens of an answer; they are reserved in the context window.
+        history_provider: Stores conversations; by default in their sessions.
+        disable_compaction: Whether to disable compaction of the context.
+        before_compaction_strategy: Compacts the messages for the model; by default when the context window fills up.
+        after_compaction_strategy: Marks stored messages as excluded; by default all but the last two tool results.
         tokenizer: Counts tokens.
-        disable_todo: Leave the list of tasks out.
-        todo_provider: The list of tasks, instead of the default one.
-        disable_mode: Leave the modes out.
+        disable_todo: Whether to omit the task list.
+        todo_provider: The task list, instead of the default one.
+        disable_mode: Whether to omit the modes.
         mode_provider: The modes, instead of the default ones.
-        disable_memory: Leave the memory out.
-        memory_store: Where the memory is; without a store there is none.
-        skills_provider: Its skills.
-        skills_paths: Folders of skills, besides those of the provider.
-        disable_web_search: Leave the client's search of the web out.
-        otel_provider_name: Name of the provider in spans.
-        context_providers: More providers, behind all others.
-        middleware: Around runs, calls of the model and of tools.
-        default_options: Options of every run.
+        disable_memory: Whether to omit the memory.
+        memory_store: Stores the memory; without a store there is no memory.
+        skills_provider: The skills of the agent.
+        skills_paths: Folders of skills, in addition to those of `skills_provider`.
+        disable_web_search: Whether to omit the client's web search.
+        otel_provider_name: The name of the provider in spans.
+        context_providers: More context providers, placed after all others.
+        middleware: Middleware for runs, model calls and tool calls.
+        default_options: The options of every run.
 
     Raises:
-        ValueError: The numbers of tokens leave no room for a context.
+        ValueError: `max_context_window_tokens` is not greater than `max_output_tokens`.
 
     Example:
         agent = create_harness_agent(EchoChatClient(), max_context_window_tokens=128_000, max_output_tokens=8_000)
@@ -146,7 +146,7 @@ def create_harness_agent(  # noqa: PLR0913 - the public signature
 
 
 def _skills(provider: SkillsProvider | None, paths: Any) -> SkillsProvider | None:
-    """Return one provider of all skills, each name once."""
+    """Return one provider of all skills, without duplicate names."""
     if paths is None:
         return provider
     files = FileSkillsSource(paths)
@@ -166,7 +166,7 @@ def _with_web_search(client: Any, tools: Any, disabled: bool) -> Any:
         return tools
     if not isinstance(client, SupportsWebSearchTool):
         logger.warning(
-            "%s has no search of the web, so the agent has none. Pass disable_web_search=True if that is meant.",
+            "%s does not support web search, so the agent has none. Pass disable_web_search=True if that is intended.",
             type(client).__name__,
         )
         return tools

@@ -1,4 +1,4 @@
-"""A memory that lasts longer than a session: facts by topic, and transcripts that can be searched."""
+"""A memory that outlasts sessions: facts by topic, and searchable transcripts."""
 
 from __future__ import annotations
 
@@ -46,33 +46,33 @@ _WORD = re.compile(r"\w{3,}")
 class MemoryContextProvider(HistoryProvider):
     """Gives an agent a memory that all sessions of one owner share.
 
-    Each run shows the model the index of the memory and the topics that fit the input. After a run the conversation is
-    added to a transcript, and the model of the agent picks what is worth remembering. Once enough sessions and time
-    have passed, each topic is written anew in fewer words. The model has tools too: `list_memory_topics`,
+    Each run shows the model the index of the memory and the topics that match the input. After a run, the conversation
+    is added to a transcript, and the model of the agent extracts facts worth remembering. After enough sessions and
+    time, each topic is consolidated: rewritten more briefly. The model also has tools: `list_memory_topics`,
     `read_memory_topic`, `write_memory`, `delete_memory_topic`, `search_memory_transcripts`, `consolidate_memories`.
 
     Args:
-        recent_turns: How many turns of the transcript of the session are loaded before each run.
-        load_tool_turns: Whether calls of tools and their results are loaded with them.
-        store: Where the memory is.
+        recent_turns: The number of turns of the session's transcript to load before each run.
+        load_tool_turns: Whether to load tool calls and their results with these turns.
+        store: Stores the memory.
         source_id: The id of the provider, unique in an agent.
         context_prompt: Instructions for the model, instead of the default ones.
-        index_line_limit: Most lines of the index.
-        index_line_length: Most characters of a line.
-        selection_limit: Most topics that are shown in full.
-        max_extractions: Most facts that are picked after a run; 0 picks none and calls no model.
-        consolidation_interval: Time between two consolidations.
-        consolidation_min_sessions: Sessions between two consolidations.
-        extraction_prompt: Instructions for the model that picks facts.
+        index_line_limit: The maximum number of lines of the index.
+        index_line_length: The maximum number of characters in a line of the index.
+        selection_limit: The maximum number of topics to show in full.
+        max_extractions: The maximum number of facts to extract after a run; 0 disables extraction.
+        consolidation_interval: The minimum time between two consolidations.
+        consolidation_min_sessions: The minimum number of sessions between two consolidations.
+        extraction_prompt: Instructions for the model that extracts facts.
         consolidation_prompt: Instructions for the model that consolidates.
-        consolidation_client: The chat client for that; by default the agent's.
-        history_message_filter: Returns what of a message enters the transcript; `None` leaves it out.
-        history_dumps: Writes a message of the transcript as one line.
-        history_loads: Reads such a line.
-        extract_every: Facts are picked after every so many turns, of all of them.
+        consolidation_client: The chat client for consolidation; by default the agent's.
+        history_message_filter: Returns the message to store in the transcript; `None` omits the message.
+        history_dumps: Serializes a message of the transcript to one line.
+        history_loads: Parses such a line.
+        extract_every: The number of turns after which facts are extracted, from all of these turns.
 
     Raises:
-        ValueError: A limit is below what makes sense.
+        ValueError: A limit is too small, or `consolidation_interval` is negative.
 
     Example:
         memory = MemoryContextProvider(store=MemoryFileStore("memories", owner_state_key="user"))
@@ -112,10 +112,10 @@ class MemoryContextProvider(HistoryProvider):
             "consolidation_min_sessions": (consolidation_min_sessions, 1),
             "extract_every": (extract_every, 1),
         }
-        for name, (given, least) in limits.items():
-            require_limit(name, given, least=least)
+        for name, (value, least) in limits.items():
+            require_limit(name, value, least=least)
         if consolidation_interval < timedelta(0):
-            message = f"consolidation_interval is {consolidation_interval!r}. Expected no time or more."
+            message = f"consolidation_interval is {consolidation_interval!r}. Expected a duration that is not negative."
             raise ValueError(message)
         super().__init__(source_id, load_messages=recent_turns > 0)
         self.recent_turns, self.load_tool_turns = recent_turns, load_tool_turns
@@ -144,7 +144,7 @@ class MemoryContextProvider(HistoryProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Show the index and the topics that fit the input; load the last turns; add the tools."""
+        """Add the index, the topics that match the input, the recent turns, and the tools."""
         question = " ".join(message.text for message in context.input_messages)
         shown = await run_in_thread(self._shown, session, question)
         if self.recent_turns:
@@ -168,18 +168,18 @@ class MemoryContextProvider(HistoryProvider):
         return "\n\n".join([index.strip(), *(topic.to_markdown().strip() for topic in topics)])
 
     def _recent(self, messages: list[Message]) -> list[Message]:
-        """Return the last turns; a turn begins with a message of a user."""
+        """Return the last turns. A turn begins with a message of the user."""
         begins = [index for index, message in enumerate(messages) if message.role == "user"]
         recent = messages[begins[-self.recent_turns] :] if len(begins) > self.recent_turns else messages
         if self.load_tool_turns:
             return recent
-        kept = (group.indices for group in group_messages(recent) if group.kind != "tool_call")
-        return [recent[index] for indices in kept for index in indices]
+        groups = (group for group in group_messages(recent) if group.kind != "tool_call")
+        return [recent[index] for group in groups for index in group.indices]
 
     async def after_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add the turn to the transcript, remember what lasts, and consolidate when it is time."""
+        """Add the turn to the transcript, extract facts, and consolidate the memory if it is due."""
         messages = [*context.stored_inputs, *(context.response.messages if context.response is not None else ())]
         if self.history_message_filter is not None:
             messages = [kept for message in messages if (kept := self.history_message_filter(message)) is not None]
@@ -202,7 +202,7 @@ class MemoryContextProvider(HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the transcript of a session, oldest first; `session` says whose."""
+        """Return the transcript of a session, oldest message first. The keyword `session` determines the owner."""
         folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
         if not await run_in_thread(folder.is_dir):
             return []
@@ -211,7 +211,7 @@ class MemoryContextProvider(HistoryProvider):
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
-        """Add messages to the transcript of a session; `session` says whose."""
+        """Add messages to the transcript of a session. The keyword `session` determines the owner."""
         folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
         history = await run_in_thread(lambda: FileHistoryProvider(folder, **self._line_format))
         await history.save_messages(session_id, messages)
@@ -261,7 +261,7 @@ class MemoryContextProvider(HistoryProvider):
 
     async def _add(self, session: AgentSession, topic: str, memory: str) -> MemoryTopicRecord:
         if not topic.strip() or not memory.strip():
-            message = f"The topic is {topic!r} and the memory {memory!r}. Expected two texts."
+            message = f"The topic is {topic!r} and the memory is {memory!r}. Expected non-blank text for both."
             raise ValueError(message)
 
         def add() -> MemoryTopicRecord:
@@ -298,14 +298,14 @@ class MemoryContextProvider(HistoryProvider):
         return is_due and len(known["sessions_since_consolidation"]) >= self.consolidation_min_sessions
 
     async def _consolidate_all(self, session: AgentSession, client: Any) -> int:
-        """Write all topics anew, and return how many could be; those that changed meanwhile stay."""
+        """Consolidate all topics and return the number of rewritten ones. Topics that changed meanwhile are skipped."""
         records = await run_in_thread(self.store.list_topics, session, source_id=self.source_id)
         count = 0
         for record in records:
-            found = await consolidate(client, self.consolidation_prompt, record)
-            if found is not None:
+            consolidated = await consolidate(client, self.consolidation_prompt, record)
+            if consolidated is not None:
                 async with self._lock(session):
-                    count += await run_in_thread(self._replace_topic, session, record, *found)
+                    count += await run_in_thread(self._replace_topic, session, record, *consolidated)
         if count:
             state = {"last_consolidated_at": _now().isoformat(), "sessions_since_consolidation": []}
             async with self._lock(session):
@@ -333,12 +333,12 @@ class MemoryContextProvider(HistoryProvider):
 
 
 def _best(entries: Sequence[MemoryIndexEntry], question: str) -> list[MemoryIndexEntry]:
-    """Return the entries that share words with a question, those that share most first."""
+    """Return the entries that share words with a question; those that share most come first."""
     words = set(_WORD.findall(question.casefold()))
     scores = [
         (len(words & set(_WORD.findall(f"{entry.topic} {entry.summary}".casefold()))), entry) for entry in entries
     ]
-    return [entry for score, entry in sorted(scores, key=lambda each: -each[0]) if score]
+    return [entry for score, entry in sorted(scores, key=lambda scored: -scored[0]) if score]
 
 
 def _now() -> datetime:

@@ -1,4 +1,4 @@
-"""What a model adds to a memory: facts of a conversation, and topics in fewer words."""
+"""Model calls for a memory: extraction of facts from conversations, and consolidation of topics."""
 
 from __future__ import annotations
 
@@ -31,39 +31,39 @@ _TRANSIENT = (ChatClientException, TimeoutError, OSError)
 
 
 class Extracted(NamedTuple):
-    """A fact, and the topic it belongs to."""
+    """An extracted fact and its topic."""
 
     topic: str
     memory: str
 
 
 async def extract_memories(client: Any, prompt: str, messages: Sequence[Message], limit: int) -> list[Extracted]:
-    """Let a model pick the facts of a conversation that last; none if the model is out of reach or answers prose.
+    """Let a model extract lasting facts from a conversation; return none if the call fails or the answer is not JSON.
 
     Args:
         client: The chat client.
         prompt: The instructions.
         messages: The conversation.
-        limit: At most so many facts.
+        limit: The maximum number of facts.
     """
     transcript = "\n".join(f"{message.role}: {message.text}" for message in messages if message.text)
     answer = await _ask(client, prompt, transcript)
-    found: list[Extracted] = []
+    facts: list[Extracted] = []
     items = answer.get("memories") if isinstance(answer, Mapping) else None
     for item in items if isinstance(items, list) else []:
         topic, memory = (item.get("topic"), item.get("memory")) if isinstance(item, Mapping) else (None, None)
         if isinstance(topic, str) and isinstance(memory, str) and topic.strip() and memory.strip():
-            found.append(Extracted(topic, memory))
+            facts.append(Extracted(topic, memory))
         else:
-            logger.warning("A model extracted a memory in a form that cannot be used; it is left out.")
-    return found[:limit]
+            logger.warning("The model returned an invalid memory, which is ignored.")
+    return facts[:limit]
 
 
 async def consolidate(client: Any, prompt: str, record: MemoryTopicRecord) -> tuple[str, list[str]] | None:
-    """Return summary and facts of a topic in fewer words; None if the model cannot.
+    """Return a shorter summary and shorter facts of a topic; None if the call fails or the answer is invalid.
 
     Args:
-        client: The chat client; without one only repetitions go.
+        client: The chat client; without one only repetitions are removed.
         prompt: The instructions.
         record: The topic.
     """
@@ -75,24 +75,26 @@ async def consolidate(client: Any, prompt: str, record: MemoryTopicRecord) -> tu
     if (
         not isinstance(summary, str)
         or not isinstance(memories, list)
-        or not all(isinstance(each, str) for each in memories)
+        or not all(isinstance(memory, str) for memory in memories)
     ):
-        logger.warning("A model consolidated the topic %r in a form that cannot be used; it stays.", record.topic)
+        logger.warning(
+            "The model returned an invalid consolidation of the topic %r, which stays unchanged.", record.topic
+        )
         return None
     return summary, memories
 
 
 async def _ask(client: Any, prompt: str, text: str) -> Any:
-    """Return the JSON that a model answers; None if it is out of reach, or answers something else."""
+    """Return the JSON answer of a model; None if the call fails or the answer is not JSON."""
     try:
         answer = client.get_response([Message("user", [text])], options={"instructions": prompt})
         response = await answer if inspect.isawaitable(answer) else answer
     except _TRANSIENT:
-        logger.warning("The model of a memory is out of reach; this time nothing is remembered.", exc_info=True)
+        logger.warning("The model call for a memory failed; nothing is remembered this time.", exc_info=True)
         return None
     fenced = _FENCE.match(response.text)
     try:
         return json.loads(fenced[1] if fenced else response.text)
     except ValueError:
-        logger.warning("The model of a memory answered no JSON; this time nothing is remembered.")
+        logger.warning("The answer of the model for a memory is not JSON; nothing is remembered this time.")
         return None

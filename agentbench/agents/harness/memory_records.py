@@ -1,4 +1,4 @@
-"""What an agent remembers about one topic, and its file in Markdown."""
+"""Records of a memory: what an agent remembers about one topic, and its Markdown file."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ _LONGEST_SLUG = 80
 
 
 def slug_of(topic: str) -> str:
-    """Return the name of a topic's file: another one for each topic, but for case and separators.
+    """Return the file name of a topic. Topics that differ only in case or separators share one.
 
-    Where characters are lost, a part of a digest tells `C` from `C++`, and topics in other scripts from each other.
+    If the name loses characters, part of a digest is added. It distinguishes `C` from `C++`, and topics in other
+    scripts from each other.
     """
     plain = " ".join(topic.split()).lower()
     slug = _OTHERS.sub("-", plain).strip("-")
@@ -32,10 +33,10 @@ class MemoryIndexEntry:
     """One line of the index of a memory.
 
     Args:
-        topic: Name of the topic.
-        slug: Name of its file, without suffix.
-        summary: What is in it.
-        updated_at: When it was last changed, as ISO 8601.
+        topic: The name of the topic.
+        slug: The name of its file, without the suffix.
+        summary: A summary of the topic.
+        updated_at: The time of the last change, in ISO 8601.
 
     Example:
         from agentbench import MemoryIndexEntry
@@ -51,7 +52,7 @@ class MemoryIndexEntry:
 
     @classmethod
     def from_topic_record(cls, record: MemoryTopicRecord) -> Self:
-        """Return the entry of a record."""
+        """Create the entry of a record."""
         return cls(record.topic, record.slug, record.summary, record.updated_at)
 
     def to_pointer_line(self, topics_directory: str = "topics") -> str:
@@ -59,12 +60,12 @@ class MemoryIndexEntry:
         return f"- [{self.topic}]({topics_directory}/{self.slug}.md): {' '.join(self.summary.split())}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the entry as plain JSON values."""
+        """Convert the entry to plain JSON values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the entry that `to_dict` wrote."""
+        """Create an entry from the result of `to_dict`."""
         return cls(**{name: str(data[name]) for name in ("topic", "slug", "summary", "updated_at")})
 
 
@@ -72,12 +73,12 @@ class MemoryTopicRecord:
     """What an agent remembers about one topic.
 
     Args:
-        topic: Name of the topic; not blank.
-        slug: Name of its file, without suffix; by default made of the topic.
-        summary: What is in it.
-        memories: Facts. Blank ones, and those that are there already but for case, are left out.
-        updated_at: When it was last changed, as ISO 8601.
-        session_ids: Sessions in which the facts came up.
+        topic: The name of the topic; it must not be blank.
+        slug: The name of its file, without the suffix; by default derived from the topic.
+        summary: A summary of the topic.
+        memories: The facts. Blank and repeated ones are dropped; case is ignored.
+        updated_at: The time of the last change, in ISO 8601.
+        session_ids: The ids of the sessions in which the facts were mentioned.
 
     Raises:
         ValueError: The topic is blank.
@@ -100,7 +101,7 @@ class MemoryTopicRecord:
     ) -> None:
         self.topic = " ".join(topic.split())
         if not self.topic:
-            message = f"The topic of a memory is {topic!r}. Expected a name."
+            message = f"The topic of a memory is {topic!r}. Expected a non-blank name."
             raise ValueError(message)
         self.slug = slug or slug_of(self.topic)
         self.summary, self.updated_at = summary.strip(), updated_at
@@ -108,17 +109,17 @@ class MemoryTopicRecord:
         self.session_ids = list(dict.fromkeys(session_ids or ()))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON values."""
+        """Convert the record to plain JSON values."""
         return dict(vars(self))
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the record that `to_dict` wrote."""
+        """Create a record from the result of `to_dict`."""
         return cls(**data)
 
     def to_markdown(self) -> str:
-        """Return the record as a file in Markdown."""
-        sessions = ", ".join(quote(each, safe="") for each in self.session_ids)
+        """Convert the record to the text of a Markdown file."""
+        sessions = ", ".join(quote(session_id, safe="") for session_id in self.session_ids)
         head = [f"# {self.topic}", "", f"Updated: {self.updated_at}", *([f"Sessions: {sessions}"] if sessions else [])]
         summary = [_escaped(line) for line in self.summary.split("\n")]
         memories = ["- " + "\n  ".join(memory.split("\n")) for memory in self.memories]
@@ -126,18 +127,18 @@ class MemoryTopicRecord:
 
     @classmethod
     def from_markdown(cls, markdown: str, *, fallback_topic: str | None = None) -> Self:
-        """Return the record in a file.
+        """Create a record from the text of a Markdown file.
 
         Args:
-            markdown: What `to_markdown` wrote, perhaps edited since.
-            fallback_topic: The topic of a file without a heading.
+            markdown: The result of `to_markdown`, possibly edited since.
+            fallback_topic: The topic to use if the file has no heading.
 
         Raises:
-            ValueError: There is neither a heading nor a fallback.
+            ValueError: There is neither a heading nor a fallback topic.
         """
         head, summary, memories = _sections(markdown)
         topic = next((line[2:] for line in head if line.startswith("# ")), fallback_topic or "")
-        given = dict(line.split(": ", 1) for line in head if ": " in line and not line.startswith("# "))
+        head_fields = dict(line.split(": ", 1) for line in head if ": " in line and not line.startswith("# "))
         items: list[str] = []
         for line in memories:
             if line.startswith("- "):
@@ -148,8 +149,8 @@ class MemoryTopicRecord:
             topic=topic,
             summary="\n".join(_unescaped(line) for line in summary),
             memories=items,
-            updated_at=given.get("Updated", ""),
-            session_ids=[unquote(each) for each in given.get("Sessions", "").split(", ") if each],
+            updated_at=head_fields.get("Updated", ""),
+            session_ids=[unquote(name) for name in head_fields.get("Sessions", "").split(", ") if name],
         )
 
     def __eq__(self, other: object) -> bool:
@@ -162,18 +163,18 @@ class MemoryTopicRecord:
 
 
 def without_repetitions(memories: Sequence[str]) -> list[str]:
-    """Return facts without blank ones, and without those that are there already but for case."""
+    """Return facts without blank and repeated ones; case is ignored."""
     lines = (_one_block(memory) for memory in memories)
     return list({line.casefold(): line for line in reversed([*lines]) if line}.values())[::-1]
 
 
 def _one_block(memory: str) -> str:
-    """Return a fact with plain line ends, and without blank lines."""
+    """Normalize the line endings of a fact and remove blank lines."""
     return "\n".join(line.rstrip() for line in memory.strip().splitlines() if line.strip())
 
 
 def _sections(markdown: str) -> tuple[list[str], list[str], list[str]]:
-    """Return the lines of the head, of the summary and of the memories."""
+    """Split a file into the lines of the head, the summary and the memories."""
     sections: dict[str, list[str]] = {"head": [], "## Summary": [], "## Memories": []}
     current = "head"
     for line in markdown.split("\n"):

@@ -1,4 +1,4 @@
-"""Where memories are stored, each owner's apart: topics, an index of them, transcripts."""
+"""Stores of memories, separate for each owner: topics, their index, and transcripts."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ JsonLoads = Callable[["str | bytes"], Any]
 
 
 class MemoryStore(ABC):
-    """Where a `MemoryContextProvider` stores what agents remember. Methods block; the provider calls them in threads.
+    """Base class of the stores of a `MemoryContextProvider`. Methods may block; the provider calls them in threads.
 
-    In all of them `session` says whose memory it is, and `source_id` which provider's.
+    In all methods, `session` determines the owner of the memory, and `source_id` the provider.
 
     Example:
         from agentbench import MemoryContextProvider, MemoryFileStore
@@ -43,21 +43,21 @@ class MemoryStore(ABC):
 
     @abstractmethod
     def get_topic(self, session: AgentSession, *, source_id: str, topic: str) -> MemoryTopicRecord:
-        """Return a topic by its name or slug; FileNotFoundError if there is none."""
+        """Return a topic by its name or slug; raise FileNotFoundError if there is none."""
 
     @abstractmethod
     def write_topic(self, session: AgentSession, record: MemoryTopicRecord, *, source_id: str) -> None:
-        """Store a topic instead of the one of its name."""
+        """Store a topic, replacing one with the same name."""
 
     @abstractmethod
     def delete_topic(self, session: AgentSession, *, source_id: str, topic: str) -> None:
-        """Remove a topic by its name or slug; FileNotFoundError if there is none."""
+        """Remove a topic by its name or slug; raise FileNotFoundError if there is none."""
 
     @abstractmethod
     def rebuild_index(
         self, session: AgentSession, *, source_id: str, line_limit: int, line_length: int
     ) -> list[MemoryIndexEntry]:
-        """Write the index of the topics, and return its entries, the latest first."""
+        """Write the index of the topics and return its entries, latest first."""
 
     @abstractmethod
     def get_index_text(
@@ -69,56 +69,56 @@ class MemoryStore(ABC):
         line_length: int,
         index_entries: Sequence[MemoryIndexEntry] | None = None,
     ) -> str:
-        """Return the index as text, of these entries if they are given."""
+        """Return the index as text; of `index_entries` if they are passed."""
 
     @abstractmethod
     def read_state(self, session: AgentSession, *, source_id: str) -> dict[str, Any]:
-        """Return when memories were consolidated, and the sessions since."""
+        """Return the time of the last consolidation and the sessions since then."""
 
     @abstractmethod
     def write_state(self, session: AgentSession, state: Mapping[str, Any], *, source_id: str) -> None:
-        """Store what `read_state` returns."""
+        """Store the state that `read_state` returns."""
 
     @abstractmethod
     def get_transcripts_directory(self, session: AgentSession, *, source_id: str) -> Path:
-        """Return the folder of the transcripts, which may not be there yet."""
+        """Return the folder of the transcripts. It may not exist yet."""
 
     @abstractmethod
     def search_transcripts(
         self, session: AgentSession, *, source_id: str, query: str, session_id: str | None = None, limit: int = 20
     ) -> list[dict[str, Any]]:
-        """Return the messages that have a text in them, ignoring case: `session_id`, `line_number`, `role`, `text`."""
+        """Return the messages that contain a text, ignoring case: `session_id`, `line_number`, `role`, `text`."""
 
     def get_owner_id(self, session: AgentSession) -> str | None:
-        """Return whose memory a session uses; None if all share one."""
+        """Return the owner of the memory of a session; None if all sessions share one memory."""
         return None
 
     def export_provider_state(self, session: AgentSession) -> dict[str, Any]:
-        """Return the data that another session needs for the same memory."""
+        """Return the state that another session needs to use the same memory."""
         return {}
 
     def import_provider_state(self, session: AgentSession, *, state: Mapping[str, Any]) -> None:
-        """Give a session the memory of the one that the state is of."""
+        """Let a session use the memory of the session from which the state was exported."""
         session.state.update(state)
 
 
 class MemoryFileStore(MemoryStore):
-    """Stores memories in a folder, as Markdown that people can read and edit.
+    """Stores memories in a folder as Markdown files that people can read and edit.
 
-    Below `base_path` each provider and owner has a folder with `MEMORY.md`, `topics/`, `transcripts/` and `state.json`.
-    Files are for their owner only, and replaced in one step; reading makes none.
+    Below `base_path`, each provider and owner has a folder with `MEMORY.md`, `topics/`, `transcripts/` and
+    `state.json`. Only the current user can access the files. They are replaced atomically, and reading creates none.
 
     Args:
-        base_path: The folder; made with the first memory.
-        kind: Folder of the memory among other files of an owner.
-        owner_prefix: In front of the owner's name.
-        owner_state_key: Key of `session.state` under which the owner of a session is.
-        index_file_name: Name of the index.
-        topics_directory_name: Folder of the topics.
-        transcripts_directory_name: Folder of the transcripts.
-        state_file_name: Name of the file with the state.
-        dumps: Writes JSON values, as text or bytes.
-        loads: Reads them.
+        base_path: The folder. It is created with the first memory.
+        kind: The name of the folder for the memory, next to other files of an owner.
+        owner_prefix: A prefix for the owner's name.
+        owner_state_key: The key of `session.state` that contains the owner of a session.
+        index_file_name: The name of the index file.
+        topics_directory_name: The name of the folder for topics.
+        transcripts_directory_name: The name of the folder for transcripts.
+        state_file_name: The name of the file with the state.
+        dumps: Serializes JSON values to text or bytes.
+        loads: Parses them.
 
     Example:
         store = MemoryFileStore("memories", owner_state_key="user")
@@ -155,16 +155,16 @@ class MemoryFileStore(MemoryStore):
         return sorted(records, key=lambda record: record.topic.casefold())
 
     def get_topic(self, session: AgentSession, *, source_id: str, topic: str) -> MemoryTopicRecord:
-        """Return a topic by its name or slug; FileNotFoundError if there is none."""
+        """Return a topic by its name or slug; raise FileNotFoundError if there is none."""
         path = self._path_of_topic(session, source_id, topic)
         return MemoryTopicRecord.from_markdown(self._text_of(path), fallback_topic=topic)
 
     def write_topic(self, session: AgentSession, record: MemoryTopicRecord, *, source_id: str) -> None:
-        """Store a topic instead of the one of its name."""
+        """Store a topic, replacing one with the same name."""
         self._replace(self._topics(session, source_id) / f"{slug_of(record.topic)}.md", record.to_markdown())
 
     def delete_topic(self, session: AgentSession, *, source_id: str, topic: str) -> None:
-        """Remove a topic by its name or slug; FileNotFoundError if there is none."""
+        """Remove a topic by its name or slug; raise FileNotFoundError if there is none."""
         path = self._path_of_topic(session, source_id, topic)
         refuse_links(self.base_path, path.parent)
         path.unlink()
@@ -172,14 +172,14 @@ class MemoryFileStore(MemoryStore):
     def rebuild_index(
         self, session: AgentSession, *, source_id: str, line_limit: int, line_length: int
     ) -> list[MemoryIndexEntry]:
-        """Write the index of the topics if it has changed, and return its entries, the latest first."""
+        """Write the index of the topics if it has changed, and return its entries, latest first."""
         records = self.list_topics(session, source_id=source_id)
         latest = sorted(records, key=lambda record: record.updated_at, reverse=True)
         entries = [MemoryIndexEntry.from_topic_record(record) for record in latest]
         text = self._index_text(entries, line_limit, line_length)
         path = self._folder(session, source_id) / self.index_file_name
-        known = self._text_of(path) if path.exists() else None
-        if text != known and (entries or known):
+        stored = self._text_of(path) if path.exists() else None
+        if text != stored and (entries or stored):
             self._replace(path, text)
         return entries
 
@@ -192,7 +192,7 @@ class MemoryFileStore(MemoryStore):
         line_length: int,
         index_entries: Sequence[MemoryIndexEntry] | None = None,
     ) -> str:
-        """Return the index as text, of these entries if they are given; the file is not written."""
+        """Return the index as text; of `index_entries` if they are passed. The file is not written."""
         if index_entries is None:
             records = self.list_topics(session, source_id=source_id)
             index_entries = [MemoryIndexEntry.from_topic_record(record) for record in records]
@@ -205,33 +205,33 @@ class MemoryFileStore(MemoryStore):
         return "\n".join(["# Memory", "", *cut, *more, ""])
 
     def read_state(self, session: AgentSession, *, source_id: str) -> dict[str, Any]:
-        """Return when memories were consolidated, and the sessions since."""
+        """Return the time of the last consolidation and the sessions since then."""
         path = self._folder(session, source_id) / self.state_file_name
         try:
-            found = self.loads(self._text_of(path))
+            state = self.loads(self._text_of(path))
         except FileNotFoundError:
             return {"last_consolidated_at": None, "sessions_since_consolidation": []}
         except ValueError as error:
-            message = f"{path} is no JSON: {error}. Mend or remove the file."
+            message = f"{path} is not valid JSON: {error}. Fix or remove the file."
             raise ValueError(message) from error
-        return dict(found)
+        return dict(state)
 
     def write_state(self, session: AgentSession, state: Mapping[str, Any], *, source_id: str) -> None:
-        """Store what `read_state` returns."""
+        """Store the state that `read_state` returns."""
         self._replace(self._folder(session, source_id) / self.state_file_name, self.dumps(dict(state)))
 
     def get_transcripts_directory(self, session: AgentSession, *, source_id: str) -> Path:
-        """Return the folder of the transcripts, which may not be there yet."""
+        """Return the folder of the transcripts. It may not exist yet."""
         return self._folder(session, source_id) / self.transcripts_directory_name
 
     def search_transcripts(
         self, session: AgentSession, *, source_id: str, query: str, session_id: str | None = None, limit: int = 20
     ) -> list[dict[str, Any]]:
-        """Return the messages that have a text in them, ignoring case: `session_id`, `line_number`, `role`, `text`."""
+        """Return the messages that contain a text, ignoring case: `session_id`, `line_number`, `role`, `text`."""
         require_limit("limit", limit, least=1)
         folder, found = self.get_transcripts_directory(session, source_id=source_id), list[dict[str, Any]]()
         paths = folder.glob("*.jsonl")
-        if session_id is not None:  # as it was, or as the results of a search spell it
+        if session_id is not None:  # accept the id itself, or the spelling in earlier search results
             stems = {session_id, stem_of(session_id), stem_of(session_id, ignores_case=True)}
             paths = (path for path in paths if path.stem in stems)
         for path, lines in self._texts(paths):
@@ -247,17 +247,17 @@ class MemoryFileStore(MemoryStore):
 
     def _message_in(self, line: str) -> Mapping[str, Any]:
         try:
-            found = self.loads(line)
-        except ValueError:  # a line that was being written
+            message = self.loads(line)
+        except ValueError:  # the line may still be in the middle of a write
             return {}
-        return found if isinstance(found, Mapping) else {}
+        return message if isinstance(message, Mapping) else {}
 
     def get_owner_id(self, session: AgentSession) -> str | None:
         """Return the owner of a session.
 
         Raises:
-            RuntimeError: The session has none.
-            ValueError: It is a path.
+            RuntimeError: The session has no owner.
+            ValueError: The owner looks like a path.
         """
         owner = session.state.get(self.owner_state_key)
         if not owner:
@@ -269,16 +269,16 @@ class MemoryFileStore(MemoryStore):
         return str(owner)
 
     def export_provider_state(self, session: AgentSession) -> dict[str, Any]:
-        """Return the data that another session needs for the same memory: the owner."""
+        """Return the state that another session needs to use the same memory: the owner."""
         return {self.owner_state_key: self.get_owner_id(session)}
 
     def _texts(self, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
-        """Yield the files that can be read, in the order of their names, with their texts."""
+        """Yield the readable files and their texts in the order of their names."""
         for path in sorted(paths):
             try:
                 yield path, self._text_of(path)
             except (OSError, ValueError) as error:
-                logger.warning("A file of the memory is left out. %s: %s", path, error)
+                logger.warning("A file of the memory cannot be read and is ignored. %s: %s", path, error)
 
     def _text_of(self, path: Path) -> str:
         refuse_links(self.base_path, path)
@@ -301,12 +301,13 @@ class MemoryFileStore(MemoryStore):
     def _path_of_topic(self, session: AgentSession, source_id: str, topic: str) -> Path:
         folder = self._topics(session, source_id)
         path = folder / f"{slug_of(topic)}.md"
-        known = {each.stem for each in folder.glob("*.md")}
-        if path.stem not in known and topic in known:  # a slug with a digest is not the slug of itself
+        slugs = {file.stem for file in folder.glob("*.md")}
+        if path.stem not in slugs and topic in slugs:  # slug_of() changes a slug that has a digest
             path = folder / f"{topic}.md"
-        if path.stem not in known:
-            names = ", ".join(repr(each.topic) for each in self.list_topics(session, source_id=source_id)) or "none"
-            message = f"The memory does not contain the topic {topic!r}. Expected one of: {names}."
+        if path.stem not in slugs:
+            records = self.list_topics(session, source_id=source_id)
+            names = ", ".join(repr(record.topic) for record in records) or "none"
+            message = f"The memory has no topic {topic!r}. Topics: {names}."
             raise FileNotFoundError(message)
         return path
 
@@ -317,4 +318,4 @@ def _encoded(name: str) -> str:
 
 def _message_text(message: Mapping[str, Any]) -> str:
     contents = message.get("contents") or ()
-    return " ".join(str(each.get("text") or "") for each in contents if isinstance(each, Mapping)).strip()
+    return " ".join(str(content.get("text") or "") for content in contents if isinstance(content, Mapping)).strip()

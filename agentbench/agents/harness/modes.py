@@ -1,4 +1,4 @@
-"""Modes of an agent: whether it plans together with a person, or carries out by itself."""
+"""Modes of an agent, such as planning with a person and executing on its own."""
 
 from __future__ import annotations
 
@@ -38,21 +38,22 @@ _INSTRUCTIONS: Final = (
 
 
 class AgentModeProvider(ContextProvider):
-    """Lets an agent work in modes: `plan` together with a person, then `execute`; or modes of your own.
+    """Lets an agent work in modes: `plan` with a person, then `execute`; or modes that you define.
 
-    The model reads and sets the mode by `mode_get` and `mode_set`; you do by `get_agent_mode` and `set_agent_mode`.
+    The model reads and sets the mode with the tools `mode_get` and `mode_set`. In code, use `get_agent_mode` and
+    `set_agent_mode`.
 
     Args:
         source_id: The id of the provider, unique in an agent.
         default_mode: The mode of a new session; by default the first one.
-        mode_descriptions: What to do in each mode, by its name; names are compared without regard to case.
-        instructions: For the model; `{available_modes}` and `{current_mode}` are replaced.
+        mode_descriptions: The instructions for each mode, by its name. Names are compared without regard to case.
+        instructions: Instructions for the model; `{available_modes}` and `{current_mode}` are replaced.
 
     Attributes:
-        available_modes: The names of the modes, in small letters.
+        available_modes: The names of the modes in lower case.
 
     Raises:
-        ValueError: The list is empty, two modes have the same name, or the default is not one of them.
+        ValueError: There are no modes, two modes have the same name, or the default is not one of them.
 
     Example:
         provider = AgentModeProvider(mode_descriptions={"draft": "Write freely.", "edit": "Only correct mistakes."})
@@ -67,12 +68,14 @@ class AgentModeProvider(ContextProvider):
         instructions: str | None = None,
     ) -> None:
         super().__init__(source_id)
-        given = _MODES if mode_descriptions is None else mode_descriptions
-        self.available_modes = tuple(map(_normal, given))
-        if not given or len(set(self.available_modes)) < len(given):
-            message = f"The modes are {list(given)}. Expected at least one, and each name once, in any case of letters."
+        descriptions = _MODES if mode_descriptions is None else mode_descriptions
+        self.available_modes = tuple(map(_normal, descriptions))
+        if not descriptions or len(set(self.available_modes)) < len(descriptions):
+            message = (
+                f"The modes are {list(descriptions)}. Expected at least one, with names that differ in more than case."
+            )
             raise ValueError(message)
-        self.mode_descriptions = dict(zip(self.available_modes, given.values(), strict=True))
+        self.mode_descriptions = dict(zip(self.available_modes, descriptions.values(), strict=True))
         self.default_mode = _known(default_mode or self.available_modes[0], self.available_modes)
         self.instructions = _INSTRUCTIONS if instructions is None else instructions
         self._tools = [FunctionTool(self.mode_get), FunctionTool(self.mode_set)]
@@ -80,7 +83,7 @@ class AgentModeProvider(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add the tools and the mode; a change from outside is told once."""
+        """Add the tools and the mode. Tell the model once about a change by `set_agent_mode`."""
         mode = self._mode_of(session)
         listed = "\n".join(f"- {name}: {text}" for name, text in self.mode_descriptions.items())
         text = self.instructions.replace("{available_modes}", listed).replace("{current_mode}", mode)
@@ -117,16 +120,16 @@ def get_agent_mode(
     default_mode: str | None = None,
     available_modes: Sequence[str] | None = None,
 ) -> str:
-    """Return the mode of a session. If it has none, or one that is not available, it gets the default.
+    """Return the mode of a session. If it has no mode, or an unavailable one, set the default mode.
 
     Args:
         session: The session.
         source_id: The id of the provider.
-        default_mode: By default the first of the available modes.
-        available_modes: By default `plan` and `execute`.
+        default_mode: The default mode; if omitted, the first of the available modes.
+        available_modes: The available modes; if omitted, `plan` and `execute`.
 
     Raises:
-        TypeError: Something else is stored under the id.
+        TypeError: The state of the session has another value under the id.
         ValueError: The default mode is not available.
 
     Example:
@@ -149,16 +152,16 @@ def set_agent_mode(
     source_id: str = DEFAULT_MODE_SOURCE_ID,
     available_modes: Sequence[str] | None = None,
 ) -> str:
-    """Set the mode of a session from outside, and return its name; the next run tells the model, once.
+    """Set the mode of a session and return its name. The next run tells the model about the change.
 
     Args:
         session: The session.
-        mode: Name of the mode, in any case of letters.
+        mode: The name of the mode; case is ignored.
         source_id: The id of the provider.
-        available_modes: By default `plan` and `execute`.
+        available_modes: The available modes; if omitted, `plan` and `execute`.
 
     Raises:
-        TypeError: Something else is stored under the id.
+        TypeError: The state of the session has another value under the id.
         ValueError: The mode is not available.
 
     Example:
@@ -171,7 +174,7 @@ def set_agent_mode(
     state = _state_of(session, source_id)
     before = state.get(_CURRENT)
     if before is not None and before != mode:
-        state.setdefault(_PREVIOUS, before)  # the mode that the model was told last
+        state.setdefault(_PREVIOUS, before)  # keep the mode that the model was told last
     state[_CURRENT] = mode
     return mode
 
@@ -195,7 +198,7 @@ def _known(mode: str, modes: Sequence[str]) -> str:
 def _state_of(session: AgentSession, source_id: str) -> dict[str, Any]:
     state = session.state.setdefault(source_id, {})
     if not isinstance(state, dict):
-        found = f"state[{source_id!r}] of {session!r} is {masked_repr(state)}"
-        message = f"{found}. Expected the dictionary of an AgentModeProvider."
+        problem = f"state[{source_id!r}] of {session!r} is {masked_repr(state)}"
+        message = f"{problem}. Expected the dictionary of an AgentModeProvider."
         raise TypeError(message)
     return state

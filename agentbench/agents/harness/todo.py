@@ -1,4 +1,4 @@
-"""A list of tasks that an agent writes for itself, and sees in every run."""
+"""A task list that an agent writes for itself and sees in every run."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _INSTRUCTIONS: Final = (
 
 @dataclass
 class CompletedTodo:
-    """A task that is done, as a model reports it."""
+    """A model's report of a completed task."""
 
     id: int
     reason: str
 
 
 class TodoProvider(ContextProvider):
-    """Gives an agent a list of tasks that lasts as long as its session.
+    """Gives an agent a task list that lasts as long as its session.
 
-    The model adds, completes and removes tasks by tools (`todos_add`, `todos_complete`, `todos_remove`,
-    `todos_get_remaining`, `todos_get_all`); each run shows it the list.
+    The model adds, completes and removes tasks with tools (`todos_add`, `todos_complete`, `todos_remove`,
+    `todos_get_remaining`, `todos_get_all`). Each run shows the list to the model.
 
     Args:
         source_id: The id of the provider, unique in an agent.
-        instructions: For the model, instead of the default ones.
-        store: Where the tasks are stored; by default in the session.
+        instructions: Instructions for the model, instead of the default ones.
+        store: Stores the tasks; by default in the session.
 
     Example:
         agent = Agent(EchoChatClient(), context_providers=[TodoProvider()])
@@ -67,7 +67,7 @@ class TodoProvider(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add the tools, and show the list."""
+        """Add the tools, and a message with the list."""
         items = await self.store.load_items(session, source_id=self.source_id)
         context.extend_instructions(self, self.instructions)
         context.extend_tools(self, self._tools)
@@ -78,7 +78,7 @@ class TodoProvider(ContextProvider):
         _refuse_empty("todos", todos)
         async with SessionTurn(context.session):
             items, next_id = await self._load(context)
-            added = [TodoItem(next_id + at, one.title, one.description) for at, one in enumerate(todos)]
+            added = [TodoItem(next_id + index, todo.title, todo.description) for index, todo in enumerate(todos)]
             await self._save(context, [*items, *added], next_id + len(added))
         return _json(item.to_dict() for item in added)
 
@@ -99,9 +99,9 @@ class TodoProvider(ContextProvider):
         _refuse_empty("ids", ids)
         async with SessionTurn(context.session):
             stored, next_id = await self._load(context)
-            left = [item for item in stored if item.id not in ids]
-            await self._save(context, left, next_id)
-        return _json({"removed": len(stored) - len(left)})
+            remaining = [item for item in stored if item.id not in ids]
+            await self._save(context, remaining, next_id)
+        return _json({"removed": len(stored) - len(remaining)})
 
     async def todos_get_remaining(self, context: FunctionInvocationContext) -> str:
         """Return the tasks that are not done."""
@@ -129,8 +129,8 @@ def _shown(items: list[TodoItem]) -> str:
     return "\n".join(["Your tasks:", *lines]) if lines else "Your list of tasks is empty."
 
 
-def _refuse_empty(name: str, given: list[Any]) -> None:
-    if not given:
+def _refuse_empty(name: str, values: list[Any]) -> None:
+    if not values:
         message = f"{name} is empty. Expected at least one."
         raise ValueError(message)
 

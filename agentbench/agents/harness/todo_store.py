@@ -1,4 +1,4 @@
-"""The tasks of a session, and where they are stored."""
+"""Tasks of a session, and the stores for them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class TodoInput:
-    """A task to be added.
+    """A task to add.
 
     Args:
-        title: What is to be done; not blank.
-        description: More about it.
+        title: The title of the task; it must not be blank.
+        description: A longer description.
 
     Raises:
         ValueError: The title is blank.
@@ -41,17 +41,17 @@ class TodoInput:
     def __post_init__(self) -> None:
         texts = (self.title, self.description or "")
         if not all(isinstance(text, str) for text in texts) or not self.title.strip():
-            message = f"A task has the title {self.title!r} and the description {self.description!r}. Expected texts."
+            message = f"A task has the title {self.title!r} and the description {self.description!r}. Expected text."
             raise ValueError(message)
         self.title = self.title.strip()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the task as plain JSON values."""
+        """Convert the task to plain JSON values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the task that `to_dict` wrote."""
+        """Create a task from the result of `to_dict`."""
         return cls(**_fields(cls, data))
 
 
@@ -60,10 +60,10 @@ class TodoItem:
     """A task of a session.
 
     Args:
-        id: A number from 1 on, never used twice in a session.
-        title: What is to be done; not blank.
-        description: More about it.
-        is_complete: Whether it is done.
+        id: A positive number that is unique in the session.
+        title: The title of the task; it must not be blank.
+        description: A longer description.
+        is_complete: Whether the task is done.
 
     Raises:
         ValueError: The id is not an integer greater than 0, or the title is blank.
@@ -82,22 +82,22 @@ class TodoItem:
 
     def __post_init__(self) -> None:
         if not _is_whole(self.id) or self.id < 1:
-            message = f"The id of a task is {self.id!r}. Expected a whole number from 1 on."
+            message = f"The id of a task is {self.id!r}. Expected a positive integer."
             raise ValueError(message)
         self.title = TodoInput(self.title, self.description).title
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the task as plain JSON values."""
+        """Convert the task to plain JSON values."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the task that `to_dict` wrote."""
+        """Create a task from the result of `to_dict`."""
         return cls(**_fields(cls, data))
 
 
 class TodoStore(ABC):
-    """Where a `TodoProvider` stores the tasks of sessions.
+    """Base class of the stores of a `TodoProvider`.
 
     Example:
         from agentbench import TodoProvider, TodoSessionStore
@@ -107,13 +107,13 @@ class TodoStore(ABC):
 
     @abstractmethod
     async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
-        """Return the tasks of a session, and the id of the next one."""
+        """Return the tasks of a session and the id for the next task."""
 
     @abstractmethod
     async def save_state(
         self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
     ) -> None:
-        """Store the tasks of a session instead of the present ones."""
+        """Replace the stored tasks of a session."""
 
     async def load_items(self, session: AgentSession, *, source_id: str) -> list[TodoItem]:
         """Return the tasks of a session."""
@@ -122,7 +122,7 @@ class TodoStore(ABC):
 
 
 class TodoSessionStore(TodoStore):
-    """Stores tasks in the session itself, under `state[source_id]`.
+    """Stores tasks in the session itself under `state[source_id]`.
 
     Example:
         from agentbench import TodoProvider, TodoSessionStore
@@ -131,25 +131,25 @@ class TodoSessionStore(TodoStore):
     """
 
     async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
-        """Return the tasks in the state of a session, and the id of the next one."""
+        """Return the tasks in the state of a session and the id for the next task."""
         return _read(session.state.get(source_id) or {}, f"state[{source_id!r}] of {session!r}")
 
     async def save_state(
         self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
     ) -> None:
-        """Put the tasks into the state of a session."""
+        """Replace the tasks in the state of a session."""
         session.state[source_id] = _written(items, next_id)
 
 
 class TodoFileStore(TodoStore):
-    """Stores tasks in a folder: a file for each session, of the same shape as the state of a session.
+    """Stores tasks in a folder, with a JSON file for each session.
 
     Args:
-        base_path: The folder; made with the first task.
-        kind: Folder of these lists among other files of an owner.
-        owner_prefix: In front of the owner's name.
-        owner_state_key: Key of `session.state` with the owner; if set, each owner has a separate folder.
-        state_filename: Name of the files; the provider's id is added to it.
+        base_path: The folder. It is created with the first task.
+        kind: The name of the folder for the tasks, next to other files of an owner.
+        owner_prefix: A prefix for the owner's name.
+        owner_state_key: The key of `session.state` that contains the owner. If set, each owner has a separate folder.
+        state_filename: The name of the files; the id of the provider is added to it.
 
     Example:
         provider = TodoProvider(store=TodoFileStore("todos"))
@@ -169,11 +169,11 @@ class TodoFileStore(TodoStore):
         self.state_filename = state_filename
 
     async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
-        """Return the tasks in the file of a session, and the id of the next one; without a file there are none.
+        """Return the tasks in the file of a session and the id for the next task. Without a file there are no tasks.
 
         Raises:
-            RuntimeError: The session has no owner, and the store was made with `owner_state_key`.
-            ValueError: The file holds no tasks, or the id of the session cannot name a folder.
+            RuntimeError: The session has no owner although the store was created with `owner_state_key`.
+            ValueError: The file is invalid, or the id of the session is not a valid folder name.
         """
         path = self._path_of(session, source_id)
         text = await run_in_thread(_text_of, path)
@@ -182,21 +182,23 @@ class TodoFileStore(TodoStore):
         try:
             data = json.loads(text)
         except ValueError as error:
-            message = f"{path} is no JSON: {error}. Mend or remove the file."
+            message = f"{path} is not valid JSON: {error}. Fix or remove the file."
             raise ValueError(message) from error
         return _read(data, path)
 
     async def save_state(
         self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
     ) -> None:
-        """Put the tasks into the file of a session, all of them or none."""
+        """Replace the tasks in the file of a session atomically."""
         path = self._path_of(session, source_id)
         data = json.dumps(_written(items, next_id), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
         await run_in_thread(_replace_file, path, data)
 
     def _path_of(self, session: AgentSession, source_id: str) -> str:
         if "/" in session.session_id or "\\" in session.session_id:
-            message = f"The id of {session!r} has a path separator, so it cannot name a folder. Make it without."
+            message = (
+                f"The id of {session!r} has a path separator, so it is not a valid folder name. Use an id without one."
+            )
             raise ValueError(message)
         stem, suffix = os.path.splitext(self.state_filename)
         path = os.path.join(
@@ -220,21 +222,21 @@ class TodoFileStore(TodoStore):
 
 def _read(data: Any, where: str) -> tuple[list[TodoItem], int]:
     if not isinstance(data, Mapping) or not isinstance(data.get("items", []), list):
-        message = f"{where} holds no tasks. Expected a mapping with a list of items; mend or remove it."
+        message = f"{where} does not contain tasks. Expected a mapping with a list of items; fix or remove it."
         raise ValueError(message)
     try:
         items = [TodoItem.from_dict(item) for item in data.get("items", [])]
     except ValueError as error:
-        message = f"{where} contains something that is not a task. {error}"
+        message = f"{where} contains an invalid task. {error}"
         raise ValueError(message) from error
     next_id = data.get("next_id")
-    above = max((item.id for item in items), default=0) + 1
-    return items, max(next_id, above) if _is_whole(next_id) else above
+    lowest = max((item.id for item in items), default=0) + 1
+    return items, max(next_id, lowest) if _is_whole(next_id) else lowest
 
 
 def _written(items: Sequence[TodoItem], next_id: int) -> dict[str, Any]:
-    above = max((item.id for item in items), default=0) + 1
-    return {"items": [item.to_dict() for item in items], "next_id": max(next_id, above)}
+    lowest = max((item.id for item in items), default=0) + 1
+    return {"items": [item.to_dict() for item in items], "next_id": max(next_id, lowest)}
 
 
 def _fields(cls: type, data: Any) -> dict[str, Any]:

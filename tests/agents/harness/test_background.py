@@ -152,7 +152,8 @@ async def test_a_question_to_a_person_ends_a_task(raises: bool):
     use, provider, _ = await started(helper)
     await use("wait_for_first_completion", task_ids=[1])
     text = await use("get_task_results", task_id=1)
-    assert text == "Task 1 failed: It needs an answer from a person: may erase be called?"
+    assert text.startswith("Task 1 failed:")
+    assert "erase" in text
     await provider.aclose()
 
 
@@ -170,7 +171,7 @@ async def test_tasks_of_another_process_are_lost():
 async def test_nothing_runs_on_after_cancelling_and_closing():
     use, provider, session = await started(Helper())
     await provider.cancel_all(session)
-    assert await use("get_task_results", task_id=1) == "Task 1 failed: It was cancelled."
+    assert "was cancelled" in await use("get_task_results", task_id=1)
     await use("start_task", agent_name="helper", input="x", description="d")
     await provider.aclose()
     assert await use("get_task_results", task_id=2) == "Task 2 is lost."

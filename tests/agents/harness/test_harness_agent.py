@@ -138,7 +138,7 @@ def test_the_search_of_the_client_is_added_or_missed(caplog):
     assert agent.default_options["tools"][0] == {"type": "web_search"}
     assert not caplog.text
     create_harness_agent(ScriptedChatClient(["x"]), **given)
-    assert "no search of the web" in caplog.text
+    assert "does not support web search" in caplog.text
 
 
 @pytest.mark.parametrize(("window", "output"), [(0, 0), (-1, 0), (100, -1), (100, 100), (100, 101)])

@@ -152,11 +152,11 @@ async def test_a_session_id_with_a_separator_and_a_link_out_are_refused(tmp_path
     ("text", "problem"),
     [
         ("{", "JSON"),
-        ("[]", "holds no tasks"),
-        ('{"items": 3}', "holds no tasks"),
+        ("[]", "does not contain tasks"),
+        ('{"items": 3}', "does not contain tasks"),
         ('{"items": [3]}', "not a task"),
         ('{"items": [{"id": 1}]}', "id and title"),
-        ('{"items": [{"id": "1", "title": "t"}]}', "whole number"),
+        ('{"items": [{"id": "1", "title": "t"}]}', "positive integer"),
     ],
 )
 async def test_a_broken_file_says_what_is_wrong(tmp_path: Path, text: str, problem: str):
