@@ -1,1 +1,1 @@
-"""Compaction: a conversation is fitted into what a model can read; messages are marked, never edited."""
+"""Compaction of conversations to fit the context window of a model. Messages are marked, never edited."""

@@ -1,4 +1,4 @@
-"""Strategies that fit a conversation into a number of tokens."""
+"""Strategies that fit a conversation into a token budget."""
 
 from __future__ import annotations
 
@@ -22,17 +22,19 @@ if TYPE_CHECKING:
 
 
 class TokenBudgetComposedStrategy:
-    """Applies strategies in order until a conversation fits into a budget of tokens; if need be, its oldest groups go.
+    """Applies strategies in order until a conversation fits into a token budget.
+
+    If it does not fit after all strategies, its oldest groups are excluded.
 
     Args:
-        token_budget: The most tokens that are left.
+        token_budget: The maximum number of tokens.
         tokenizer: Counts tokens.
-        strategies: Applied in this order.
-        early_stop: Whether later strategies are left out once the conversation fits.
-        reserved_tokens: Part of the budget for what is not in the conversation: instructions and schemas of tools.
+        strategies: The strategies, in the order in which they are applied.
+        early_stop: Whether to skip the remaining strategies once the conversation fits.
+        reserved_tokens: The part of the budget that is reserved for instructions and tool schemas.
 
     Raises:
-        ValueError: The budget is not positive, or nothing of it is left.
+        ValueError: The budget is not greater than `reserved_tokens`, or `reserved_tokens` is negative.
 
     Example:
         strategy = TokenBudgetComposedStrategy(
@@ -57,7 +59,7 @@ class TokenBudgetComposedStrategy:
         self.tokenizer, self.strategies, self.early_stop = tokenizer, list(strategies), early_stop
 
     async def __call__(self, messages: list[Message]) -> bool:
-        """Apply the strategies while the conversation is above the budget."""
+        """Apply the strategies if the conversation exceeds the budget."""
         if self._excess(messages) <= 0:
             return False
         changed = False
@@ -81,22 +83,25 @@ class TokenBudgetComposedStrategy:
 
 
 class ContextWindowCompactionStrategy:
-    """Fits a conversation into the context window of a model: first results of tools are shortened, then the oldest go.
+    """Fits a conversation into the context window of a model.
+
+    Older tool results are shortened first; then the oldest groups are excluded.
 
     Args:
-        max_context_window_tokens: The window of the model, in tokens.
-        max_output_tokens: Tokens of the window that are for the answer.
-        tokenizer: Counts tokens; by default a quarter of the characters.
-        tool_eviction_threshold: Share of the input from which on older results of tools are shortened.
-        truncation_threshold: Share of the input from which on the oldest groups are left out.
-        keep_last_tool_call_groups: How many calls of tools always stay as they are.
-        reserved_tokens: Tokens of the input for instructions and schemas of tools.
+        max_context_window_tokens: The size of the context window.
+        max_output_tokens: The part of the context window that is reserved for the answer.
+        tokenizer: Counts tokens; by default estimates them as a quarter of the characters.
+        tool_eviction_threshold: The share of the input budget above which older tool results are shortened.
+        truncation_threshold: The share of the input budget above which the oldest groups are excluded.
+        keep_last_tool_call_groups: The number of latest tool calls that are never shortened.
+        reserved_tokens: The part of the context window that is reserved for instructions and tool schemas.
 
     Attributes:
-        input_budget_tokens: Tokens that are left for the conversation.
+        input_budget_tokens: The tokens available for the conversation.
 
     Raises:
-        ValueError: Nothing of the window is left, a threshold is not in (0, 1], or truncation would come first.
+        ValueError: No tokens remain for the conversation, a threshold is not in (0, 1], or the threshold for truncation
+            is lower than the one for tool results.
 
     Example:
         strategy = ContextWindowCompactionStrategy(max_context_window_tokens=128_000, max_output_tokens=8_000)
@@ -134,7 +139,7 @@ class ContextWindowCompactionStrategy:
         self._truncate = TruncationStrategy(max_n=limit, compact_to=limit, tokenizer=self.tokenizer)
 
     async def __call__(self, messages: list[Message]) -> bool:
-        """Shorten results of tools, then leave out the oldest groups, as far as the thresholds ask for it."""
+        """Shorten tool results, then exclude the oldest groups, each if its threshold is exceeded."""
         annotate_message_groups(messages, tokenizer=self.tokenizer)
         changed = False
         if included_token_count(messages) > self.input_budget_tokens * self.tool_eviction_threshold:

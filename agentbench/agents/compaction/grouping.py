@@ -1,4 +1,4 @@
-"""Groups of messages that belong together: a call of a tool is never separated from its result."""
+"""Groups of messages that belong together, so that a tool call is never separated from its result."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KIND_OF_ROLE: dict[str, GroupKind] = {"system": "system", "developer": "system"
 
 
 class MessageGroup(NamedTuple):
-    """Messages that are included or left out together, by their ascending positions: mostly side by side."""
+    """Messages that are included or excluded together, by their ascending positions; these are mostly adjacent."""
 
     kind: GroupKind
     indices: list[int]
@@ -36,9 +36,9 @@ class MessageGroup(NamedTuple):
 def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
     """Divide a conversation into groups, ordered by their first message.
 
-    A `tool_call` group holds the reasoning-only messages directly before the calling message, that message, the
-    reasoning-only messages after it and all tool messages that follow. A result further away belongs to
-    the group of its call too; a tool message whose call is not in the list is a separate `tool_call` group.
+    A `tool_call` group contains the reasoning-only messages directly before the calling message, that message, the
+    reasoning-only messages after it, and all tool messages that follow. A result further away also belongs to the group
+    of its call. A tool message whose call is not in the list is a separate `tool_call` group.
     """
     groups: list[MessageGroup] = []
     waiting: dict[str, MessageGroup] = {}
@@ -54,7 +54,7 @@ def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
 
 
 def _next_group(messages: Sequence[Message], start: int) -> tuple[GroupKind, int]:
-    """Return the kind of the group that begins at a message, and where its neighbours begin."""
+    """Return the kind of the group that begins at a message, and the position after its adjacent messages."""
     role = messages[start].role
     if role not in ("assistant", "tool"):
         return _KIND_OF_ROLE.get(role, "user"), start + 1
@@ -86,7 +86,7 @@ def _calls(message: Message) -> list[str]:
 def _join_with_callers(
     groups: list[MessageGroup], waiting: dict[str, MessageGroup], messages: Sequence[Message]
 ) -> None:
-    """Unite the newest group with earlier ones whose calls it answers; note the calls that it leaves open."""
+    """Merge the newest group with earlier ones whose calls it answers, and record its unanswered calls."""
     newest = groups[-1]
     members = [messages[index] for index in newest.indices]
     opened = {call_id for message in members for call_id in _calls(message)}
@@ -96,7 +96,7 @@ def _join_with_callers(
     for caller in sorted(callers, key=lambda group: group.indices[0]):
         if caller is newest:
             continue
-        # The earliest caller takes the others in: their calls are answered by one and the same message.
+        # Merge into the earliest caller, because one message answers the calls of all of them.
         first, second = sorted((caller, newest), key=lambda group: group.indices[0])
         first.indices[:] = sorted({*first.indices, *second.indices})
         groups[:] = [group for group in groups if group is not second]
@@ -115,15 +115,17 @@ def annotate_message_groups(
     force_reannotate: bool = False,
     tokenizer: TokenizerProtocol | None = None,
 ) -> list[str]:
-    """Mark every message with its group, in place, and with `_excluded=False` if it has no such mark; return all ids.
+    """Annotate every message with its group, in place, and return the ids of all groups.
 
-    A group retains its id, also when messages were added to it or in front of it.
+    Messages without an `_excluded` mark get `_excluded=False`. A group keeps its id when messages are added to it or
+    before it.
 
     Args:
-        messages: The conversation. The dicts of marks are replaced, not edited: copies of a message do not change.
-        from_index: Index of a message; the groups in front of its group stay as they are.
-        force_reannotate: Whether every group gets a new id, and tokens are counted anew.
-        tokenizer: Counts the tokens of messages without a count; by default none are counted.
+        messages: The conversation. The dicts of annotations are replaced, not edited, so copies of a message do not
+            change.
+        from_index: The index of a message; groups before the group of this message are not annotated again.
+        force_reannotate: Whether to give every group a new id and count tokens again.
+        tokenizer: Counts the tokens of messages that have no count; without one, tokens are not counted.
 
     Example:
         messages = [Message("user", ["hi"]), Message("assistant", ["hello"])]
@@ -138,7 +140,7 @@ def annotate_message_groups(
     for index, group in enumerate(group_messages(messages)):
         earlier = () if force_reannotate else (known[at] for at in group.indices)
         group_id = next((one for one in earlier if one and one not in used), "")
-        if not group_id:  # a source of ids that was restarted may return known ones
+        if not group_id:  # a restarted source of ids may repeat ids that are in use
             while (group_id := new_id("group")) in taken:
                 pass
             taken.add(group_id)
@@ -170,13 +172,13 @@ def _mark(members: list[Message], kind: GroupKind, group_id: str, index: int, *,
 
 
 def group_of(message: Message) -> dict[str, Any]:
-    """Return the marks of the group of a message; none if it was not annotated."""
+    """Return the group annotation of a message; empty if the message was not annotated."""
     group = message.additional_properties.get(GROUP_ANNOTATION_KEY)
     return group if isinstance(group, dict) else {}
 
 
 def _as_text(message: Message) -> str:
-    """Return the parts of a message that a model reads as JSON, with the text of a result once."""
+    """Return as JSON the parts of a message that a model reads, with the text of a result only once."""
     contents = []
     for one in message.contents:
         plain = one.to_dict(exclude={"additional_properties"})

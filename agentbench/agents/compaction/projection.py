@@ -1,4 +1,4 @@
-"""The projection of a marked conversation: the messages that a model gets."""
+"""Projection of a marked conversation to the messages that are sent to a model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def included_messages(messages: Iterable[Message]) -> list[Message]:
     """Return the messages that are not excluded.
 
     Example:
-        left_out = Message("user", ["old"], additional_properties={"_excluded": True})
-        assert included_messages([left_out]) == []
+        excluded = Message("user", ["old"], additional_properties={"_excluded": True})
+        assert included_messages([excluded]) == []
     """
     return [message for message in messages if not message.additional_properties.get(EXCLUDED_KEY)]
 
 
 def included_token_count(messages: Iterable[Message]) -> int:
-    """Return the sum of the tokens counted for the messages that are not excluded, as their tokenizer counts.
+    """Return the sum of the token counts in the annotations of the messages that are not excluded.
 
     Example:
         from agentbench import CharacterEstimatorTokenizer, Message, annotate_message_groups, included_token_count
@@ -48,12 +48,11 @@ def included_token_count(messages: Iterable[Message]) -> int:
 
 
 def project_included_messages(messages: list[Message]) -> list[Message]:
-    """Return the messages to send to a model: those that are not excluded, and always the open turn.
+    """Return the messages to send to a model: those that are not excluded, and always those of an open turn.
 
-    A turn is open when the list ends with a user message, or with a call of a tool. The last question of a user is then
-    included again, and the last call of a tool after it with what a person answered to it; a warning says so. Without
-    them the model would not know what to answer.
-    An empty list is never sent: the last group stays.
+    A turn is open if the list ends with a user message or a tool call. Then the last message of the user is included
+    again, with the last tool call after it and the approval responses to that call, and a warning is logged. Without
+    them the model would not know what to answer. An empty list is never sent: the last group is always included.
     """
     included = included_messages(messages)
     if len(included) == len(messages):
@@ -69,17 +68,17 @@ def project_included_messages(messages: list[Message]) -> list[Message]:
         properties[EXCLUDED_KEY] = False
         properties.pop(EXCLUDE_REASON_KEY, None)
         summaries.add(group_of(messages[index]).get(SUMMARIZED_BY_SUMMARY_ID_KEY))
-    for message in messages:  # what stood for a single call would now say the same twice
+    for message in messages:  # a summary of a single group would repeat what is included again
         if message.message_id in summaries and len(group_of(message).get(SUMMARY_OF_GROUP_IDS_KEY) or ()) == 1:
             message.additional_properties[EXCLUDED_KEY] = True
     logger.warning(
-        "Compaction excluded %d message(s) that the model needs in order to answer; they are sent anyway.", len(needed)
+        "Compaction excluded %d message(s) that the model needs to answer; they are sent anyway.", len(needed)
     )
     return included_messages(messages)
 
 
 def _open_turn(messages: list[Message]) -> list[int]:
-    """Return the positions of the messages without which the model cannot answer."""
+    """Return the positions of the messages that the model needs to answer."""
     groups = group_messages(messages)
     if not groups or groups[-1].kind not in ("user", "tool_call"):
         return []
@@ -100,12 +99,13 @@ def _open_turn(messages: list[Message]) -> list[int]:
 async def apply_compaction(
     messages: list[Message], *, strategy: CompactionStrategy | None, tokenizer: TokenizerProtocol | None = None
 ) -> list[Message]:
-    """Annotate a conversation, let a strategy mark it, and return what the model gets.
+    """Annotate a conversation, apply a strategy, and return the messages for the model.
 
     Args:
-        messages: The conversation, marked in place; a strategy may insert summaries. Pass copies of shared messages.
-        strategy: Marks the messages to leave out. `None` leaves out none: the list itself is returned.
-        tokenizer: Counts tokens before the strategy runs; without a strategy nothing else happens.
+        messages: The conversation. It is marked in place, and a strategy may insert summaries. Pass copies of messages
+            that are shared.
+        strategy: Marks the messages to exclude. With `None`, the list itself is returned.
+        tokenizer: Counts tokens before the strategy runs.
 
     Example:
         async def last_two(messages: list[Message]) -> bool:

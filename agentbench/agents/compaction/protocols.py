@@ -1,6 +1,6 @@
-"""The protocols of tokenizers and compaction strategies, and the names of the marks that they share.
+"""Protocols of tokenizers and compaction strategies, and the keys of the annotations that they share.
 
-All marks are plain JSON values in `Message.additional_properties`, so they survive `to_dict` and `from_dict`.
+All annotations are plain JSON values in `Message.additional_properties`, so `to_dict` and `from_dict` preserve them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agentbench.messages.message import Message
 
 GROUP_ANNOTATION_KEY = "_group"
-"""Holds a dict with the keys below; the messages of a group are included or left out together."""
+"""The key of a dict with the keys below. The messages of a group are included or excluded together."""
 
 GROUP_ID_KEY = "id"
 GROUP_KIND_KEY = "kind"
@@ -23,7 +23,7 @@ SUMMARY_OF_GROUP_IDS_KEY = "_summary_of_group_ids"
 SUMMARIZED_BY_SUMMARY_ID_KEY = "_summarized_by_summary_id"
 
 EXCLUDED_KEY = "_excluded"
-"""True on a message that the model does not get; beside the group, not in it."""
+"""The key of a mark that is true if the message is not sent to the model. It is not part of the group dict."""
 
 EXCLUDE_REASON_KEY = "_exclude_reason"
 COMPACTION_STATE_KEY = "_compaction_messages"
@@ -49,9 +49,9 @@ class TokenizerProtocol(Protocol):
 
 @runtime_checkable
 class CompactionStrategy(Protocol):
-    """Decides which messages of a conversation a model still gets.
+    """Decides which messages of a conversation are sent to a model.
 
-    Marks messages in place (`_excluded`) and may insert summaries; it never edits the contents of a message.
+    A strategy marks messages in place (`_excluded`) and may insert summaries. It never edits the contents of a message.
 
     Example:
         class KeepLast:
@@ -66,7 +66,7 @@ class CompactionStrategy(Protocol):
 
 
 class CharacterEstimatorTokenizer:
-    """Estimates tokens without a vocabulary: four characters are a token, and every text has at least one.
+    """Estimates tokens without a vocabulary: four characters count as one token, and every text has at least one.
 
     Example:
         assert CharacterEstimatorTokenizer().count_tokens("twelve chars") == 3
@@ -75,7 +75,7 @@ class CharacterEstimatorTokenizer:
     __slots__ = ()
 
     def count_tokens(self, text: str) -> int:
-        """Return a quarter of the characters, at least 1."""
+        """Return a quarter of the number of characters, but at least 1."""
         return max(1, len(text) // 4)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Strategies that decide which groups of a conversation a model still gets."""
+"""Strategies that decide which groups of a conversation are sent to a model."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ SUMMARY_PROMPT: Final = (
 
 
 class TruncationStrategy:
-    """Leaves out the oldest groups once a conversation has grown past a limit.
+    """Excludes the oldest groups when a conversation exceeds a limit.
 
     Args:
-        max_n: The limit: tokens if there is a tokenizer, else messages.
-        compact_to: How much is left afterwards at most; less than `max_n` so that not every turn has to cut.
+        max_n: The limit, in tokens with a tokenizer, otherwise in messages.
+        compact_to: The maximum size after truncation. Choose less than `max_n`, so that not every turn truncates.
         tokenizer: Counts tokens; without one, messages are counted.
-        preserve_system: Whether system messages always stay.
+        preserve_system: Whether to keep all system messages.
 
     Raises:
-        ValueError: A number is not positive, or `compact_to` is above `max_n`.
+        ValueError: A number is not positive, or `compact_to` is greater than `max_n`.
 
     Example:
         strategy = TruncationStrategy(max_n=40, compact_to=20)
@@ -58,13 +58,13 @@ class TruncationStrategy:
     ) -> None:
         check_at_least(1, max_n=max_n, compact_to=compact_to)
         if compact_to > max_n:
-            message = f"compact_to={compact_to} is above max_n={max_n}. Expected at most max_n."
+            message = f"compact_to={compact_to} is greater than max_n={max_n}. Expected at most max_n."
             raise ValueError(message)
         self.max_n, self.compact_to = max_n, compact_to
         self.tokenizer, self.preserve_system = tokenizer, preserve_system
 
     async def __call__(self, messages: list[Message]) -> bool:
-        """Exclude the oldest groups if the conversation is above `max_n`."""
+        """Exclude the oldest groups if the conversation exceeds `max_n`."""
         groups = included_groups(messages, self.tokenizer)
         size = sum(self._size(group) for group in groups)
         if size <= self.max_n:
@@ -84,11 +84,11 @@ class TruncationStrategy:
 
 
 class SlidingWindowStrategy:
-    """Leaves out all groups but the last ones.
+    """Excludes all groups except the last ones.
 
     Args:
-        keep_last_groups: How many groups stay, system messages not counted.
-        preserve_system: Whether system messages always stay; otherwise those in front of the window go too.
+        keep_last_groups: The number of groups to keep, not counting system messages.
+        preserve_system: Whether to keep all system messages; otherwise those before the window are also excluded.
 
     Raises:
         ValueError: `keep_last_groups` is not positive.
@@ -102,7 +102,7 @@ class SlidingWindowStrategy:
         self.keep_last_groups, self.preserve_system = keep_last_groups, preserve_system
 
     async def __call__(self, messages: list[Message]) -> bool:
-        """Exclude the groups in front of the window."""
+        """Exclude the groups before the window."""
         groups = included_groups(messages)
         others = [at for at, group in enumerate(groups) if not is_system(group)]
         if len(others) <= self.keep_last_groups:
@@ -114,10 +114,10 @@ class SlidingWindowStrategy:
 
 
 class SelectiveToolCallCompactionStrategy:
-    """Leaves out all calls of tools, with their results, but the last ones.
+    """Excludes all tool calls and their results except the last ones.
 
     Args:
-        keep_last_tool_call_groups: How many stay; 0 leaves out all.
+        keep_last_tool_call_groups: The number of tool calls to keep; 0 excludes all.
 
     Raises:
         ValueError: The number is negative.
@@ -139,13 +139,13 @@ class SelectiveToolCallCompactionStrategy:
 
 
 class ToolResultCompactionStrategy:
-    """Puts one short message in the place of each call of tools with its results, but for the last ones.
+    """Replaces each group of tool calls and results by one short message, except the last ones.
 
-    The message says which tool returned what: `[Tool results: weather: fog; clock: 12:00]`.
+    The message names each tool and its result: `[Tool results: weather: fog; clock: 12:00]`.
 
     Args:
-        keep_last_tool_call_groups: How many stay as they are.
-        max_chars_per_result: Characters of each result that the message retains; a cut is marked.
+        keep_last_tool_call_groups: The number of groups to keep unchanged.
+        max_chars_per_result: The maximum characters of each result in the message; longer ones are cut and marked.
 
     Raises:
         ValueError: A number is too small.
@@ -186,15 +186,15 @@ class ToolResultCompactionStrategy:
 
 
 class SummarizationStrategy:
-    """Lets a model summarize the oldest part of a conversation that has grown too long.
+    """Lets a model summarize the oldest part of a conversation that has become too long.
 
-    If the model fails or answers nothing, a warning is logged and the conversation stays as it is.
+    If the model fails or returns an empty answer, a warning is logged and the conversation does not change.
 
     Args:
         client: The chat client of the model that summarizes.
-        target_count: About how many messages stay as they are, system messages not counted.
-        threshold: How many more there have to be before anything is summarized; `None` is 0.
-        prompt: The instruction for the model, instead of the default one.
+        target_count: The approximate number of messages to keep unchanged, not counting system messages.
+        threshold: The number of messages above `target_count` that starts a summary; `None` means 0.
+        prompt: The instructions for the model, instead of the default ones.
 
     Raises:
         ValueError: `target_count` is not positive, or `threshold` is negative.
@@ -218,13 +218,13 @@ class SummarizationStrategy:
         if count <= self.target_count + self.threshold:
             return False
         oldest = []
-        for group in groups[:-1]:  # the newest stays, however long it is
+        for group in groups[:-1]:  # the newest group always stays
             if count <= self.target_count:
                 break
             oldest.append(group)
             count -= len(group)
         replaced = [message for group in oldest for message in group]
-        if len(replaced) < 2:  # a summary of one message would make the conversation no shorter
+        if len(replaced) < 2:  # a summary of one message would not make the conversation shorter
             return False
         text = await self._summary(replaced)
         if not text:
@@ -243,7 +243,7 @@ class SummarizationStrategy:
             return ""
         text = (response.text or "").strip()
         if not text:
-            logger.warning("The conversation was not summarized: the model answered nothing.")
+            logger.warning("The conversation was not summarized: the answer of the model is empty.")
         return text
 
 
@@ -254,7 +254,7 @@ def check_at_least(least: int, **numbers: int) -> None:
 
 
 def included_groups(messages: list[Message], tokenizer: TokenizerProtocol | None = None) -> list[list[Message]]:
-    """Annotate a conversation, and return the groups that are not excluded, each as its messages."""
+    """Annotate a conversation and return the groups that are not excluded, each as a list of messages."""
     annotate_message_groups(messages, tokenizer=tokenizer)
     groups: dict[str, list[Message]] = {}
     for message in messages:
@@ -264,12 +264,12 @@ def included_groups(messages: list[Message], tokenizer: TokenizerProtocol | None
 
 
 def is_system(group: Sequence[Message]) -> bool:
-    """Whether this is a group of system messages."""
+    """Return whether this is a group of system messages."""
     return bool(group_of(group[0])[GROUP_KIND_KEY] == "system")
 
 
 def exclude(group: Sequence[Message], reason: str) -> None:
-    """Mark the messages of a group as left out."""
+    """Mark the messages of a group as excluded."""
     for message in group:
         message.additional_properties[EXCLUDED_KEY] = True
         message.additional_properties[EXCLUDE_REASON_KEY] = reason
@@ -283,7 +283,7 @@ def _older_tool_calls(messages: list[Message], keep: int) -> list[list[Message]]
 def _replace(
     messages: list[Message], groups: Sequence[Sequence[Message]], text: str, summary_id: str, reason: str
 ) -> None:
-    """Exclude groups, and put an assistant message in the place of the first; both name the other."""
+    """Exclude groups and insert a summary before the first. The summary and the messages refer to each other."""
     replaced = [message for group in groups for message in group]
     marks: dict[str, Any] = {
         SUMMARY_OF_MESSAGE_IDS_KEY: [one.message_id for one in replaced if one.message_id is not None],
