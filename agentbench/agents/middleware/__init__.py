@@ -1,1 +1,1 @@
-"""Functions around a run of an agent, a call of a model and a call of a tool."""
+"""Middleware: functions that wrap agent runs, model calls and tool calls."""

@@ -13,10 +13,10 @@ from agentbench.exceptions import MiddlewareException
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 CallNext: TypeAlias = Callable[[], Awaitable[None]]
-"""Continues the call, without arguments or a result: the outcome is in `context.result`."""
+"""Continues the call. It takes no arguments and returns nothing; the outcome is in `context.result`."""
 
 MARK = "_agentbench_middleware_type"
-"""Name of the attribute that holds the kind of a decorated function."""
+"""The name of the attribute with the kind of a decorated function."""
 
 
 class MiddlewareType(StrEnum):
@@ -25,7 +25,7 @@ class MiddlewareType(StrEnum):
     Example:
         from agentbench import MiddlewareType
 
-        assert [each.value for each in MiddlewareType] == ["agent", "function", "chat"]
+        assert [kind.value for kind in MiddlewareType] == ["agent", "function", "chat"]
     """
 
     AGENT = "agent"
@@ -34,7 +34,7 @@ class MiddlewareType(StrEnum):
 
 
 class AgentMiddleware(ABC):
-    """The base class of middleware around agent runs. A subclass implements `process`.
+    """Base class of middleware around agent runs. A subclass implements `process`.
 
     Example:
         class Greeting(AgentMiddleware):
@@ -52,12 +52,12 @@ class AgentMiddleware(ABC):
         """Act before and after `await call_next()`, or set `context.result` instead of calling it.
 
         `call_next()` calls the next middleware and finally the agent. Call it again to retry.
-        Everything in `context` may be changed. A `MiddlewareTermination` ends the run with its `result`.
+        You may change everything in `context`. A `MiddlewareTermination` ends the run with its `result`.
         """
 
 
 class ChatMiddleware(ABC):
-    """The base class of middleware around model calls. A subclass implements `process`.
+    """Base class of middleware around model calls. A subclass implements `process`.
 
     Example:
         class Cool(ChatMiddleware):
@@ -75,7 +75,7 @@ class ChatMiddleware(ABC):
 
 
 class FunctionMiddleware(ABC):
-    """The base class of middleware around tool calls. A subclass implements `process`.
+    """Base class of middleware around tool calls. A subclass implements `process`.
 
     Example:
         class Audit(FunctionMiddleware):
@@ -91,12 +91,12 @@ class FunctionMiddleware(ABC):
     async def process(self, context: FunctionInvocationContext, call_next: CallNext) -> None:
         """Act before and after `await call_next()`, which finally calls the tool; see `AgentMiddleware.process`.
 
-        A `MiddlewareTermination` ends the loop of model and tools, with its `result` for this call.
+        A `MiddlewareTermination` ends the tool loop, with its `result` for this call.
         """
 
 
 def agent_middleware(func: _F) -> _F:
-    """Mark a function `(context, call_next)` as middleware around the runs of an agent.
+    """Mark a function `(context, call_next)` as middleware around agent runs.
 
     Raises:
         MiddlewareException: The function is marked as another kind.
@@ -111,7 +111,7 @@ def agent_middleware(func: _F) -> _F:
 
 
 def chat_middleware(func: _F) -> _F:
-    """Mark a function `(context, call_next)` as middleware around the calls of a model.
+    """Mark a function `(context, call_next)` as middleware around model calls.
 
     Raises:
         MiddlewareException: The function is marked as another kind.
@@ -126,7 +126,7 @@ def chat_middleware(func: _F) -> _F:
 
 
 def function_middleware(func: _F) -> _F:
-    """Mark a function `(context, call_next)` as middleware around the calls of tools.
+    """Mark a function `(context, call_next)` as middleware around tool calls.
 
     Raises:
         MiddlewareException: The function is marked as another kind.
@@ -143,7 +143,7 @@ def function_middleware(func: _F) -> _F:
 def _mark(func: _F, kind: MiddlewareType) -> _F:
     before = getattr(func, MARK, kind)
     if before is not kind:
-        message = f"{func!r} is {before.value} middleware already. Expected one decorator: leave out the others."
+        message = f"{func!r} is already {before.value} middleware. Expected a single decorator: remove the others."
         raise MiddlewareException(message)
     setattr(func, MARK, kind)
     return func
@@ -158,4 +158,4 @@ ChatAndFunctionMiddlewareTypes: TypeAlias = ChatMiddlewareTypes | FunctionMiddle
 MiddlewareTypes: TypeAlias = AgentMiddlewareTypes | ChatMiddlewareTypes | FunctionMiddlewareTypes
 
 MiddlewareInput: TypeAlias = MiddlewareTypes | Sequence[MiddlewareTypes] | None
-"""What a `middleware=` argument may be."""
+"""The type of `middleware=` arguments."""

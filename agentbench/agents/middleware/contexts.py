@@ -1,6 +1,6 @@
-"""The contexts of middleware: one call, to be read and changed before and after it continues.
+"""Contexts of middleware: one call, which middleware may read and change before and after it continues.
 
-They take further attributes; nothing here reads those.
+Middleware may set other attributes too; the library does not read them.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from agentbench.messages.content.content import Content
 
 RUN_INVOCATIONS = "run_invocations"
-"""Key in `FunctionInvocationContext.metadata`: how often each tool was called in this run, by the tool's name.
+"""The key in `FunctionInvocationContext.metadata` of the number of calls of each tool in this run, by tool name.
 
-The tool loop puts one dict there for all calls of its run; a tool counts its own calls in it.
+The tool loop sets one dict for all calls of a run; each tool counts its own calls in it.
 """
 
 INNER_APPROVALS = "inner_approvals"
-"""Key in `FunctionInvocationContext.metadata`: `InnerApprovals`, if an earlier call of the tool requested approvals."""
+"""The key in `FunctionInvocationContext.metadata` of `InnerApprovals`, if an earlier call requested approvals."""
 
 
 class InnerApprovals(NamedTuple):
-    """A tool's approval requests for its own calls, with a person's answers, for calling the tool again.
+    """The approval requests of a tool and a person's answers, for calling the tool again.
 
     Attributes:
-        requests: From the `UserInputRequiredException` of the tool.
-        answers: Responses to some or all of them, approved or not.
+        requests: The requests in the `UserInputRequiredException` of the tool.
+        answers: The responses to some or all of them, approved or not.
     """
 
     requests: tuple[Content, ...]
@@ -40,7 +40,7 @@ class _Context:
     result: Any
 
     def __post_init__(self) -> None:
-        """Make an empty value of each `None`, and lists of the hooks, which middleware may add to."""
+        """Replace each `None` by an empty value, and copy the hooks to lists, so that middleware may append to them."""
         for name in ("options", "metadata", "kwargs", "client_kwargs", "function_invocation_kwargs"):
             if getattr(self, name, ()) is None:
                 setattr(self, name, {})
@@ -56,25 +56,28 @@ class _Context:
 
 @dataclass(eq=False, kw_only=True)
 class AgentContext(_Context):
-    """One run of an agent, for agent middleware. All attributes may be changed; the arguments have the same names.
+    """One agent run, for agent middleware. You may change all attributes; the arguments have the same names.
 
     Attributes:
         agent: The agent that runs.
-        messages: The input; the agent gets the list as it is when the run continues.
+        messages: The input. The agent gets the list with the changes of the middleware.
         session: The session, if any.
-        tools: Tools of this run only.
-        options: Options of this run.
+        tools: The additional tools of this run.
+        options: The options of this run.
         stream: Whether updates are streamed.
         compaction_strategy: The strategy of this run, if any.
         tokenizer: The tokenizer of this run, if any.
-        metadata: Shared between the middleware of this run.
-        result: `None` until there is one; then an `AgentResponse`, or a `ResponseStream` when streaming.
-        kwargs: All other keywords of the run.
-        client_kwargs: For the model's client.
-        function_invocation_kwargs: For the tools.
-        stream_transform_hooks: Called with every streamed update; a result that is not `None` replaces it.
-        stream_result_hooks: Called with the response at the end of the stream; a result that is not `None` replaces it.
-        stream_cleanup_hooks: Called without arguments when the stream ends, fails or is closed.
+        metadata: Values that the middleware of this run share.
+        result: The result of the run: `None` before the run, then an `AgentResponse`, or a `ResponseStream` when
+            streaming.
+        kwargs: All other keyword arguments of the run.
+        client_kwargs: Keyword arguments for the chat client.
+        function_invocation_kwargs: Keyword arguments for the tools.
+        stream_transform_hooks: Functions that are called with every streamed update. A result that is not `None`
+            replaces the update.
+        stream_result_hooks: Functions that are called with the response at the end of the stream. A result that is not
+            `None` replaces the response.
+        stream_cleanup_hooks: Functions that are called without arguments when the stream ends, fails or is closed.
 
     Example:
         @agent_middleware
@@ -107,17 +110,18 @@ class AgentContext(_Context):
 
 @dataclass(eq=False)
 class ChatContext(_Context):
-    """One call of a model, for chat middleware. All attributes may be changed; the arguments have the same names.
+    """One model call, for chat middleware. You may change all attributes; the arguments have the same names.
 
     Attributes:
-        client: The client of the model.
-        messages: For the model, which gets the list as it is when the call continues.
-        options: Options of this call.
+        client: The chat client.
+        messages: The messages for the model, which gets the list with the changes of the middleware.
+        options: The options of this call.
         stream: Whether updates are streamed.
-        metadata: Shared between the middleware of this call.
-        result: `None` until there is one; then a `ChatResponse`, or a `ResponseStream` when streaming.
-        kwargs: All other keywords of the call.
-        function_invocation_kwargs: For the tools.
+        metadata: Values that the middleware of this call share.
+        result: The result of the call: `None` before the call, then a `ChatResponse`, or a `ResponseStream` when
+            streaming.
+        kwargs: All other keyword arguments of the call.
+        function_invocation_kwargs: Keyword arguments for the tools.
         stream_transform_hooks, stream_result_hooks, stream_cleanup_hooks: As in `AgentContext`.
 
     Example:
@@ -144,17 +148,17 @@ class ChatContext(_Context):
 
 
 class FunctionInvocationContext:
-    """One call of a tool, for function middleware, and for the tool itself if it has a parameter of this type.
+    """One tool call, for function middleware, and for the tool itself if it has a parameter of this type.
 
-    All attributes may be changed; the arguments have the same names.
+    You may change all attributes; the arguments have the same names.
 
     Attributes:
         function: The tool.
-        arguments: Its arguments, by parameter; validated again if a middleware changes them.
+        arguments: The arguments by parameter name. They are validated again if a middleware changes them.
         session: The session of the run, if any.
-        metadata: Shared between the middleware of this call. Holds `call_id`; `approval_response` when a person
-            approved the call; `inner_approvals` when it is called again with answers to its own requests.
-        result: `None` until the tool ran; then its result as a list of `Content`.
+        metadata: Values that the middleware of this call share. Contains `call_id`, `approval_response` if a person
+            approved the call, and `inner_approvals` if the tool is called again with answers to its own requests.
+        result: The result of the tool as a list of `Content`; `None` before the call.
         kwargs: The `function_invocation_kwargs` of the run; the model does not see them.
 
     Example:

@@ -1,4 +1,4 @@
-"""Agent middleware around the runs of any agent."""
+"""`AgentMiddlewareLayer`: agent middleware for any agent class."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _Chain = Sequence[Callable[..., Any]]
 
 
 class AgentMiddlewareLayer:
-    """Agent middleware around the runs of the class that comes next: a `RawAgent`, or any class with a `run`.
+    """A mixin that adds agent middleware to the next class: a `RawAgent`, or any class with a `run` method.
 
-    Before `Agent`, which has agent middleware, it adds nothing. Chat and function middleware is passed to the client as
-    `client_kwargs["middleware"]`: the agent's, then the run's.
+    `Agent` already supports agent middleware, so the mixin does nothing before it. Chat and function middleware is
+    passed to the client as `client_kwargs["middleware"]`: first the agent's, then the run's.
 
     Args:
-        middleware: Of every run, outermost first.
-        *args, **kwargs: For the next class.
+        middleware: The middleware for every run, outermost first.
+        *args, **kwargs: Arguments for the next class.
 
     Raises:
-        MiddlewareException: If `middleware` contains an object that is not middleware, or whose kind is unclear.
+        MiddlewareException: `middleware` contains an object that is not middleware, or whose kind is unclear.
 
     Example:
         class Guarded(AgentMiddlewareLayer, RawAgent):
@@ -56,10 +56,10 @@ class AgentMiddlewareLayer:
         self.middleware: list[Any] = flat_middleware(middleware)
 
     def run(self, messages: Any = None, *, stream: bool = False, middleware: Any = None, **arguments: Any) -> Any:
-        """Run the next class with middleware around it; the other arguments are for it.
+        """Call `run` of the next class inside the middleware. Other arguments are passed on.
 
         Returns:
-            An awaitable of the response, or of `None` where a middleware ends the run without one; with `stream=True` a
+            An awaitable of the response, or of `None` if a middleware ends the run without one. With `stream=True`, a
             stream.
         """
         run: Callable[..., Any] = super().run  # type: ignore[misc]
@@ -77,7 +77,7 @@ def run_with_middleware(
     stream: bool,
     middleware: Any = None,
 ) -> Any:
-    """Call `run` inside the agent's middleware and that of one run; return an awaitable or a stream."""
+    """Call `run` inside the middleware of the agent and of the run. Return an awaitable or a stream."""
     chain, for_client = _split([*agent.middleware, *flat_middleware(middleware)])
     if for_client:
         kwargs = dict(arguments.get("client_kwargs") or {})
@@ -88,7 +88,7 @@ def run_with_middleware(
         return run(messages, **({"stream": True} if stream else {}), **present)
     named: dict[str, Any] = {name: arguments.get(name) for name in _ARGUMENTS}
     for name in ("options", "function_invocation_kwargs", "client_kwargs"):
-        named[name] = dict(named[name] or {})  # a middleware may add to them, not to the caller's
+        named[name] = dict(named[name] or {})  # copies, so that a middleware does not change the caller's dicts
     others = {name: value for name, value in arguments.items() if name not in _ARGUMENTS}
     context = AgentContext(agent=agent, messages=normalize_messages(messages), stream=stream, kwargs=others, **named)
     if not stream:
@@ -98,7 +98,7 @@ def run_with_middleware(
 
 @contextmanager
 def _raising_errors_of(agent: Any) -> Iterator[None]:
-    """Raise errors of middleware as the agent raises those of its runs."""
+    """Convert errors of middleware like the agent converts errors of its runs."""
     try:
         yield
     except Exception as error:
@@ -123,14 +123,14 @@ async def _respond(chain: _Chain, context: AgentContext, inner: Callable[..., An
     if result is response or result is None or (hasattr(result, "messages") and not isinstance(result, ChatResponse)):
         return result
     message = (
-        f"The result that a middleware set for the run is {describe(result)}. Expected an AgentResponse, such as "
+        f"A middleware set context.result to {describe(result)}. Expected an AgentResponse, such as "
         "AgentResponse(text='...')."
     )
     raise TypeError(message)
 
 
 def _stream(chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> ResponseStream[Any, Any]:
-    """Return the stream of a run with middleware around it, which begins with the first update."""
+    """Return the stream of a run inside its middleware. The middleware starts when the first update is requested."""
     stream: ResponseStream[Any, Any] | None = None
 
     async def innermost() -> None:
@@ -162,13 +162,13 @@ def _stream(chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> 
 
 
 def _inner_arguments(context: AgentContext) -> dict[str, Any]:
-    """Return the arguments for the next class: those that have a value, since it may take fewer."""
+    """Return the arguments for the next class. Unset ones are omitted, because it may not accept all of them."""
     present = {name: value for name in _ARGUMENTS if (value := getattr(context, name)) is not None and value != {}}
     return {**present, **context.kwargs}
 
 
 def _split(middleware: Sequence[Any]) -> tuple[list[Callable[..., Any]], list[Any]]:
-    """Return the agent middleware, ready to be called, and the rest, which the client sorts itself."""
+    """Return the agent middleware as callables, and the other middleware, which the client sorts itself."""
     chain: list[Callable[..., Any]] = []
     for_client: list[Any] = []
     for one in middleware:
@@ -177,7 +177,7 @@ def _split(middleware: Sequence[Any]) -> tuple[list[Callable[..., Any]], list[An
         if not kinds.agent:
             for_client.append(one)
             continue
-        # Of several kinds at once: the client takes no agent middleware.
+        # An object of several kinds is split, because the client does not accept agent middleware.
         for_client += [_of_one_kind(call, chat_middleware) for call in kinds.chat]
         for_client += [_of_one_kind(call, function_middleware) for call in kinds.function]
     return chain, for_client

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def run_pipeline(
     middleware: Sequence[Callable[..., Any]], context: Any, innermost: Callable[[], Awaitable[None]]
 ) -> bool:
-    """Run a call inside its middleware, and return whether a `MiddlewareTermination` of theirs ended it."""
+    """Run a call inside its middleware. Return whether a `MiddlewareTermination` raised by the middleware ended it."""
     raised_by_call: MiddlewareTermination | None = None
 
     async def call() -> None:
@@ -46,13 +46,13 @@ def _around(
 ) -> Callable[[], Coroutine[Any, Any, None]]:
     async def call_next(*arguments: object) -> None:
         if arguments:
-            message = "call_next() takes no arguments. Change the context where need be, then `await call_next()`."
+            message = "call_next() takes no arguments. Change the context if necessary, then `await call_next()`."
             raise TypeError(message)
         await inner()
 
     async def call() -> None:
         pending = middleware(context, call_next)
-        if pending is not None:  # a plain function returns None
+        if pending is not None:  # a sync function returns None
             returned = await pending
             if returned is not None and context.result is None:
                 _warn_of_return(middleware, returned)
@@ -63,18 +63,18 @@ def _around(
 def _warn_of_return(middleware: Callable[..., Any], returned: object) -> None:
     name = getattr(middleware, "__qualname__", None) or type(middleware).__name__
     message = (
-        f"The middleware {name} returned something ({describe(returned)}), which is ignored, and there is no result. "
+        f"The middleware {name} returned a value ({describe(returned)}), which is ignored, and set no result. "
         "To answer, set context.result; to continue, `await call_next()`."
     )
     warn_user(message, RuntimeWarning)
 
 
 def with_stream_hooks(stream: object, context: AgentContext | ChatContext) -> ResponseStream[Any, Any]:
-    """Return the stream that a call resulted in, with the three hook lists of its context."""
+    """Add the hooks of a context to the stream that is the result of its call, and return the stream."""
     if not isinstance(stream, ResponseStream):
         message = (
             f"The result of a streaming call is of type {type(stream).__name__}. Expected a ResponseStream: when "
-            "context.stream is true, a middleware that sets context.result sets it to a ResponseStream."
+            "context.stream is true, a middleware must set context.result to a ResponseStream."
         )
         raise ValueError(message)
     for transform in context.stream_transform_hooks:

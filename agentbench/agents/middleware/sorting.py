@@ -1,4 +1,4 @@
-"""Middleware sorted by kind: around runs of agents, calls of models, calls of tools."""
+"""Sorting of middleware by kind: for agent runs, model calls or tool calls."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOW = (
 )
 
 _known_kinds: weakref.WeakKeyDictionary[Callable[..., Any], MiddlewareType] = weakref.WeakKeyDictionary()
-"""A cache of the kinds of functions; weak, for the functions of notebook cells that are run again."""
+"""A cache of the kinds of functions. It is weak, so that functions of a notebook cell that is run again are freed."""
 
 
 class SortedMiddleware(NamedTuple):
@@ -43,9 +43,9 @@ class SortedMiddleware(NamedTuple):
 
 
 def sort_middleware(*middleware: object, otherwise: MiddlewareType | None = None) -> SortedMiddleware:
-    """Return middleware by kind; each argument is `None`, one middleware, or a sequence, possibly nested.
+    """Sort middleware by kind. Each argument is `None`, one middleware, or a sequence, possibly nested.
 
-    Functions whose kind is not declared are of the kind `otherwise`, and refused without one.
+    Functions without a declared kind are of the kind `otherwise`; without `otherwise` they raise an error.
     """
     entries = [one for item in middleware for one in flat_middleware(item)]
     if not entries:
@@ -59,7 +59,7 @@ def sort_middleware(*middleware: object, otherwise: MiddlewareType | None = None
 
 
 def flat_middleware(middleware: object) -> list[Any]:
-    """Return middleware of any kind as a flat list: of `None`, one, or a sequence, possibly nested."""
+    """Flatten middleware to a list. The argument is `None`, one middleware, or a sequence, possibly nested."""
     if middleware is None:
         return []
     if isinstance(middleware, Sequence) and not isinstance(middleware, (str, bytes)):
@@ -68,7 +68,7 @@ def flat_middleware(middleware: object) -> list[Any]:
 
 
 def _read(one: object, otherwise: MiddlewareType | None) -> tuple[tuple[MiddlewareType, ...], Callable[..., Any]]:
-    """Return the kinds of a middleware and what to call; an object of several classes is of several kinds."""
+    """Return the kinds of a middleware and the callable. An instance of several base classes has several kinds."""
     if isinstance(one, type):
         _refuse(one, f"is a class. Expected an instance: {one.__name__}() instead of {one.__name__}.")
     kinds = tuple(kind for cls, kind in _CLASSES.items() if isinstance(one, cls))
@@ -84,14 +84,14 @@ def _read(one: object, otherwise: MiddlewareType | None) -> tuple[tuple[Middlewa
 
 def _kind_of(func: Callable[..., Any]) -> MiddlewareType | None:
     try:
-        known = _known_kinds.get(func)
-    except TypeError:  # not hashable, or no weak references to it
+        kind = _known_kinds.get(func)
+    except TypeError:  # the function is not hashable or does not support weak references
         return _find_kind(func)
-    if known is None:
-        known = _find_kind(func)
-        if known is not None:
-            _known_kinds[func] = known
-    return known
+    if kind is None:
+        kind = _find_kind(func)
+        if kind is not None:
+            _known_kinds[func] = kind
+    return kind
 
 
 def _find_kind(func: Callable[..., Any]) -> MiddlewareType | None:
@@ -112,14 +112,14 @@ def _find_kind(func: Callable[..., Any]) -> MiddlewareType | None:
 
 
 def _annotated_kinds(func: Callable[..., Any]) -> list[MiddlewareType]:
-    """Return the kinds that the annotation of the first parameter names."""
+    """Return the kinds that belong to the annotation of the first parameter."""
     signature = inspect.signature(func)
     try:
         signature.bind(None, None)
     except TypeError:
         _refuse(func, f"cannot be called with two arguments: its parameters are {signature}. {_HOW}")
     callee = take_apart(func)
-    if not callee.parameters:  # *args takes both
+    if not callee.parameters:  # *args accepts both arguments
         return []
     written = callee.annotations.get(callee.parameters[0])
     if holds_text(written):
