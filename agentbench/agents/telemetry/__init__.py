@@ -1,1 +1,1 @@
-"""Spans and metrics of agents, models and tools; nothing here is imported before telemetry is set up."""
+"""Spans and metrics of agents, models and tools. These modules are imported only when telemetry is set up."""

@@ -1,4 +1,4 @@
-"""Pure: the attributes of the spans and metrics of agents, models and tools; one of `None` is left out."""
+"""Attributes of the spans and metrics of agents, models and tools, as pure functions. `None` means no attribute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from agentbench.observability.attribute_names import OtelAttr
 
 Attributes = dict[str, Any]
 
-# Options of a request that are attributes as they are.
+# These options of a request become attributes without conversion.
 _REQUEST = {
     "temperature": OtelAttr.REQUEST_TEMPERATURE,
     "top_p": OtelAttr.REQUEST_TOP_P,
@@ -30,7 +30,7 @@ _METRIC_KEYS: Final = (
 
 
 def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> Attributes:
-    """Return the attributes that are known before an agent runs; the options are its defaults and those of the run."""
+    """Return the attributes that are known before an agent runs. `options` combines those of agent and run."""
     conversation = (
         getattr(session, "service_session_id", None)
         or options.get("conversation_id")
@@ -50,7 +50,7 @@ def agent_attributes(agent: Any, options: Mapping[str, Any], session: Any) -> At
 
 
 def chat_attributes(client: Any, options: Any, *, operation: str = OtelAttr.CHAT_COMPLETION_OPERATION) -> Attributes:
-    """Return the attributes that are known before a model is called; the operation is `chat` or `embeddings`."""
+    """Return the attributes that are known before a model is called. The operation is `chat` or `embeddings`."""
     options = options if isinstance(options, Mapping) else {}
     address, port = _server(client)
     provider = getattr(client, "otel_provider_name", None) or getattr(client, "OTEL_PROVIDER_NAME", None)
@@ -66,20 +66,20 @@ def chat_attributes(client: Any, options: Any, *, operation: str = OtelAttr.CHAT
 
 
 def model_name(client: Any, options: Any) -> str:
-    """Return the model of a call; `unknown` where neither the options nor the client name one."""
+    """Return the model of a call; `unknown` if neither the options nor the client specify one."""
     model = options.get("model") if isinstance(options, Mapping) else None
     return str(model or getattr(client, "model", None) or "unknown")
 
 
 def request_attributes(options: Mapping[str, Any]) -> Attributes:
-    """Return the options of a request that are attributes."""
-    found: Attributes = {name: options.get(option) for option, name in _REQUEST.items()}
-    found[OtelAttr.REQUEST_MODEL] = _text(options.get("model"))
+    """Return the attributes for the options of a request."""
+    attributes: Attributes = {name: options.get(option) for option, name in _REQUEST.items()}
+    attributes[OtelAttr.REQUEST_MODEL] = _text(options.get("model"))
     stop = options.get("stop")
     if stop:
-        found[OtelAttr.STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))
-    found[OtelAttr.CHOICE_COUNT] = 1
-    return found
+        attributes[OtelAttr.STOP_SEQUENCES] = (stop,) if isinstance(stop, str) else tuple(map(str, stop))
+    attributes[OtelAttr.CHOICE_COUNT] = 1
+    return attributes
 
 
 def tool_attributes(tool: Any, call_id: str | None) -> Attributes:
@@ -110,7 +110,7 @@ def response_attributes(response: Any) -> Attributes:
 
 
 def usage_attributes(usage: Mapping[str, Any] | None) -> Attributes:
-    """Return the numbers of tokens read and written, as far as they are known."""
+    """Return the numbers of input and output tokens, if they are known."""
     names = {"input_token_count": OtelAttr.INPUT_TOKENS, "output_token_count": OtelAttr.OUTPUT_TOKENS}
     counts = {name: (usage or {}).get(count) for count, name in names.items()}
     return {name: n for name, n in counts.items() if isinstance(n, int)}
@@ -125,7 +125,7 @@ def embedding_attributes(embeddings: Any) -> Attributes:
 
 
 def metric_attributes(attributes: Mapping[str, Any]) -> Attributes:
-    """Return the attributes of a span that a metric may have too: those with few values."""
+    """Return the attributes of a span that are also used for metrics: those with few distinct values."""
     return {key: attributes[key] for key in _METRIC_KEYS if key in attributes}
 
 
@@ -142,7 +142,7 @@ def tool_definitions(tools: Any) -> str | None:
 
 
 def _server(client: Any) -> tuple[str | None, int | None]:
-    """Return host and port of a client's service."""
+    """Return the host and port of a client's service."""
     address = getattr(client, "service_url", None)
     url = str(address()) if callable(address) else None
     if not url or "://" not in url:

@@ -1,6 +1,6 @@
-"""Mixins that put spans around clients and agents of any make.
+"""Mixins that add spans to client and agent classes of other libraries.
 
-Over a client that makes its own spans (it says so with `MAKES_OWN_SPANS`), a mixin takes its keywords and does nothing.
+If a class creates its own spans (`MAKES_OWN_SPANS` is true), a mixin only accepts its keyword arguments.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     _InputT = TypeVar("_InputT", default=Any)
     _VectorT = TypeVar("_VectorT", default=Any)
     _OptionsT = TypeVar("_OptionsT", default=Any)
-else:  # defaults came with Python 3.13, and only type checkers need them
+else:  # defaults of type variables need Python 3.13, and only type checkers use them
     _InputT, _VectorT, _OptionsT = map(typing.TypeVar, ("_InputT", "_VectorT", "_OptionsT"))
 
 _embedding: ContextVar[Any] = ContextVar("agentbench-embedding", default=None)
-"""The client whose span is open; a class that calls its base class, or itself for parts, gets one span."""
+"""The client whose span is open. It prevents a second span if a class calls its base class or itself."""
 
 
 class _NamedProvider:
@@ -37,14 +37,14 @@ class _NamedProvider:
 
 
 class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
-    """Puts a span around each `get_response` of a client class that is not made by us.
+    """Adds a span to each `get_response` call of a client class of another library.
 
-    Clients that derive from `BaseChatClient` make their own spans; with them it only takes its argument.
+    Clients that derive from `BaseChatClient` create their own spans; for these it only accepts its argument.
 
     Args:
-        *args: For the next class.
-        otel_provider_name: The name under which the service is reported; by default the class' `OTEL_PROVIDER_NAME`.
-        **kwargs: For the next class.
+        *args: Arguments for the next class.
+        otel_provider_name: The name of the service in spans; by default the class attribute `OTEL_PROVIDER_NAME`.
+        **kwargs: Keyword arguments for the next class.
 
     Example:
         from agentbench import ChatResponse
@@ -63,7 +63,7 @@ class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
     """
 
     def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **more: Any) -> Any:
-        """Call the next class within a span, and return its awaitable or stream."""
+        """Call the next class in a span and return its awaitable or stream."""
         if stream:
             more["stream"] = True
         if options is not None:
@@ -80,13 +80,13 @@ class ChatTelemetryLayer(_NamedProvider, Generic[OptionsCoT]):
 
 
 class AgentTelemetryLayer:
-    """Puts a span around each `run` of an agent class that is not `Agent`, which makes its own spans.
+    """Adds a span to each `run` call of an agent class. `Agent` does not need it: it creates its own spans.
 
     Args:
-        *args: For the next class.
-        otel_agent_provider_name: The name under which the agent is reported; by default `AGENT_PROVIDER_NAME`.
-        otel_provider_name: The same.
-        **kwargs: For the next class.
+        *args: Arguments for the next class.
+        otel_agent_provider_name: The provider name in spans; by default the class attribute `AGENT_PROVIDER_NAME`.
+        otel_provider_name: An alias of `otel_agent_provider_name`.
+        **kwargs: Keyword arguments for the next class.
 
     Example:
         from agentbench import EchoChatClient, RawAgent
@@ -113,7 +113,7 @@ class AgentTelemetryLayer:
             self.otel_agent_provider_name: str | None = name
 
     def run(self, messages: Any = None, **arguments: Any) -> Any:
-        """Call the next class within a span, and return its awaitable or, with `stream=True`, its stream."""
+        """Call the next class in a span and return its awaitable or, with `stream=True`, its stream."""
         run: Callable[..., Any] = cast("Any", super()).run
         if getattr(super(), "MAKES_OWN_SPANS", False) or not is_tracing():
             return run(messages, **arguments)
@@ -121,7 +121,7 @@ class AgentTelemetryLayer:
 
 
 def run_in_span(agent: Any, run: Callable[..., Any], messages: Any = None, **arguments: Any) -> Any:
-    """Call the `run` of an agent within a span, and return its awaitable or stream."""
+    """Call the `run` of an agent in a span and return its awaitable or stream."""
     from agentbench.agents.telemetry.spans import AgentSpan  # noqa: PLC0415 - OpenTelemetry
 
     call = partial(run, messages, **arguments)
@@ -136,14 +136,14 @@ def run_in_span(agent: Any, run: Callable[..., Any], messages: Any = None, **arg
 
 
 class EmbeddingTelemetryLayer(_NamedProvider, Generic[_InputT, _VectorT, _OptionsT]):
-    """Puts a span around each `get_embeddings` of a client class that is not made by us.
+    """Adds a span to each `get_embeddings` call of a client class of another library.
 
-    Embedding clients of this library make their own spans; with them it only takes its argument.
+    Embedding clients of this library create their own spans; for these it only accepts its argument.
 
     Args:
-        *args: For the next class.
-        otel_provider_name: The name under which the service is reported; by default the class' `OTEL_PROVIDER_NAME`.
-        **kwargs: For the next class.
+        *args: Arguments for the next class.
+        otel_provider_name: The name of the service in spans; by default the class attribute `OTEL_PROVIDER_NAME`.
+        **kwargs: Keyword arguments for the next class.
 
     Example:
         from agentbench.observability import EmbeddingTelemetryLayer
@@ -159,13 +159,13 @@ class EmbeddingTelemetryLayer(_NamedProvider, Generic[_InputT, _VectorT, _Option
     """
 
     async def get_embeddings(self, values: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call the next class, within a span."""
+        """Call the next class in a span."""
         call = partial(cast("Any", super()).get_embeddings, values, *args, **kwargs)
         return await embeddings_in_span(self, values, kwargs.get("options"), call)
 
 
 async def embeddings_in_span(client: Any, values: Any, options: Any, call: Callable[[], Awaitable[Any]]) -> Any:
-    """Embed values within a span, unless tracing is off, `values` is empty, or the client already has one."""
+    """Embed values in a span, unless tracing is off, `values` is empty, or the client already has an open span."""
     if not is_tracing() or not len(values) or _embedding.get() is client:
         return await call()
     from agentbench.agents.telemetry.spans import EmbeddingSpan  # noqa: PLC0415 - OpenTelemetry
@@ -182,7 +182,7 @@ async def _await(reply: Any) -> Any:
 
 
 def _as_stream(reply: Any, fold: Callable[[Any], Any]) -> ResponseStream[Any, Any]:
-    """A reply as a `ResponseStream`: it is one, an async iterable, or a promise of either."""
+    """Convert a reply to a `ResponseStream`. It is a stream, an async iterable, or an awaitable of either."""
     if isinstance(reply, ResponseStream):
         return reply
     if hasattr(reply, "__aiter__"):

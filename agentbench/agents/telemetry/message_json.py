@@ -1,4 +1,4 @@
-"""Pure: messages, arguments and results as the JSON that spans have when contents are allowed in them."""
+"""Conversion of messages, arguments and results to JSON for spans that may contain contents, as pure functions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MODALITIES = ("image", "audio", "video")
 
 
 def messages_json(messages: Iterable[Any], *, finish_reason: object = None) -> str:
-    """Messages as a JSON list of `{"role", "parts"}`; the last one has the finish reason."""
+    """Convert messages to a JSON list of `{"role", "parts"}`. The last one includes the finish reason."""
     listed: list[dict[str, Any]] = [
         {"role": str(message.role), "parts": [_part(content) for content in message.contents]} for message in messages
     ]
@@ -23,14 +23,14 @@ def messages_json(messages: Iterable[Any], *, finish_reason: object = None) -> s
 
 
 def instructions_json(instructions: object) -> str | None:
-    """Instructions as a JSON list of text parts; `None` if there are none."""
+    """Convert instructions to a JSON list of text parts; return `None` if there are none."""
     texts = [instructions] if isinstance(instructions, str) else list(instructions or ())  # type: ignore[call-overload]
     parts = [{"type": "text", "content": str(text)} for text in texts if text]
     return as_json(parts) if parts else None
 
 
 def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
-    """Arguments of a tool, in a mapping or a model of pydantic, as JSON; secret ones are masked."""
+    """Convert the arguments of a tool, a mapping or a pydantic model, to JSON. Secret ones are masked."""
     masked = frozenset(secret)
     if not isinstance(arguments, Mapping):
         arguments = getattr(arguments, "__dict__", {"value": arguments})
@@ -38,7 +38,7 @@ def arguments_json(arguments: object, secret: Iterable[str] = ()) -> str:
 
 
 def result_text(result: object) -> str:
-    """The texts of a tool's contents, a line each; of a result that was not parsed the text, with secrets masked."""
+    """Return the texts of a tool's contents, one per line; of another result, its text with secrets masked."""
     contents = [result] if isinstance(result, Content) else result
     if isinstance(contents, list) and contents and all(isinstance(one, Content) for one in contents):
         return "\n".join(text for text in map(_content_text, contents) if text)
@@ -51,12 +51,12 @@ def _content_text(content: Content) -> str:
 
 
 def as_json(value: object) -> str:
-    """A value as JSON; secrets in it are masked, and objects without a plain form become their text."""
+    """Convert a value to JSON. Secrets are masked, and objects without a JSON form become their text."""
     return write_plain(to_plain(value, mask=True))
 
 
 def _part(content: Any) -> dict[str, Any]:
-    """A piece of content in the form of OpenTelemetry's conventions."""
+    """Convert a content to the form of the OpenTelemetry conventions."""
     match content.type:
         case "text":
             return {"type": "text", "content": content.text or ""}

@@ -1,7 +1,7 @@
-"""The spans around agents, models and tools, with their metrics.
+"""Spans of agent runs, model calls and tool calls, with their metrics.
 
-Imported only where `observability.is_tracing()` says yes. Everything happens in the task that awaits: a span is made
-the current one and put back there, so that a run may be awaited by `gather`, a task or `wait_for`.
+The module is imported only if `observability.is_tracing()` is true. A span becomes the current one, and is reset, in
+the task that awaits the call, so a run may be awaited with `gather`, in a task or with `wait_for`.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ _MODEL_SECONDS: Final = OtelAttr.LLM_OPERATION_DURATION
 _TOOL_SECONDS: Final = OtelAttr.MEASUREMENT_FUNCTION_INVOCATION_DURATION
 _TOKENS_OF = {OtelAttr.T_TYPE_INPUT: OtelAttr.INPUT_TOKENS, OtelAttr.T_TYPE_OUTPUT: OtelAttr.OUTPUT_TOKENS}
 _HISTOGRAMS = {
-    _TOKENS: (OtelAttr.T_UNIT, "Tokens that calls of models read and wrote", TOKEN_BUCKETS),
-    _MODEL_SECONDS: (OtelAttr.DURATION_UNIT, "Time that calls of models took", DURATION_BUCKETS),
-    _TOOL_SECONDS: (OtelAttr.DURATION_UNIT, "Time that calls of tools took", DURATION_BUCKETS),
+    _TOKENS: (OtelAttr.T_UNIT, "Number of input and output tokens of model calls", TOKEN_BUCKETS),
+    _MODEL_SECONDS: (OtelAttr.DURATION_UNIT, "Duration of model calls", DURATION_BUCKETS),
+    _TOOL_SECONDS: (OtelAttr.DURATION_UNIT, "Duration of tool calls", DURATION_BUCKETS),
 }
 _cache: dict[str, tuple[object, Histogram]] = {}
 _RUN_KEY = otel_context.create_key("agentbench-run")
 
 
 class SpanAround(ABC):
-    """The span around one call, or around one stream from the first pull until it ends, fails, is closed or dropped."""
+    """A span around one call, or around one stream from the first pull until it ends, fails, is closed or deleted."""
 
     attributes: Attributes
     _span: Span | None = None
@@ -66,7 +66,7 @@ class SpanAround(ABC):
 
     @abstractmethod
     def _first(self) -> tuple[str, Attributes]:
-        """Return the title of the span and the attributes that are known at its begin."""
+        """Return the title of the span and the attributes that are known at its start."""
 
     @abstractmethod
     def _last(self, result: Any) -> Attributes:
@@ -75,11 +75,11 @@ class SpanAround(ABC):
     def _context(self, span: Span) -> Context:
         return trace.set_span_in_context(span)
 
-    def _measure(self, seconds: float) -> None:  # noqa: B027 - runs of agents are not counted
-        """Count the call, before its span ends."""
+    def _measure(self, seconds: float) -> None:  # noqa: B027 - there are no metrics for agent runs
+        """Record the metrics of the call before its span ends."""
 
     async def call(self, call: Callable[[], Awaitable[R]]) -> R:
-        """Await a call within the span."""
+        """Await a call in the span."""
         try:
             with self._current():
                 result = await call()
@@ -92,14 +92,14 @@ class SpanAround(ABC):
             self._end()
 
     def stream(self, open_stream: Callable[[], ResponseStream[Any, Any]]) -> ResponseStream[Any, Any]:
-        """Return a stream with the same updates and final response, within the span; it is opened at the first pull."""
+        """Return a stream in the span with the same updates and final response. It is opened at the first pull."""
         stream: ResponseStream[Any, Any] = ResponseStream.from_awaitable(_Opening(open_stream))
         reference = weakref.ref(stream)
 
         def on_cleanup() -> None:
-            # After the end of the source the final response is to come.
-            known = reference()
-            if known is None or known.state != "ended":
+            # If the source has ended, the span stays open for the final response.
+            open_stream = reference()
+            if open_stream is None or open_stream.state != "ended":
                 self._end()
 
         def on_response(response: Any) -> None:
@@ -123,11 +123,11 @@ class SpanAround(ABC):
 
     @contextmanager
     def _current(self) -> Iterator[None]:
-        """Make the span, which begins here, the current one within; the task that enters must leave."""
+        """Start the span if necessary and make it the current one. The task that enters must also exit."""
         if self._span is None:
             title, attributes = self._first()
             self.attributes = without_none(attributes)
-            # A model with an address is called over a network.
+            # A model with an address is called over the network.
             kind = SpanKind.CLIENT if OtelAttr.ADDRESS in self.attributes else SpanKind.INTERNAL
             self._span = get_tracer().start_span(title, kind=kind, attributes=self.attributes)
             self._started_at = time.perf_counter()
@@ -135,7 +135,7 @@ class SpanAround(ABC):
         try:
             yield
         except GeneratorExit:
-            # A coroutine that is dropped while it waits may be closed by the garbage collector, outside its task.
+            # The garbage collector may close an abandoned coroutine outside its task.
             with suppress(ValueError):
                 token.var.reset(token)
             raise
@@ -146,9 +146,9 @@ class SpanAround(ABC):
 
     def _report(self, attributes: Attributes) -> None:
         if self._span is not None:
-            found = without_none(attributes)
-            self.attributes.update(found)
-            self._span.set_attributes(found)
+            present = without_none(attributes)
+            self.attributes.update(present)
+            self._span.set_attributes(present)
 
     def _fail(self, error: BaseException) -> None:
         """Mark the span as failed, unless the run waits for a person."""
@@ -167,7 +167,7 @@ class SpanAround(ABC):
 
 
 class _Opening:
-    """The promise of a stream. No coroutine: Python warns of one that is never awaited."""
+    """An awaitable of a stream. It is not a coroutine, because Python warns about coroutines that are never awaited."""
 
     __slots__ = ("_open_stream",)
 
@@ -182,12 +182,12 @@ class _Opening:
 
 
 class AgentSpan(SpanAround):
-    """The span of one run of an agent, with the ids of the answers and the sums of tokens of its model calls."""
+    """The span of one agent run. It collects the response ids and token counts of its model calls."""
 
     def __init__(self, agent: Any, messages: Any, options: Any, session: Any) -> None:
         self._agent, self._messages, self._session = agent, messages, session
-        own = getattr(agent, "default_options", None)
-        self._options = merge_chat_options(*(each if isinstance(each, Mapping) else None for each in (own, options)))
+        both = (getattr(agent, "default_options", None), options)
+        self._options = merge_chat_options(*(part if isinstance(part, Mapping) else None for part in both))
         self._response_ids: set[str] = set()
         self._tokens: dict[str, int] = {}
 
@@ -215,7 +215,7 @@ class AgentSpan(SpanAround):
 
 
 class ChatSpan(SpanAround):
-    """The span of one call of a model."""
+    """The span of one model call."""
 
     def __init__(self, client: Any, messages: Iterable[Any], options: Any) -> None:
         self._client, self._messages, self._options = client, messages, options
@@ -245,7 +245,7 @@ class ChatSpan(SpanAround):
 
 
 class EmbeddingSpan(ChatSpan):
-    """The span of one call of an embedding model."""
+    """The span of one call to an embedding model."""
 
     def _first(self) -> tuple[str, Attributes]:
         title = f"{OtelAttr.EMBEDDING_OPERATION} {model_name(self._client, self._options)}"
@@ -256,7 +256,7 @@ class EmbeddingSpan(ChatSpan):
 
 
 class ToolSpan(SpanAround):
-    """The span of one call of a tool."""
+    """The span of one tool call."""
 
     def __init__(self, tool: Any, call_id: str | None, arguments: Any) -> None:
         self._tool, self._call_id, self._arguments = tool, call_id, arguments
@@ -297,7 +297,7 @@ def _output(response: Any, finish_reason: object = None) -> Attributes:
 
 
 def _secret_parameters(tool: Any) -> list[str]:
-    """Return the parameters of a tool that are secret by their schema."""
+    """Return the parameters of a tool that are secret according to its schema."""
     parameters = getattr(tool, "parameters", None)
     schema = parameters() if callable(parameters) else {}
     properties = schema.get("properties", {}) if isinstance(schema, Mapping) else {}
@@ -311,7 +311,7 @@ def _is_secret_schema(schema: Any) -> bool:
 
 
 def _histogram(name: OtelAttr) -> Histogram:
-    """Return the histogram of the meter in use; a second one of the same name would make the SDK warn."""
+    """Return the histogram of the current meter. It is cached, because the SDK warns about duplicates."""
     meter = get_meter()
     owner, histogram = _cache.get(name, (None, None))
     if histogram is not None and owner is meter:
