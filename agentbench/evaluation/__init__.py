@@ -1,4 +1,4 @@
-"""Evaluation: items to score, checks, evaluators, results, and how agents and workflows are evaluated."""
+"""Evaluation of agents and workflows: items, checks, evaluators and results."""
 
 from agentbench._lazy import Door
 

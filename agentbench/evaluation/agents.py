@@ -1,4 +1,4 @@
-"""An agent's answers to many queries, scored."""
+"""`evaluate_agent`: scores the answers of an agent."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
     resume_file: Path | None = None,
     progress: bool | None = None,
 ) -> list[EvalResults]:
-    """Run an agent on queries, each without a session, and score its answers; or score answers that are there.
+    """Run an agent on queries, each without a session, and score its answers; or score existing answers.
 
-    If a run raises, its item is an error, and the others continue.
+    If a run raises, its item counts as an error, and the other runs continue.
 
     Args:
-        agent: The agent. It is not needed for answers that are there.
-        queries: One query or many.
-        expected_output: The right answer to each query, for checks that compare.
-        expected_tool_calls: A list of tool calls for each query; a flat list is that of one query.
-        responses: Answers that are there, one for each query; nothing is run.
-        evaluators: An evaluator or a check, or several; checks beside each other form one `LocalEvaluator`.
-        eval_name: Name of this evaluation; with several evaluators the name of each is appended.
-        context: Background for checks.
-        conversation_split: Where query and response are cut.
-        num_repetitions: How often all queries are run.
-        max_concurrency: Most queries that run at once.
-        resume_file: A file that gets each answer, and the scores of local evaluators, as they are there. What is in
-            it is not run again, errors are; delete it for a fresh evaluation.
-        progress: Whether there is a progress bar; by default in notebooks.
+        agent: The agent. It is not needed to score existing answers.
+        queries: One or more queries.
+        expected_output: The correct answer to each query, for checks that compare.
+        expected_tool_calls: A list of tool calls for each query. A flat list belongs to a single query.
+        responses: Existing answers, one for each query; then nothing is run.
+        evaluators: One or more evaluators or checks. Adjacent checks form one `LocalEvaluator`.
+        eval_name: The name of this evaluation. With several evaluators, the name of each is appended.
+        context: Background information for checks.
+        conversation_split: Splits a conversation into query and response.
+        num_repetitions: The number of times that all queries are run.
+        max_concurrency: The maximum number of concurrent runs.
+        resume_file: A file to which each answer and the scores of local evaluators are written at once. What it
+            contains is not run again, except errors. Delete it to start again.
+        progress: Whether to show a progress bar; by default only in notebooks.
 
     Returns:
         The results of each evaluator, in order.
 
     Raises:
-        ValueError: There is nothing to evaluate, `queries` come without `agent` or `responses`, or numbers of values
+        ValueError: There is nothing to evaluate, both `agent` and `responses` are missing, or the numbers of values
             differ.
         TypeError: An evaluator is neither an evaluator nor a check.
 
@@ -71,16 +71,16 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
     asked = [] if queries is None else as_list(queries, (str, Message))
     answers = None if responses is None else as_list(responses, (str, AgentResponse))
     if not asked:
-        msg = "evaluate_agent() has nothing to evaluate: it needs queries=, also with responses=."
+        msg = "evaluate_agent() has nothing to evaluate. Pass queries=, also with responses=."
         raise ValueError(msg)
     if answers is None and agent is None:
-        msg = "queries= need agent= to answer them, or responses= with the answers."
+        msg = "queries= needs agent= to answer them, or responses= with the answers."
         raise ValueError(msg)
     outputs = per_query("expected_output", None if expected_output is None else as_list(expected_output, (str,)), asked)
     calls = per_query("expected_tool_calls", _call_lists(expected_tool_calls), asked)
 
-    def make_item(index: int, given: Sequence[Message], error: Exception | None = None) -> EvalItem:
-        conversation = [*normalize_messages(asked[index]), *given]
+    def make_item(index: int, answer: Sequence[Message], error: Exception | None = None) -> EvalItem:
+        conversation = [*normalize_messages(asked[index]), *answer]
         return EvalItem(conversation, None, context, outputs[index], calls[index], conversation_split, error)
 
     if answers is not None:
@@ -94,20 +94,20 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
 
         async def ask(place: tuple[int, str]) -> EvalItem:
             index, key = place
-            if known := stored.get(key):
-                return make_item(index, [Message.from_dict(each) for each in known])
+            if messages := stored.get(key):
+                return make_item(index, [Message.from_dict(message) for message in messages])
             try:
                 response = await agent.run(asked[index])
-            except Exception as error:  # noqa: BLE001 - the others continue, and the results name it
+            except Exception as error:  # noqa: BLE001 - the other runs continue, and the results contain the error
                 return make_item(index, (), error)
-            stored.put(key, [each.to_dict() for each in response.messages])
+            stored.put(key, [message.to_dict() for message in response.messages])
             return make_item(index, response.messages)
 
         keys = repeated_keys("answer", name, repeat(asked, num_repetitions))
         places = [(place % len(asked), key) for place, key in enumerate(keys)]
         label = eval_name or name or "Agent"
         items = await map_items(ask, places, limit=max_concurrency, name=f"{label}: answers", progress=progress)
-    tools = [] if agent is None else function_tools(agent)  # its servers are connected by now
+    tools = [] if agent is None else function_tools(agent)  # after the runs, its MCP servers are connected
     for item in items:
         item.tools = tools
     eval_name = eval_name or f"Eval: {getattr(agent, 'name', None) or 'agent'}"

@@ -1,4 +1,4 @@
-"""Checks of one item: words of the response, tools that were called."""
+"""Checks of one item, such as keywords in the response and tool calls."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _PASSES_FROM = 0.5
 
 @dataclass
 class CheckResult:
-    """What a check found.
+    """The result of a check.
 
     Args:
         passed: Whether the item passes.
-        reason: Why, for people.
-        check_name: Name of the check.
-        score: A score, where the check measures one; else passing counts 1 and failing 0.
+        reason: The reason, for people.
+        check_name: The name of the check.
+        score: The score, if the check measures one; otherwise passing counts as 1 and failing as 0.
 
     Example:
         >>> CheckResult(True, "all keywords found", "keywords").passed
@@ -36,15 +36,15 @@ class CheckResult:
 
 
 EvalCheck: TypeAlias = Callable[[EvalItem], CheckResult | Awaitable[CheckResult]]
-"""A check: a function of an item, which may be async."""
+"""A check: a sync or async function of an item."""
 
 
 def keyword_check(*keywords: str, case_sensitive: bool = False) -> Callable[[EvalItem], CheckResult]:
-    """Return a check that all keywords occur in the response.
+    """Return a check that passes if all keywords occur in the response.
 
     Args:
-        keywords: Words or phrases.
-        case_sensitive: Whether upper and lower case differ.
+        keywords: The words or phrases.
+        case_sensitive: Whether to distinguish upper and lower case.
 
     Example:
         >>> check = keyword_check("paris")
@@ -54,7 +54,7 @@ def keyword_check(*keywords: str, case_sensitive: bool = False) -> Callable[[Eva
 
     def check(item: EvalItem) -> CheckResult:
         response = item.response if case_sensitive else item.response.lower()
-        missing = [each for each in keywords if (each if case_sensitive else each.lower()) not in response]
+        missing = [word for word in keywords if (word if case_sensitive else word.lower()) not in response]
         reason = f"missing: {', '.join(map(repr, missing))}" if missing else "all keywords found"
         return CheckResult(not missing, reason, "keyword_check")
 
@@ -64,20 +64,20 @@ def keyword_check(*keywords: str, case_sensitive: bool = False) -> Callable[[Eva
 def _named(
     check: Callable[[EvalItem], CheckResult], name: str, *arguments: object
 ) -> Callable[[EvalItem], CheckResult]:
-    """Name a check, for results by `__name__`, and by `__qualname__` with its arguments to tell it from others."""
+    """Set the `__name__` of a check for results, and its `__qualname__` with the arguments to identify it."""
     check.__name__, check.__qualname__ = name, f"{name}{arguments}"
     return check
 
 
 def tool_called_check(*names: str, mode: Literal["all", "any"] = "all") -> Callable[[EvalItem], CheckResult]:
-    """Return a check that tools were called, anywhere in the conversation.
+    """Return a check that passes if tools were called anywhere in the conversation.
 
     Args:
-        names: Names of the tools.
-        mode: Whether all of them must be called, or any.
+        names: The names of the tools.
+        mode: Whether `all` of them or `any` of them must be called.
 
     Raises:
-        ValueError: The mode is neither.
+        ValueError: The mode is neither `all` nor `any`.
 
     Example:
         from agentbench import LocalEvaluator, tool_called_check
@@ -99,10 +99,10 @@ def tool_called_check(*names: str, mode: Literal["all", "any"] = "all") -> Calla
 
 
 def tool_calls_present(item: EvalItem) -> CheckResult:
-    """Check that every expected tool was called, in any order; more calls are fine.
+    """Check that every expected tool was called, in any order. Additional calls are allowed.
 
     Args:
-        item: An item with `expected_tool_calls`; one that expects none passes.
+        item: An item with `expected_tool_calls`; an item without them passes.
 
     Example:
         from agentbench import LocalEvaluator, tool_calls_present
@@ -110,28 +110,28 @@ def tool_calls_present(item: EvalItem) -> CheckResult:
         evaluator = LocalEvaluator(tool_calls_present)
     """
     called = {call.name for call in item.tool_calls}
-    missing = [each.name for each in item.expected_tool_calls or () if each.name not in called]
+    missing = [call.name for call in item.expected_tool_calls or () if call.name not in called]
     reason = f"not called: {', '.join(missing)}; called: {_listed(called)}" if missing else "all expected tools called"
     return CheckResult(not missing, reason, "tool_calls_present")
 
 
 def tool_call_args_match(item: EvalItem) -> CheckResult:
-    """Check that every expected tool was called with the expected arguments; further arguments are fine.
+    """Check that every expected tool was called with the expected arguments. Additional arguments are allowed.
 
     Args:
-        item: An item with `expected_tool_calls`; one that expects none passes.
+        item: An item with `expected_tool_calls`; an item without them passes.
 
     Example:
         from agentbench import LocalEvaluator, tool_call_args_match
 
         evaluator = LocalEvaluator(tool_call_args_match)
     """
-    problems = [problem for each in item.expected_tool_calls or () if (problem := _mismatch(each, item))]
+    problems = [problem for call in item.expected_tool_calls or () if (problem := _mismatch(call, item))]
     return CheckResult(not problems, "; ".join(problems) or "all expected calls found", "tool_call_args_match")
 
 
 def _mismatch(expected: ExpectedToolCall, item: EvalItem) -> str:
-    """Return how the best call of the tool differs from what was expected; empty if one matches."""
+    """Return how the closest call of the tool differs from the expected one; empty if a call matches."""
     calls = [call.parse_arguments() or {} for call in item.tool_calls if call.name == expected.name]
     if not calls:
         return f"{expected.name} not called"
@@ -162,17 +162,17 @@ def evaluator(
     function: None = None, *, name: str | None = None
 ) -> Callable[[Callable[..., Any]], Callable[[EvalItem], Any]]: ...
 def evaluator(function: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
-    """Make a check of a plain function, also of an async one.
+    """Convert a sync or async function to a check.
 
     Args:
-        function: Its parameters are filled by name: `query`, `response`, `expected_output` (`""` if unset),
-            `expected_tool_calls` (`[]` if unset), `conversation`, `tools`, `context`. It returns a bool; a score, which
-            passes from 0.5; a dict with `score` (and maybe `threshold`, `passed`, `reason`) or with `passed`; or a
-            `CheckResult`.
-        name: Name of the check; by default that of the function.
+        function: The function. Its parameters are passed by name: `query`, `response`, `expected_output` (`""` if
+            unset), `expected_tool_calls` (`[]` if unset), `conversation`, `tools`, `context`. It returns a bool; a
+            score, which passes if it is at least 0.5; a dict with `score` (and optionally `threshold`, `passed` and
+            `reason`) or with `passed`; or a `CheckResult`.
+        name: The name of the check; by default the name of the function.
 
     Raises:
-        TypeError: A required parameter has another name; or, when the check runs, it returns something else.
+        TypeError: A required parameter has another name. Also raised by the check if the function returns another type.
 
     Example:
         >>> @evaluator
@@ -208,12 +208,12 @@ _VALUES: dict[str, Callable[[EvalItem], Any]] = {
 
 def _wanted(function: Callable[..., Any], label: str) -> list[str]:
     parameters = inspect.signature(function).parameters.values()
-    named = [each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    unknown = [each.name for each in named if each.default is each.empty and each.name not in _VALUES]
+    named = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    unknown = [one.name for one in named if one.default is one.empty and one.name not in _VALUES]
     if unknown:
-        msg = f"{label} requires {', '.join(unknown)}, which no item has. Expected among: {', '.join(_VALUES)}."
+        msg = f"{label} has the unknown parameters {', '.join(unknown)}. Expected: {', '.join(_VALUES)}."
         raise TypeError(msg)
-    return [each.name for each in named if each.name in _VALUES]
+    return [one.name for one in named if one.name in _VALUES]
 
 
 async def _awaited(value: Awaitable[Any], label: str) -> CheckResult:
@@ -231,7 +231,7 @@ def _as_result(value: Any, label: str) -> CheckResult:
         )
     if isinstance(value, Mapping) and "passed" in value:
         return CheckResult(bool(value["passed"]), str(value.get("reason") or _word(value["passed"])), label)
-    if hasattr(value, "dtype"):  # a number of numpy
+    if hasattr(value, "dtype"):  # a NumPy scalar
         value = value.item()
     if isinstance(value, bool):
         return CheckResult(value, _word(value), label)

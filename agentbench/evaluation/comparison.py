@@ -1,4 +1,4 @@
-"""Two evaluations of the same items: what became better, what became worse."""
+"""Comparison of two evaluations of the same items."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ItemChange:
     """One item in two evaluations.
 
     Attributes:
-        before: Its result in the first; `None` if it is not there.
-        after: Its result in the second; `None` if it is not there.
+        before: The result in the first evaluation; `None` if the item is missing there.
+        after: The result in the second evaluation; `None` if the item is missing there.
 
     Example:
         from agentbench.evaluation import compare_evaluations
@@ -32,7 +32,7 @@ class ItemChange:
 
     @property
     def change(self) -> Change:
-        """Whether it was `fixed` or `broken`, is the `same`, or was `added` or `removed`."""
+        """The kind of the change: `fixed`, `broken`, `same`, `added` or `removed`."""
         if self.before is None:
             return "added"
         if self.after is None:
@@ -44,12 +44,12 @@ class ItemChange:
 
 @drawn_by("agentbench.notebook.cards.evaluation:comparison_bundle")
 class EvalComparison(Displayable):
-    """Two evaluations side by side, as `compare_evaluations` returns them. A cell displays the items that changed.
+    """The result of `compare_evaluations`. A notebook cell displays the items that changed.
 
     Attributes:
         before: The first evaluation.
-        after: The second one.
-        changes: Each item in both.
+        after: The second evaluation.
+        changes: All items of both evaluations.
 
     Example:
         >>> comparison = compare_evaluations(before, after)
@@ -62,35 +62,35 @@ class EvalComparison(Displayable):
 
     @property
     def fixed(self) -> list[ItemChange]:
-        """Items that pass now and did not before."""
-        return [each for each in self.changes if each.change == "fixed"]
+        """The items that failed before and pass now."""
+        return [item for item in self.changes if item.change == "fixed"]
 
     @property
     def broken(self) -> list[ItemChange]:
-        """Items that passed before and do not now."""
-        return [each for each in self.changes if each.change == "broken"]
+        """The items that passed before and fail now."""
+        return [item for item in self.changes if item.change == "broken"]
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each item: `query`, `change`, then status, response and scores, before and after."""
-        return [_row(each) for each in self.changes]
+        """Return a row for each item: `query`, `change`, then status, response and scores before and after."""
+        return [_row(item) for item in self.changes]
 
     def to_frame(self) -> Any:
-        """Return the rows as a DataFrame; without pandas as a list of dictionaries."""
+        """Return the rows as a DataFrame, or as a list of dictionaries if pandas is not installed."""
         return call_view("agentbench.notebook.frames.evaluations:comparison_frame", self)
 
     def __repr__(self) -> str:
-        counts = Counter(each.change for each in self.changes)
+        counts = Counter(item.change for item in self.changes)
         return f"EvalComparison({', '.join(f'{number} {change}' for change, number in sorted(counts.items()))})"
 
 
 def compare_evaluations(before: EvalResults, after: EvalResults) -> EvalComparison:
     """Compare two evaluations item by item.
 
-    Items belong together that have the same query; of several with one query, the first to the first and so on.
+    Items with the same query are matched. If several items have the same query, they are matched in order.
 
     Args:
         before: The earlier evaluation.
-        after: The later one.
+        after: The later evaluation.
 
     Example:
         >>> comparison = compare_evaluations(before, after)
@@ -103,21 +103,22 @@ def compare_evaluations(before: EvalResults, after: EvalResults) -> EvalComparis
 
 def _by_query(results: EvalResults) -> dict[tuple[Any, ...], EvalItemResult]:
     seen: Counter[tuple[str, str | None]] = Counter()
-    found = {}
-    for part, each in [("", results), *results.sub_results.items()]:
-        for item in each.items:
+    by_query = {}
+    for part, part_results in [("", results), *results.sub_results.items()]:
+        for item in part_results.items:
             seen[part, item.input_text] += 1
-            found[part, item.input_text, seen[part, item.input_text]] = item
-    return found
+            by_query[part, item.input_text, seen[part, item.input_text]] = item
+    return by_query
 
 
-def _row(each: ItemChange) -> dict[str, Any]:
-    sides = {"before": each.before, "after": each.after}
-    row: dict[str, Any] = {"query": (each.after or each.before).input_text, "change": each.change}  # type: ignore[union-attr]
+def _row(item_change: ItemChange) -> dict[str, Any]:
+    sides = {"before": item_change.before, "after": item_change.after}
+    some = item_change.after or item_change.before
+    row: dict[str, Any] = {"query": some.input_text, "change": item_change.change}  # type: ignore[union-attr]
     for field in ("status", "output_text"):
         name = "response" if field == "output_text" else field
         row |= {f"{name} {side}": getattr(item, field, None) for side, item in sides.items()}
     scores = {side: {score.name: score.score for score in item.scores} if item else {} for side, item in sides.items()}
     for name in dict.fromkeys([*scores["before"], *scores["after"]]):
-        row |= {f"{name} {side}": found.get(name) for side, found in scores.items()}
+        row |= {f"{name} {side}": by_name.get(name) for side, by_name in scores.items()}
     return row

@@ -1,4 +1,4 @@
-"""Conversations in the message format of evaluation services."""
+"""Conversion of conversations to the message format of evaluation services."""
 
 from __future__ import annotations
 
@@ -26,32 +26,33 @@ class AgentEvalConverter:
 
     @staticmethod
     def convert_message(message: Message) -> list[dict[str, Any]]:
-        """Return the message, then one of role `tool` for each result of a tool in it.
+        """Convert a message. Each tool result in it becomes a separate message of the role `tool`.
 
         Args:
-            message: Text, pictures, calls and results of tools are kept; an empty message gets one empty text.
+            message: The message. Text, images, tool calls and tool results are converted; other contents are dropped.
+                An empty message gets one empty text.
         """
         results = [content for content in message.contents if content.type == "function_result"]
         parts = [part for content in message.contents if (part := _part(content)) is not None]
         converted: list[dict[str, Any]] = []
         if parts or not results:
             converted.append({"role": message.role, "content": parts or [{"type": "text", "text": ""}]})
-        for each in results:
-            content = [{"type": "tool_result", "tool_result": _plain_result(each)}]
-            converted.append({"role": "tool", "tool_call_id": each.call_id or "", "content": content})
+        for result in results:
+            content = [{"type": "tool_result", "tool_result": _plain_result(result)}]
+            converted.append({"role": "tool", "tool_call_id": result.call_id or "", "content": content})
         return converted
 
     @staticmethod
     def convert_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
-        """Return all messages, converted, in order."""
+        """Convert messages in order."""
         return [converted for message in messages for converted in AgentEvalConverter.convert_message(message)]
 
     @staticmethod
     def extract_tools(agent: Any) -> list[dict[str, Any]]:
-        """Return name, description and parameters of an agent's function tools.
+        """Return the name, description and parameters of each function tool of an agent.
 
         Args:
-            agent: An agent; tools of its servers are there once they are connected.
+            agent: The agent. Tools of MCP servers are included once the servers are connected.
         """
         return [
             {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters()}
@@ -68,14 +69,14 @@ class AgentEvalConverter:
         tools: list[Any] | None = None,
         context: str | None = None,
     ) -> EvalItem:
-        """Return an item of a query and its response.
+        """Create an item from a query and its response.
 
         Args:
-            query: What was asked.
-            response: The answer.
-            agent: The agent that answered; its tools are used.
-            tools: Tools, instead of the agent's.
-            context: Background for checks.
+            query: The query.
+            response: The response.
+            agent: The agent that answered. The item gets its tools.
+            tools: The tools, instead of the agent's.
+            context: Background information for checks.
         """
         answered = response.messages if isinstance(response, AgentResponse) else response
         if tools is None and agent is not None:
@@ -84,7 +85,7 @@ class AgentEvalConverter:
 
 
 def _part(content: Content) -> dict[str, Any] | None:
-    """Return a content as a part of a message; None for what has no place in it."""
+    """Convert a content to a part of a message; return None if the format has no part for it."""
     if content.type == "text":
         return {"type": "text", "text": content.text or ""}
     if content.type in ("data", "uri") and content.has_top_level_media_type("image"):

@@ -1,4 +1,4 @@
-"""What is evaluated: a conversation, cut into query and response, with what was expected of it."""
+"""Items of an evaluation: a conversation, split into query and response, with the expected values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 
-#: Cuts a conversation into the query side and the response side.
 ConversationSplitter: TypeAlias = Callable[[list[Message]], tuple[list[Message], list[Message]]]
+"""Splits a conversation into the query side and the response side."""
 
 
 class ConversationSplit(StrEnum):
-    """Where a conversation is cut into query and response; each member is a `ConversationSplitter`.
+    """The point at which a conversation is split into query and response. Each member is a `ConversationSplitter`.
 
     Attributes:
-        LAST_TURN: After the last message of a user: is this answer good?
-        FULL: After the first one: was the whole conversation good?
+        LAST_TURN: Split after the last user message, to score the last answer.
+        FULL: Split after the first user message, to score the whole conversation.
 
     Example:
         >>> asked, answered = ConversationSplit.LAST_TURN([Message("user", "2 + 2?"), Message("assistant", "4")])
@@ -31,7 +31,7 @@ class ConversationSplit(StrEnum):
     FULL = "full"
 
     def __call__(self, conversation: list[Message]) -> tuple[list[Message], list[Message]]:
-        """Return the query side and the response side; without a user's message all is response."""
+        """Return the query side and the response side. Without a user message, everything is the response."""
         turns = _user_indexes(conversation)
         cut = 0 if not turns else 1 + (turns[-1] if self is ConversationSplit.LAST_TURN else turns[0])
         return conversation[:cut], conversation[cut:]
@@ -39,11 +39,11 @@ class ConversationSplit(StrEnum):
 
 @dataclass
 class ExpectedToolCall:
-    """A tool that should be called, by name and maybe with these arguments among others.
+    """A tool call that is expected, optionally with certain arguments.
 
     Args:
-        name: Name of the tool.
-        arguments: Arguments that the call must have; more are fine. With `None` the arguments do not matter.
+        name: The name of the tool.
+        arguments: The arguments that the call must have; others are allowed. With `None`, arguments are ignored.
 
     Example:
         >>> ExpectedToolCall("get_weather", {"city": "Oslo"})
@@ -59,13 +59,13 @@ class EvalItem:
     """One interaction to score.
 
     Args:
-        conversation: All messages, with the calls of tools and their results.
-        tools: Tools that the agent had.
-        context: Background that checks may need, such as the documents that the answer must rest on.
-        expected_output: The right answer.
-        expected_tool_calls: Tools that should be called.
-        split_strategy: Where query and response are cut; by default after the last message of a user.
-        error: Why there is no response; evaluators count such an item as errored.
+        conversation: All messages, including tool calls and their results.
+        tools: The tools of the agent.
+        context: Background information for checks, such as the documents on which the answer must be based.
+        expected_output: The correct answer.
+        expected_tool_calls: The expected tool calls.
+        split_strategy: Splits the conversation into query and response; by default after the last user message.
+        error: The reason why there is no response. Evaluators count such an item as an error.
 
     Example:
         >>> item = EvalItem([Message("user", "Capital of France?"), Message("assistant", "Paris.")])
@@ -83,17 +83,17 @@ class EvalItem:
 
     @property
     def query(self) -> str:
-        """Texts of the user's messages on the query side, joined by spaces."""
+        """The texts of the user messages on the query side, joined by spaces."""
         return _texts(self.split_messages()[0], "user")
 
     @property
     def response(self) -> str:
-        """Texts of the assistant's messages on the response side, joined by spaces."""
+        """The texts of the assistant messages on the response side, joined by spaces."""
         return _texts(self.split_messages()[1], "assistant")
 
     @property
     def tool_calls(self) -> list[Content]:
-        """Calls of tools in the whole conversation, in order."""
+        """The tool calls in the whole conversation, in order."""
         contents = (content for message in self.conversation for content in message.contents)
         return [content for content in contents if content.type == "function_call"]
 
@@ -101,7 +101,7 @@ class EvalItem:
         """Return the query side and the response side.
 
         Args:
-            split: Where to cut, instead of `split_strategy`.
+            split: A splitter to use instead of `split_strategy`.
         """
         return (split or self.split_strategy or ConversationSplit.LAST_TURN)(self.conversation)
 
@@ -109,12 +109,12 @@ class EvalItem:
     def per_turn_items(
         conversation: Sequence[Message], *, tools: list[Any] | None = None, context: str | None = None
     ) -> list[EvalItem]:
-        """Return an item for each message of the user, which holds the conversation up to the next one.
+        """Return an item for each user message, with the conversation up to the next one.
 
         Args:
-            conversation: The messages; without one of a user there are no items.
-            tools: Tools that the agent had.
-            context: Background for the checks.
+            conversation: The messages. Without a user message, there are no items.
+            tools: The tools of the agent.
+            context: Background information for checks.
         """
         messages = list(conversation)
         ends = [*_user_indexes(messages)[1:], len(messages)] if _user_indexes(messages) else []

@@ -1,4 +1,4 @@
-"""Evaluators: what every one of them is, and the one that runs checks in this process."""
+"""The protocol of evaluators, and `LocalEvaluator`, which runs checks in this process."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from agentbench.exceptions import EvalNotPassedError
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """What scores items, in this process or by a service.
+    """Scores items, in this process or with a service.
 
     Attributes:
-        name: Its name in results.
+        name: The name of the evaluator in results.
 
     Example:
         from agentbench import LocalEvaluator, evaluate_agent, tool_called_check
@@ -39,24 +39,26 @@ class Evaluator(Protocol):
 
         Args:
             items: The items.
-            eval_name: Name of this evaluation.
+            eval_name: The name of this evaluation.
         """
         ...
 
 
 class LocalEvaluator:
-    """Scores items by checks that run in this process. An item passes if all checks do; one that raises is an error.
+    """Scores items with checks that run in this process.
+
+    An item passes if all checks pass. If a check raises, the item counts as an error.
 
     Args:
-        checks: Functions that return a `CheckResult`, also async; `evaluator` makes them of plain functions.
-        name: Its name in results.
-        threshold: Share of the items that must pass in `run_and_check`, from 0 to 1.
-        max_concurrency: Most items that are scored at once.
-        progress: Whether there is a progress bar; by default in notebooks.
+        checks: Sync or async functions that return a `CheckResult`. `evaluator` converts other functions.
+        name: The name of the evaluator in results.
+        threshold: The share of the items that must pass in `run_and_check`, from 0 to 1.
+        max_concurrency: The maximum number of items that are scored concurrently.
+        progress: Whether to show a progress bar; by default only in notebooks.
 
     Raises:
-        ValueError: The checks are empty, or the threshold is not between 0 and 1.
-        TypeError: A check cannot be called.
+        ValueError: There are no checks, or the threshold is not between 0 and 1.
+        TypeError: A check is not callable.
 
     Example:
         >>> evaluator = LocalEvaluator(keyword_check("paris"), threshold=0.9)
@@ -74,10 +76,12 @@ class LocalEvaluator:
         progress: bool | None = None,
     ) -> None:
         if not checks:
-            msg = "LocalEvaluator has no check, so that everything would pass. Give at least one: keyword_check(...)."
+            msg = (
+                "LocalEvaluator has no checks, so everything would pass. Pass at least one, such as keyword_check(...)."
+            )
             raise ValueError(msg)
-        given: tuple[object, ...] = checks
-        if wrong := [check for check in given if not callable(check)]:
+        candidates: tuple[object, ...] = checks
+        if wrong := [check for check in candidates if not callable(check)]:
             msg = f"{wrong[0]!r} is not a check; expected a function of an EvalItem."
             raise TypeError(msg)
         if not 0 <= threshold <= 1:
@@ -94,12 +98,12 @@ class LocalEvaluator:
 
         Args:
             items: The items.
-            eval_name: Name of this evaluation.
-            resume_file: A file that gets each score as it is there. Items that have scores in it, by checks of the same
-                names and arguments, are not scored again; errors are. Delete it after a check has changed.
+            eval_name: The name of this evaluation.
+            resume_file: A file to which each score is written at once. Items with scores in it, from checks with the
+                same names and arguments, are not scored again, except errors. Delete it after changing a check.
 
         Returns:
-            The results: items in order, with the index of each as its id.
+            The results, with the items in order. The id of an item is its index.
         """
         stored = ResumeFile(resume_file)
         labels = [getattr(check, "__name__", type(check).__name__) for check in self.checks]
@@ -109,18 +113,18 @@ class LocalEvaluator:
             if item.error is not None:
                 return [], [("response", item.error)]
             key = "" if resume_file is None else digest("scores", self.name, identities, _content(item))
-            if known := stored.get(key):
-                return [CheckResult(**each) for each in known], []
-            found = await asyncio.gather(*(_run(check, item) for check in self.checks), return_exceptions=True)
-            checked = [each for each in found if isinstance(each, CheckResult)]
+            if fields := stored.get(key):
+                return [CheckResult(**check_fields) for check_fields in fields], []
+            outcomes = await asyncio.gather(*(_run(check, item) for check in self.checks), return_exceptions=True)
+            checked = [outcome for outcome in outcomes if isinstance(outcome, CheckResult)]
             errors = []
-            for label, each in zip(labels, found, strict=True):
-                if isinstance(each, Exception):
-                    errors.append((label, each))
-                elif isinstance(each, BaseException):
-                    raise each
+            for label, outcome in zip(labels, outcomes, strict=True):
+                if isinstance(outcome, Exception):
+                    errors.append((label, outcome))
+                elif isinstance(outcome, BaseException):
+                    raise outcome
             if not errors:
-                stored.put(key, [asdict(each) for each in checked])
+                stored.put(key, [asdict(result) for result in checked])
             return checked, errors
 
         items = list(items)
@@ -157,22 +161,25 @@ class LocalEvaluator:
         msg: str | None = None,
         resume_file: Path | None = None,
     ) -> EvalResults:
-        """Run all checks, and raise unless enough items pass.
+        """Run all checks and raise an error unless enough items pass.
 
         Args:
             items: The items.
-            eval_name: Name of this evaluation.
-            threshold: Share of the items that must pass, instead of the one of the evaluator.
-            msg: Instead of the first part of the error's message.
-            resume_file: See `evaluate`.
+            eval_name: The name of this evaluation.
+            threshold: The share of the items that must pass, instead of the evaluator's threshold.
+            msg: A text that replaces the first part of the error message.
+            resume_file: The file for scores; see `evaluate`.
 
         Raises:
-            EvalNotPassedError: Too few passed, an item was an error, or there are none; it has the `results`.
+            EvalNotPassedError: Too few items passed, an item is an error, or there are no items. Its attribute
+                `results` contains the results.
         """
         results = await self.evaluate(items, eval_name=eval_name, resume_file=resume_file)
         needed = self.threshold if threshold is None else threshold
         if results.errored or not results.total or results.passed < needed * results.total:
-            reason = f"{msg or results.describe_failure()} Required: {needed:.0%} of at least one item, and no error."
+            reason = (
+                f"{msg or results.describe_failure()} Required: at least one item, {needed:.0%} passed, and no errors."
+            )
             raise EvalNotPassedError(reason, results=results)
         return results
 
@@ -182,10 +189,10 @@ class LocalEvaluator:
 
 
 async def _run(check: EvalCheck, item: EvalItem) -> CheckResult:
-    found = check(item)
-    result: object = await found if inspect.isawaitable(found) else found
+    returned = check(item)
+    result: object = await returned if inspect.isawaitable(returned) else returned
     if not isinstance(result, CheckResult):
-        msg = f"It returned {masked_repr(result)}, not a CheckResult. Decorate a plain function with @evaluator."
+        msg = f"The check returned {masked_repr(result)}, not a CheckResult. Decorate the function with @evaluator."
         raise TypeError(msg)
     return result
 
@@ -217,6 +224,6 @@ def _item_result(
 
 
 def _content(item: EvalItem) -> list[Any]:
-    """Return the key that identifies an item."""
-    calls = [asdict(each) for each in item.expected_tool_calls or ()]
-    return [[each.to_dict() for each in item.conversation], item.expected_output, calls, item.context]
+    """Return the values that identify an item in a resume file."""
+    calls = [asdict(call) for call in item.expected_tool_calls or ()]
+    return [[message.to_dict() for message in item.conversation], item.expected_output, calls, item.context]

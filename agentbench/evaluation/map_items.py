@@ -1,4 +1,4 @@
-"""Many items at once, but never more than a limit, under a progress bar."""
+"""Concurrent processing of items, with a limit and a progress bar."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _R = TypeVar("_R")
 async def map_items(
     function: Callable[[_T], Awaitable[_R]], items: Sequence[_T], *, limit: int, name: str, progress: bool | None
 ) -> list[_R]:
-    """Await a function of each item and return the results in order; the first that raises ends all.
+    """Await a function of each item and return the results in order. The first error cancels the others.
 
     Args:
         function: Called with each item.
         items: The items.
-        limit: At most so many at once.
-        name: Name of the progress bar.
-        progress: Whether there is one; by default in notebooks.
+        limit: The maximum number of concurrent calls.
+        name: The name of the progress bar.
+        progress: Whether to show a progress bar; by default only in notebooks.
 
     Raises:
         ValueError: The limit is below 1.

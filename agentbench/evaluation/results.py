@@ -1,4 +1,4 @@
-"""What an evaluation found, for each item and in sum."""
+"""Results of an evaluation, for each item and in total."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _NAMED = 5
 
 @dataclass
 class EvalScoreResult:
-    """What one check found about an item.
+    """The result of one check for one item.
 
     Attributes:
-        name: Name of the check.
-        score: Its score; a check that measures none counts 1 or 0.
+        name: The name of the check.
+        score: The score; 1 or 0 if the check does not measure one.
         passed: Whether the item passes.
-        sample: More about it; local checks put `{"reason": ...}` here.
+        sample: Details of the result; local checks store `{"reason": ...}`.
 
     Example:
         from agentbench import EvalScoreResult
@@ -38,19 +38,19 @@ class EvalScoreResult:
 @drawn_by("agentbench.notebook.cards.evaluation:item_bundle")
 @dataclass
 class EvalItemResult(Displayable):
-    """What an evaluation found about one item. A cell displays the scores and the conversation.
+    """The result of an evaluation for one item. A notebook cell displays the scores and the conversation.
 
     Attributes:
-        item_id: Place of the item, or the id that a service gave it.
-        status: `pass`, `fail`, `error` or `errored`.
-        scores: A score of each check.
-        error_code: Type of the error.
-        error_message: Text of the error, or why checks failed.
-        response_id: Id of the response.
+        item_id: The index of the item, or the id from a service.
+        status: The status: `pass`, `fail`, `error` or `errored`.
+        scores: The scores of all checks.
+        error_code: The type of the error.
+        error_message: The text of the error, or the reasons of failed checks.
+        response_id: The id of the response.
         input_text: The query.
         output_text: The response.
-        token_usage: Numbers of tokens by kind.
-        metadata: More about it.
+        token_usage: The numbers of tokens by kind.
+        metadata: Other information about the item.
         conversation: The messages that were scored.
 
     Example:
@@ -88,19 +88,19 @@ class EvalItemResult(Displayable):
 
 @drawn_by("agentbench.notebook.cards.evaluation:results_bundle")
 class EvalResults(Displayable):
-    """What an evaluation found. A cell displays a table with the items that did not pass first.
+    """The results of an evaluation. A notebook cell displays them as a table, with failed items first.
 
     Args:
-        provider: Who evaluated.
-        eval_id: Id of the evaluation.
-        run_id: Name or id of this run of it.
-        status: `completed` if all of it ran.
-        result_counts: Numbers of items by outcome: `passed`, `failed`, `errored`.
-        report_url: Where a service shows its report.
-        error: Why the evaluation itself failed.
+        provider: The name of the evaluator or service.
+        eval_id: The id of the evaluation.
+        run_id: The name or id of this run of the evaluation.
+        status: The status; `completed` if everything was evaluated.
+        result_counts: The numbers of items by outcome: `passed`, `failed`, `errored`.
+        report_url: The address of the report of a service.
+        error: The reason why the evaluation itself failed.
         per_evaluator: The same counts for each check.
-        items: What was found about each item.
-        sub_results: Results of parts, such as the agents of a workflow, by name.
+        items: The result of each item.
+        sub_results: The results of parts, such as the agents of a workflow, by name.
 
     Example:
         >>> results = EvalResults(provider="Local", result_counts={"passed": 2, "failed": 1, "errored": 0})
@@ -130,46 +130,46 @@ class EvalResults(Displayable):
 
     @property
     def passed(self) -> int:
-        """Number of items that passed."""
+        """The number of items that passed."""
         return (self.result_counts or {}).get("passed", 0)
 
     @property
     def failed(self) -> int:
-        """Number of items that failed."""
+        """The number of items that failed."""
         return (self.result_counts or {}).get("failed", 0)
 
     @property
     def errored(self) -> int:
-        """Number of items that could not be scored."""
+        """The number of items that could not be scored."""
         return (self.result_counts or {}).get("errored", 0)
 
     @property
     def total(self) -> int:
-        """Number of items that were scored: passed and failed."""
+        """The number of items that were scored: passed and failed."""
         return self.passed + self.failed
 
     @property
     def all_passed(self) -> bool:
-        """Whether it completed and every item passed, also in all parts; an evaluation without items did not pass."""
+        """Whether the evaluation completed and every item passed, including all parts. False if there are no items."""
         own = self.total > 0 and not self.failed and not self.errored
         if self.sub_results and self.result_counts is None:
             own = True
         return self.status == "completed" and own and all(part.all_passed for part in self.sub_results.values())
 
     def raise_for_status(self, msg: str | None = None) -> None:
-        """Raise unless all passed.
+        """Raise an error unless all items passed.
 
         Args:
-            msg: Instead of the first part of the message, which names the run and its counts.
+            msg: A text that replaces the first part of the message, which contains the name of the run and its counts.
 
         Raises:
-            EvalNotPassedError: Something failed; it has the results as `results`.
+            EvalNotPassedError: An item failed or was not scored. Its attribute `results` contains these results.
         """
         if not self.all_passed:
             raise EvalNotPassedError(self.describe_failure(msg), results=self)
 
     def describe_failure(self, msg: str | None = None) -> str:
-        """Return why this did not pass, in one line: counts, the failing parts and items, never what they say."""
+        """Describe the failure in one line: counts, and the names of failed parts and items without their contents."""
         parts = [msg or f"Evaluation {self.run_id or self.eval_id or self.provider!r} did not pass: {self._counts()}"]
         if self.status != "completed":
             parts.append(f"status: {self.status}")
@@ -194,7 +194,7 @@ class EvalResults(Displayable):
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each item: `item`, `status`, `query`, `response`, the score of each check, `error`.
 
-        Of checks with one name the second has ` (2)` behind it. With parts there is a `part` too.
+        If several checks have the same name, ` (2)` and so on is appended. With parts, there is also a column `part`.
         """
         if self.sub_results:
             own = [{"part": "", **row} for row in self._own_rows()]
@@ -219,7 +219,7 @@ class EvalResults(Displayable):
         return rows
 
     def to_frame(self) -> Any:
-        """Return the rows as a DataFrame, scores as numbers; without pandas as a list of dictionaries."""
+        """Return the rows as a DataFrame with numeric scores, or as a list of dictionaries without pandas."""
         return call_view("agentbench.notebook.frames.evaluations:results_frame", self)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Store the progress of an evaluation in a file, so that an interrupted evaluation can continue."""
+"""A file with the progress of an evaluation, so that an interrupted evaluation can continue."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Path: TypeAlias = str | os.PathLike[str]
 
 
 class ResumeFile:
-    """Answers and scores by a digest of what they are for, a line of JSON each. Only its owner can read the file.
+    """A file with answers and scores, each a line of JSON with a key. Only the current user can read the file.
 
     Args:
-        path: The file, which need not exist; `None` keeps nothing.
+        path: The path of the file, which may not exist yet; `None` stores nothing.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -27,7 +27,7 @@ class ResumeFile:
         if self._path is not None and os.path.exists(self._path):
             with open(self._path, "rb") as file:
                 lines = file.read().split(b"\n")
-            self._broken_line = bool(lines.pop())  # the last writer was interrupted: what it did is done again
+            self._broken_line = bool(lines.pop())  # the last writer was interrupted, so this entry is computed again
             for line in filter(None, lines):
                 try:
                     key, value = json.loads(line)
@@ -40,7 +40,7 @@ class ResumeFile:
         return self._known.get(key)
 
     def put(self, key: str, value: Any) -> None:
-        """Append a line."""
+        """Append a value with its key."""
         if self._path is None:
             return
         line = json.dumps([key, value], ensure_ascii=False, default=str).encode() + b"\n"
@@ -54,5 +54,5 @@ class ResumeFile:
 
 
 def digest(*parts: Any) -> str:
-    """Return a key of values; what JSON cannot hold counts by its text."""
+    """Return a hash of values. Values that are not JSON are hashed by their text."""
     return hashlib.sha256(json.dumps(to_plain(parts), sort_keys=True).encode()).hexdigest()

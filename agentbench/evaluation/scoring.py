@@ -1,4 +1,4 @@
-"""Evaluators at work on items."""
+"""Scoring of items with several evaluators."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from agentbench.evaluation.results import EvalResults
 from agentbench.evaluation.resume_file import Path
 
 
-def as_evaluators(given: Any, progress: bool | None) -> list[Evaluator]:
-    """Return evaluators; checks beside each other become one."""
+def as_evaluators(candidates: Any, progress: bool | None) -> list[Evaluator]:
+    """Return evaluators. Adjacent checks become one `LocalEvaluator`."""
     chosen: list[Evaluator] = []
     checks: list[EvalCheck] = []
-    for each in given if isinstance(given, (list, tuple)) else [given]:
-        if isinstance(each, Evaluator):
+    for candidate in candidates if isinstance(candidates, (list, tuple)) else [candidates]:
+        if isinstance(candidate, Evaluator):
             chosen += [LocalEvaluator(*checks, progress=progress)] if checks else []
-            chosen.append(each)
+            chosen.append(candidate)
             checks = []
-        elif callable(each):
-            checks.append(each)
+        elif callable(candidate):
+            checks.append(candidate)
         else:
-            msg = f"{each!r} is not an evaluator; expected an object with name and evaluate(), or a check."
+            msg = f"{candidate!r} is not an evaluator; expected an object with name and evaluate(), or a check."
             raise TypeError(msg)
     chosen += [LocalEvaluator(*checks, progress=progress)] if checks else []
     if not chosen:
-        msg = "evaluators is empty; give a check or an evaluator."
+        msg = "evaluators is empty. Pass a check or an evaluator."
         raise ValueError(msg)
     return chosen
 
@@ -37,12 +37,12 @@ def as_evaluators(given: Any, progress: bool | None) -> list[Evaluator]:
 async def score_items(
     items: Sequence[EvalItem], evaluators: Sequence[Evaluator], eval_name: str, resume_file: Path | None
 ) -> list[EvalResults]:
-    """Let all evaluators score the items, at once."""
+    """Score the items with all evaluators concurrently."""
 
-    def score(each: Evaluator) -> Any:
-        name = eval_name if len(evaluators) == 1 else f"{eval_name} ({each.name})"
-        if isinstance(each, LocalEvaluator):
-            return each.evaluate(items, eval_name=name, resume_file=resume_file)
-        return each.evaluate(items, eval_name=name)
+    def score(evaluator: Evaluator) -> Any:
+        name = eval_name if len(evaluators) == 1 else f"{eval_name} ({evaluator.name})"
+        if isinstance(evaluator, LocalEvaluator):
+            return evaluator.evaluate(items, eval_name=name, resume_file=resume_file)
+        return evaluator.evaluate(items, eval_name=name)
 
     return list(await asyncio.gather(*map(score, evaluators)))

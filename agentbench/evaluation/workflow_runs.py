@@ -1,4 +1,4 @@
-"""What a run of a workflow has to be scored: its answer, and the turns of its agents."""
+"""The parts of a workflow run that are scored: its answer, and the turns of its agents."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from agentbench.workflows.run.result import WorkflowRunResult
 
 @dataclass
 class AgentTurn:
-    """What one agent of a workflow was asked and answered."""
+    """The input and the answer of one agent in a workflow."""
 
     executor_id: str
     asked: list[Message]
@@ -25,7 +25,7 @@ class AgentTurn:
 
 @dataclass
 class Run:
-    """What a run has to be scored: its answer, if it gave one, and the turns of its agents."""
+    """The scored parts of a run: its answer, if there is one, and the turns of its agents."""
 
     asked: list[Message]
     answered: list[Message] | None
@@ -34,7 +34,7 @@ class Run:
 
 
 def read_run(result: WorkflowRunResult, query: Any, agents: Mapping[str, Any]) -> Run:
-    """Return the data of a result that is scored."""
+    """Extract the scored parts from the result of a run."""
     turns = []
     inputs: defaultdict[str | None, deque[Any]] = defaultdict(deque)
     first: Any = query
@@ -43,54 +43,54 @@ def read_run(result: WorkflowRunResult, query: Any, agents: Mapping[str, Any]) -
             first = event.data if first is None else first
             inputs[event.executor_id].append(event.data)
         elif event.type == "executor_completed" and event.executor_id is not None and event.executor_id in agents:
-            given = inputs[event.executor_id].popleft() if inputs[event.executor_id] else None
-            turns += [_turn(event.executor_id, given, data) for data in _answers(event.data)]
+            received = inputs[event.executor_id].popleft() if inputs[event.executor_id] else None
+            turns += [_turn(event.executor_id, received, data) for data in _answers(event.data)]
     outputs = [event.data for event in join_updates([event for event in result if event.type == "output"])]
     return Run(as_messages(first), as_messages(outputs[-1], "assistant") if outputs else None, turns)
 
 
 def _answers(data: Any) -> list[Any]:
-    """Return the answers among what an agent node sent and yielded; a node that sends one may yield it too."""
+    """Return the answers in the data of an agent node. A node may send and yield the same answer."""
     sent = data if isinstance(data, list) else [data]
-    full = [each for each in sent if isinstance(each, AgentExecutorResponse)]
-    return full or [each for each in sent if isinstance(each, AgentResponse)]
+    full = [value for value in sent if isinstance(value, AgentExecutorResponse)]
+    return full or [value for value in sent if isinstance(value, AgentResponse)]
 
 
-def _turn(executor_id: str, given: Any, data: Any) -> AgentTurn:
+def _turn(executor_id: str, received: Any, data: Any) -> AgentTurn:
     response = data if isinstance(data, AgentResponse) else data.agent_response
     conversation = None if isinstance(data, AgentResponse) else data.full_conversation
     asked = [message for message in conversation or () if message.role == "user"]
-    return AgentTurn(executor_id, asked or as_messages(given), list(response.messages))
+    return AgentTurn(executor_id, asked or as_messages(received), list(response.messages))
 
 
 def as_messages(value: Any, role: str = "user") -> list[Message]:
-    """Return anything as messages; what is none, as the text of one."""
+    """Convert a value to messages. A value that is not a message becomes the text of one."""
     if isinstance(value, Message):
         return [value]
     if isinstance(value, (AgentResponse, AgentExecutorRequest)):
         return list(value.messages)
     if isinstance(value, AgentExecutorResponse):
         return list(value.conversation)
-    if isinstance(value, list) and value and all(isinstance(each, Message) for each in value):
+    if isinstance(value, list) and value and all(isinstance(item, Message) for item in value):
         return list(value)
     return [Message(role, [str(value)])]
 
 
 def plain_run(run: Run) -> list[Any]:
-    """Return a run as JSON values."""
+    """Convert a run to JSON values."""
 
     def plain(messages: list[Message] | None) -> list[Any] | None:
-        return None if messages is None else [each.to_dict() for each in messages]
+        return None if messages is None else [message.to_dict() for message in messages]
 
     turns = [[turn.executor_id, plain(turn.asked), plain(turn.answered)] for turn in run.turns]
     return [plain(run.asked), plain(run.answered), turns]
 
 
 def stored_run(stored: list[Any]) -> Run:
-    """Return the run of what `plain_run` returned."""
+    """Create a run from the result of `plain_run`."""
 
     def messages(plain: list[Any]) -> list[Message]:
-        return [Message.from_dict(each) for each in plain]
+        return [Message.from_dict(message) for message in plain]
 
     asked, answered, turns = stored
     return Run(messages(asked), messages(answered), [AgentTurn(turn[0], *map(messages, turn[1:])) for turn in turns])

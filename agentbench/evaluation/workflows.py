@@ -1,4 +1,4 @@
-"""A workflow's answers to queries, scored as a whole and agent by agent."""
+"""`evaluate_workflow`: scores the answers of a workflow and of its agents."""
 
 from __future__ import annotations
 
@@ -39,29 +39,30 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
 ) -> list[EvalResults]:
     """Run a workflow on queries, each in a separate clone, and score its answers; or score an existing run.
 
-    If a run raises or has no output, its item is an error, and the others continue.
+    If a run raises or has no output, its item counts as an error, and the other runs continue.
 
     Args:
         workflow: The workflow.
-        workflow_result: The result of a run of it; then nothing is run.
-        queries: One input or many.
-        expected_output: The right answer to each query, for checks that compare. Agents inside the workflow have none.
-        evaluators: An evaluator or a check, or several; checks beside each other form one `LocalEvaluator`.
-        eval_name: Name of this evaluation; with several evaluators the name of each is appended.
-        include_overall: Whether the last output of the workflow is scored.
-        include_per_agent: Whether each turn of each agent is scored, against what the agent was asked.
-        conversation_split: Where query and response are cut.
-        num_repetitions: How often all queries are run.
-        max_concurrency: Most runs at once.
-        resume_file: A file that gets each run, and the scores of local evaluators, as they are there. What is in it is
-            not run again, errors are; delete it for a fresh evaluation.
-        progress: Whether there is a progress bar; by default in notebooks.
+        workflow_result: The result of an existing run; then nothing is run.
+        queries: One or more inputs.
+        expected_output: The correct answer to each query, for checks that compare. It does not apply to agents
+            inside the workflow.
+        evaluators: One or more evaluators or checks. Adjacent checks form one `LocalEvaluator`.
+        eval_name: The name of this evaluation. With several evaluators, the name of each is appended.
+        include_overall: Whether to score the last output of the workflow.
+        include_per_agent: Whether to score each turn of each agent, with the agent's input as the query.
+        conversation_split: Splits a conversation into query and response.
+        num_repetitions: The number of times that all queries are run.
+        max_concurrency: The maximum number of concurrent runs.
+        resume_file: A file to which each run and the scores of local evaluators are written at once. What it contains
+            is not run again, except errors. Delete it to start again.
+        progress: Whether to show a progress bar; by default only in notebooks.
 
     Returns:
-        The results of each evaluator, in order, with `sub_results` by the ids of agents.
+        The results of each evaluator, in order. Their `sub_results` contain the results of the agents by id.
 
     Raises:
-        ValueError: There is nothing to evaluate, or numbers of values differ.
+        ValueError: There is nothing to evaluate, or the numbers of values differ.
         TypeError: An evaluator is neither an evaluator nor a check.
 
     Example:
@@ -72,11 +73,11 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
     chosen = as_evaluators(evaluators, progress)
     asked = [] if queries is None else as_list(queries, (str, Message))
     if workflow_result is None and not asked:
-        msg = "evaluate_workflow() has nothing to evaluate: it needs queries=, or workflow_result= of a run."
+        msg = "evaluate_workflow() has nothing to evaluate. Pass queries=, or workflow_result= of a run."
         raise ValueError(msg)
     outputs = per_query("expected_output", None if expected_output is None else as_list(expected_output, (str,)), asked)
-    made_up = workflow.name.startswith("WorkflowBuilder-")
-    name = eval_name or f"Eval: {'workflow' if made_up else workflow.name}"
+    is_generated = workflow.name.startswith("WorkflowBuilder-")
+    name = eval_name or f"Eval: {'workflow' if is_generated else workflow.name}"
     agents = {
         executor_id: executor.agent
         for executor_id, executor in workflow.executors.items()
@@ -89,18 +90,18 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
 
         async def ask(place: tuple[Any, str]) -> Run:
             query, key = place
-            if known := stored.get(key):
-                return stored_run(known)
+            if values := stored.get(key):
+                return stored_run(values)
             try:
                 result = await workflow.clone().run(query)
-            except Exception as error:  # noqa: BLE001 - the others continue, and the results name it
+            except Exception as error:  # noqa: BLE001 - the other runs continue, and the results contain the error
                 return Run(as_messages(query), None, [], error)
-            found = read_run(result, query, agents)
-            if found.answered is None:
-                found.error = ValueError(f"The run gave no output. It ended as {result.get_final_state()}.")
+            run = read_run(result, query, agents)
+            if run.answered is None:
+                run.error = ValueError(f"The run has no output. Its final state is {result.get_final_state()}.")
             else:
-                stored.put(key, plain_run(found))
-            return found
+                stored.put(key, plain_run(run))
+            return run
 
         queries = repeat(asked, num_repetitions)
         places = list(zip(queries, repeated_keys("run", [*workflow.executors], map(as_messages, queries)), strict=True))
@@ -109,20 +110,22 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
     overall = _overall_items(runs, outputs, conversation_split) if include_overall else []
     parts = _items_by_agent(runs, agents, conversation_split) if include_per_agent else {}
     if not overall and not parts:
-        msg = f"{name} has nothing to evaluate: no run gave an output, and no agent answered."
+        msg = f"{name} has nothing to evaluate: no run has an output, and no agent answered."
         raise ValueError(msg)
 
     part_results = await asyncio.gather(
         *(score_items(items, chosen, f"{name}, {part}", resume_file) for part, items in parts.items())
     )
-    found = (
-        await score_items(overall, chosen, name, resume_file) if overall else [_empty(each, name) for each in chosen]
+    overall_results = (
+        await score_items(overall, chosen, name, resume_file)
+        if overall
+        else [_empty(evaluator, name) for evaluator in chosen]
     )
-    for index, results in enumerate(found):
-        results.sub_results = {part: each[index] for part, each in zip(parts, part_results, strict=True)}
+    for index, results in enumerate(overall_results):
+        results.sub_results = {part: scored[index] for part, scored in zip(parts, part_results, strict=True)}
         if not overall:
             _add_up(results)
-    return found
+    return overall_results
 
 
 def _overall_items(
@@ -153,7 +156,7 @@ def _empty(evaluator: Evaluator, name: str) -> EvalResults:
 
 
 def _add_up(results: EvalResults) -> None:
-    """Give an evaluation without items the counts of its parts."""
+    """Set the counts of an evaluation without items to the sums of its parts."""
     parts = list(results.sub_results.values())
     results.result_counts = {
         "passed": sum(part.passed for part in parts),
