@@ -1,6 +1,6 @@
-"""OpenTelemetry behind one boolean: free while it is off or no SDK is installed.
+"""OpenTelemetry support. It costs nothing while it is switched off or no SDK is installed.
 
-A program that has set up OpenTelemetry already needs nothing of this: spans and metrics go to the installed providers.
+A program that has already set up OpenTelemetry does not need these functions: spans and metrics go to its providers.
 """
 
 from agentbench._lazy import Door

@@ -1,4 +1,4 @@
-"""The names that spans, their events and metrics of this library have, and those of their attributes."""
+"""The names of the spans, events, metrics and attributes of this library."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class OtelAttr(StrEnum):
-    """A name in telemetry; each member is the text that it stands for: `span.attributes[OtelAttr.OPERATION]`.
+    """A name in telemetry. Each member is a string and can be used as one: `span.attributes[OtelAttr.OPERATION]`.
 
     Example:
         from agentbench.observability import OtelAttr
@@ -117,7 +117,7 @@ class OtelAttr(StrEnum):
     MESSAGE_TYPE = "message.type"
     MESSAGE_PAYLOAD_TYPE = "message.payload_type"
     MESSAGE_DESTINATION_EXECUTOR_ID = "message.destination_executor_id"
-    # this library's own
+    # specific to this library
     MEASUREMENT_FUNCTION_TAG_NAME = "agentbench.function.name"
     MEASUREMENT_FUNCTION_INVOCATION_DURATION = "agentbench.function.invocation.duration"
     AGENT_FRAMEWORK_GEN_AI_SYSTEM = "agentbench"

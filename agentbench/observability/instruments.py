@@ -1,4 +1,4 @@
-"""The tracer and the meter of the library, and its errors on spans."""
+"""The tracer and the meter of the library, and the marking of failed spans."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
 
 SCOPE: Final = "agentbench"
-# Not imported: the library never imports its own front door. It is there, as this module is inside of it.
+# Read from sys.modules, because modules of the library never import the root package.
 VERSION: Final = str(sys.modules["agentbench"].__version__)
 
 TOKEN_BUCKETS: Final = tuple(4**power for power in range(14))
-"""Bounds of the histograms of tokens: 1, 4, 16 … 67108864."""
+"""The bucket boundaries of token histograms: 1, 4, 16 … 67108864."""
 DURATION_BUCKETS: Final = tuple(round(0.01 * 2**power, 2) for power in range(14))
-"""Bounds of the histograms of seconds: 0.01, 0.02, 0.04 … 81.92."""
+"""The bucket boundaries of duration histograms in seconds: 0.01, 0.02, 0.04 … 81.92."""
 
 _cache: dict[str, tuple[Any, Any]] = {}
 
@@ -34,13 +34,13 @@ def get_tracer(
     schema_url: str | None = None,
     attributes: Mapping[str, Any] | None = None,
 ) -> Tracer:
-    """Return a tracer of the installed provider, by default the library's own, for spans of your own beside ours.
+    """Return a tracer of the installed provider, for your own spans next to those of the library.
 
     Args:
-        instrumenting_module_name: Who makes the spans.
-        instrumenting_library_version: In which version.
-        schema_url: Of the conventions that the spans follow.
-        attributes: Of all its spans; left out where the installed OpenTelemetry knows none.
+        instrumenting_module_name: The name of the code that creates the spans; by default the library's.
+        instrumenting_library_version: The version of that code.
+        schema_url: The address of the conventions that the spans follow.
+        attributes: Attributes of all spans of the tracer; ignored if the installed OpenTelemetry does not support them.
 
     Raises:
         MissingExtraError: The OpenTelemetry API is not installed.
@@ -62,13 +62,14 @@ def get_meter(
     schema_url: str | None = None,
     attributes: Mapping[str, Any] | None = None,
 ) -> Meter:
-    """Return a meter of the installed provider, by default the library's own, for metrics of your own beside ours.
+    """Return a meter of the installed provider, for your own metrics next to those of the library.
 
     Args:
-        name: Who measures.
-        version: In which version.
-        schema_url: Of the conventions that the metrics follow.
-        attributes: Of all its metrics; left out where the installed OpenTelemetry knows none.
+        name: The name of the code that measures; by default the library's.
+        version: The version of that code.
+        schema_url: The address of the conventions that the metrics follow.
+        attributes: Attributes of all metrics of the meter; ignored if the installed OpenTelemetry does not support
+            them.
 
     Raises:
         MissingExtraError: The OpenTelemetry API is not installed.
@@ -83,10 +84,10 @@ def get_meter(
 
 
 def mark_failed(span: Span, error: BaseException) -> None:
-    """Mark a span as failed. The text of an error may be content, so it is set only where contents are allowed."""
-    from opentelemetry.trace import StatusCode  # there is a span
+    """Mark a span as failed. Error texts may contain sensitive data, so they are added only if that is allowed."""
+    from opentelemetry.trace import StatusCode  # the API is installed if there is a span
 
-    from agentbench.observability.attribute_names import OtelAttr  # noqa: PLC0415 - there is telemetry
+    from agentbench.observability.attribute_names import OtelAttr  # noqa: PLC0415 - needed only with telemetry
 
     kind = type(error).__name__
     span.set_attribute(OtelAttr.ERROR_TYPE, kind)
@@ -100,14 +101,14 @@ def mark_failed(span: Span, error: BaseException) -> None:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the text of an error where contents are allowed on spans, else only the name of its class."""
+    """Return the text of an error if sensitive data is allowed in spans, otherwise only the name of its class."""
     return mask_text(str(error)) if OBSERVABILITY_SETTINGS.SENSITIVE_DATA_ENABLED else type(error).__name__
 
 
 def _instrument(
     provider: Any, getter: str, scope: tuple[str, str | None, str | None], attributes: Mapping[str, Any] | None
 ) -> Any:
-    """The provider's tracer or meter; the library's own is made once: making one costs more than a span."""
+    """Return a tracer or meter. The library's own is cached, because creating one costs more than a span."""
     get = getattr(provider, getter)
     if attributes is not None and "attributes" in inspect.signature(get).parameters:
         return get(*scope, attributes=attributes)

@@ -1,4 +1,4 @@
-"""Set OpenTelemetry up in one call, with the program that reports and the metrics of this library."""
+"""Setup of OpenTelemetry in one call, with a resource and views for the metrics of this library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EXPORTERS: Final[dict[Signal, tuple[str, str]]] = {
 
 
 class OtlpSettings(TypedDict, total=False):
-    """The variables `OTEL_EXPORTER_OTLP_...`, and those of one kind of telemetry: `OTEL_EXPORTER_OTLP_TRACES_...`."""
+    """The variables `OTEL_EXPORTER_OTLP_...`, or those of one signal, such as `OTEL_EXPORTER_OTLP_TRACES_...`."""
 
     endpoint: str | None
     protocol: str | None
@@ -44,7 +44,7 @@ class OtlpSettings(TypedDict, total=False):
 
 
 class OtlpTarget(NamedTuple):
-    """An endpoint for one kind of telemetry; its headers may hold credentials, so their values are secret."""
+    """An endpoint for one signal. Its headers may contain credentials, so their values are secret."""
 
     signal: Signal
     protocol: str
@@ -64,7 +64,7 @@ class _ServiceSettings(TypedDict, total=False):
 
 
 _configured: list[Any] = []
-"""The providers that were set up here: a cell that is run twice must not export everything twice."""
+"""The providers that were set up here. A notebook cell that runs twice must not export everything twice."""
 
 
 def configure_otel_providers(
@@ -77,26 +77,28 @@ def configure_otel_providers(
     env_file_path: str | os.PathLike[str] | None = None,
     env_file_encoding: str | None = None,
 ) -> None:
-    """Install providers for spans, metrics and log records, and switch telemetry on.
+    """Install providers for spans, metrics and log records, and enable telemetry.
 
-    Telemetry goes to the `exporters`, to the endpoints in the variables `OTEL_EXPORTER_OTLP_...`, to an editor's
-    extension and to the console, as far as they are requested; without any, no provider is installed. Providers that
-    are installed already stay: they get the exporters of spans too, and metrics and log records remain theirs alone.
+    Telemetry is exported to the `exporters`, to the endpoints in the variables `OTEL_EXPORTER_OTLP_...`, to the
+    extension of an editor and to the console, if these are requested. Without any exporter, no provider is installed.
+    Providers that are already installed are kept: an existing tracer provider gets the span exporters, and an existing
+    meter provider is not changed.
 
     Args:
-        enable_sensitive_data: Contents of messages may appear in spans; by default as `ENABLE_SENSITIVE_DATA` says.
-        enable_console_exporters: Print everything; by default as `ENABLE_CONSOLE_EXPORTERS` says.
-        exporters: Exporters of the SDK, for spans, metrics or log records.
-        views: Of metrics; see `create_metric_views`.
-        vs_code_extension_port: Where an editor's extension listens on this machine; by default
+        enable_sensitive_data: Whether spans may contain the contents of messages; by default the value of
+            `ENABLE_SENSITIVE_DATA`.
+        enable_console_exporters: Whether to print everything; by default the value of `ENABLE_CONSOLE_EXPORTERS`.
+        exporters: Exporters of the SDK for spans, metrics or log records.
+        views: Views of metrics; see `create_metric_views`.
+        vs_code_extension_port: The local port on which the extension of an editor listens; by default the value of
             `VS_CODE_EXTENSION_PORT`.
         env_file_path: A file with these variables; see `load_settings`.
-        env_file_encoding: Of that file.
+        env_file_encoding: The encoding of that file.
 
     Raises:
         MissingExtraError: The OpenTelemetry SDK, or the package of a requested exporter, is not installed.
-        TypeError: An exporter takes neither spans, metrics nor log records.
-        ValueError: A variable cannot be read.
+        TypeError: An exporter is not for spans, metrics or log records.
+        ValueError: A variable has an invalid value.
 
     Example:
         from agentbench.observability import configure_otel_providers
@@ -115,7 +117,7 @@ def configure_otel_providers(
     if OBSERVABILITY_SETTINGS.is_user_disabled:
         return
     if _configured:
-        logger.info("configure_otel_providers() was called before; providers and exporters stay as they are.")
+        logger.info("configure_otel_providers() was already called; providers and exporters are not changed.")
         return
     targets = read_otlp_targets(**file)  # type: ignore[arg-type]
     if isinstance(port := settings["vs_code_extension_port"], int):
@@ -125,7 +127,7 @@ def configure_otel_providers(
     if not any(by_signal.values()):
         if not OBSERVABILITY_SETTINGS.is_setup:
             logger.warning(
-                "configure_otel_providers() found no exporter, so nothing is recorded. Pass exporters=[...] or "
+                "configure_otel_providers() found no exporters, so nothing is recorded. Pass exporters=[...] or "
                 "enable_console_exporters=True, or set OTEL_EXPORTER_OTLP_ENDPOINT."
             )
         return
@@ -138,7 +140,7 @@ def configure_otel_providers(
 def read_otlp_targets(
     *, env_file_path: str | os.PathLike[str] | None = None, env_file_encoding: str | None = None
 ) -> list[OtlpTarget]:
-    """Return a target for each kind of telemetry with an endpoint; the variables of a kind win over those of all."""
+    """Return a target for each signal with an endpoint. The variables of a signal override the general ones."""
     file = {"env_file_path": env_file_path, "env_file_encoding": env_file_encoding}
     shared = load_settings(OtlpSettings, env_prefix="OTEL_EXPORTER_OTLP_", **file)  # type: ignore[arg-type]
     targets = []
@@ -160,21 +162,21 @@ def read_otlp_targets(
 
 
 def _headers(text: str | None) -> dict[str, SecretString]:
-    """`name=value,other=value`, both percent-encoded."""
+    """Parse headers of the form `name=value,other=value`, in which names and values are percent-encoded."""
     headers = {}
     for part in (text or "").split(","):
         if not part.strip():
             continue
         name, equals, value = part.partition("=")
         if not equals or not name.strip():
-            problem = "OTEL_EXPORTER_OTLP_HEADERS cannot be read. Expected `name=value`, several of them with commas."
+            problem = "OTEL_EXPORTER_OTLP_HEADERS is invalid. Expected `name=value` pairs, separated by commas."
             raise ValueError(problem)
         headers[unquote(name.strip()).lower()] = SecretString(unquote(value.strip()))
     return headers
 
 
 def make_otlp_exporter(target: OtlpTarget) -> Any:
-    """Return an exporter to a target."""
+    """Create an exporter for a target."""
     part, name = _EXPORTERS[target.signal]
     package = _PACKAGES[target.protocol]
     module = f"{package.replace('-', '.')}.{part}"
@@ -192,14 +194,14 @@ def make_otlp_exporter(target: OtlpTarget) -> Any:
 
 
 def console_exporters() -> list[Any]:
-    """Return exporters that print."""
+    """Create exporters that print to the console."""
     traces, metrics, logs = _export_modules()
     printing_logs = getattr(logs, "ConsoleLogRecordExporter", None) or logs.ConsoleLogExporter
     return [traces.ConsoleSpanExporter(), metrics.ConsoleMetricExporter(), printing_logs()]
 
 
 def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
-    """Return exporters by the kind of telemetry that they export."""
+    """Group exporters by the signal that they export."""
     traces, metrics, logs = _export_modules()
     kinds: dict[Signal, type] = {
         "traces": traces.SpanExporter,
@@ -211,7 +213,7 @@ def sort_exporters(exporters: Iterable[Any]) -> dict[Signal, list[Any]]:
         signal = next((signal for signal, kind in kinds.items() if isinstance(exporter, kind)), None)
         if signal is None:
             problem = (
-                f"{type(exporter).__name__} exports neither spans, metrics nor log records. "
+                f"{type(exporter).__name__} does not export spans, metrics or log records. "
                 "Expected a SpanExporter, a MetricExporter or a LogRecordExporter of the OpenTelemetry SDK."
             )
             raise TypeError(problem)
@@ -241,7 +243,9 @@ def _install_metrics(resource: Any, exporters: Sequence[Any], views: Sequence[An
     provider = api.get_meter_provider()
     if isinstance(provider, sdk.MeterProvider):
         if exporters:
-            logger.warning("A meter provider is installed already and takes no further exporters; they get nothing.")
+            logger.warning(
+                "A meter provider is already installed and cannot get more exporters; those for metrics get no data."
+            )
         return provider
     readers = [export.PeriodicExportingMetricReader(exporter) for exporter in exporters]
     provider = sdk.MeterProvider(metric_readers=readers, resource=resource, views=views)
@@ -257,10 +261,10 @@ def _install_logs(resource: Any, exporters: Sequence[Any]) -> Any:
     for exporter in exporters:
         provider.add_log_record_processor(export.BatchLogRecordProcessor(exporter))
     with warnings.catch_warnings():
-        # Newer SDKs point to a package of its own for this handler, which the older ones of `otel` do not know.
+        # Newer SDKs recommend a separate package for this handler, which does not exist for older SDKs.
         warnings.simplefilter("ignore", DeprecationWarning)
         handler = sdk.LoggingHandler(logger_provider=provider)
-    # The provider flushes itself at exit. The handler would need a thread for it, which cannot be started by then.
+    # The provider flushes itself at exit. The handler would need to start a thread, which is impossible by then.
     handler.flush = lambda: None
     logging.getLogger(SCOPE).addHandler(handler)
     return provider
@@ -277,15 +281,15 @@ def create_resource(
     env_file_encoding: str | None = None,
     **attributes: Any,
 ) -> Resource:
-    """Return a description of the program that reports.
+    """Create the resource that describes this program in telemetry.
 
     Args:
-        service_name: By default `OTEL_SERVICE_NAME`, else `service.name` of `OTEL_RESOURCE_ATTRIBUTES`, else
-            `agentbench`.
-        service_version: By default `OTEL_SERVICE_VERSION`, if there is one.
+        service_name: The name of the program; by default the value of `OTEL_SERVICE_NAME`, otherwise `service.name` in
+            `OTEL_RESOURCE_ATTRIBUTES`, otherwise `agentbench`.
+        service_version: The version of the program; by default the value of `OTEL_SERVICE_VERSION`, if it is set.
         env_file_path: A file with these variables; see `load_settings`.
-        env_file_encoding: Of that file.
-        **attributes: More facts, under these very names.
+        env_file_encoding: The encoding of that file.
+        **attributes: Other attributes of the resource.
 
     Raises:
         MissingExtraError: The OpenTelemetry SDK is not installed.
@@ -296,7 +300,7 @@ def create_resource(
         resource = create_resource("orders", team="shop", **{"deployment.environment": "test"})
         print(resource.attributes["deployment.environment"])  # test
     """
-    sdk = require("opentelemetry.sdk.resources", extra="otel", purpose="describe the program that reports")
+    sdk = require("opentelemetry.sdk.resources", extra="otel", purpose="describe the program in telemetry")
     settings = load_settings(
         _ServiceSettings,
         env_prefix="OTEL_",
@@ -313,7 +317,7 @@ def create_resource(
 
 
 def create_metric_views() -> list[View]:
-    """Return views that pass on the metrics of this library and of generative models, and drop all others.
+    """Create views that keep the metrics of this library and of generative models, and drop all others.
 
     Raises:
         MissingExtraError: The OpenTelemetry SDK is not installed.

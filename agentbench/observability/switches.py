@@ -1,4 +1,4 @@
-"""The switches of telemetry, and the one boolean that is checked before everything."""
+"""The switches of telemetry, and the functions that check whether it is active."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ def _flag(name: str, *, default: bool) -> bool:
         return default
     flag = read_flag(text)
     if flag is None:
-        logger.warning("%s is %r, which switches nothing on. Expected true or false.", name, text)
+        logger.warning("%s is %r, which counts as false. Expected true or false.", name, text)
     return bool(flag)
 
 
 @dataclass(slots=True)
 class ObservabilitySettings:
-    """The switches of telemetry, first read from the environment. Use the instance `OBSERVABILITY_SETTINGS`.
+    """The switches of telemetry, initially read from the environment. Use the instance `OBSERVABILITY_SETTINGS`.
 
     Attributes:
-        ENABLED: Instrumentation is on, as by default; it has no effect until an SDK provider is installed.
-        SENSITIVE_DATA_ENABLED: Contents of messages may appear in spans.
-        WORKFLOW_DEFINITION_ENABLED: The span of a build has the whole graph as JSON.
-        is_user_disabled: Switched off for good by `disable_instrumentation()`.
+        ENABLED: Whether instrumentation is on, as by default. It has no effect until an SDK provider is installed.
+        SENSITIVE_DATA_ENABLED: Whether spans may contain the contents of messages.
+        WORKFLOW_DEFINITION_ENABLED: Whether the span of a build contains the whole graph as JSON.
+        is_user_disabled: Whether `disable_instrumentation()` has disabled telemetry.
 
     Example:
         from agentbench.observability import OBSERVABILITY_SETTINGS
@@ -58,7 +58,7 @@ OBSERVABILITY_SETTINGS = ObservabilitySettings()
 
 
 def is_tracing() -> bool:
-    """Return whether spans are made: instrumentation is on, and an SDK provider of spans or metrics is installed.
+    """Return whether spans are created: instrumentation is on, and an SDK provider for spans or metrics is installed.
 
     Example:
         from agentbench.observability import is_tracing
@@ -70,7 +70,7 @@ def is_tracing() -> bool:
 
 
 def is_measuring() -> bool:
-    """Return whether metrics are made: instrumentation is on, and an SDK meter provider is installed.
+    """Return whether metrics are recorded: instrumentation is on, and an SDK meter provider is installed.
 
     Example:
         from agentbench.observability import is_measuring
@@ -86,7 +86,7 @@ def _provider_installed() -> bool:
 
 
 def _takes_spans() -> bool:
-    # Code that installs a provider has imported the API.
+    # The API has been imported if a provider is installed.
     api = sys.modules.get("opentelemetry.trace")
     return api is not None and _is_of_an_sdk(api, "_TRACER_PROVIDER", api.get_tracer_provider)
 
@@ -101,22 +101,23 @@ _LOADED_BY_NAME = any(f"OTEL_PYTHON_{kind}_PROVIDER" in os.environ for kind in (
 
 
 def _is_of_an_sdk(api: ModuleType, name: str, getter: Callable[[], object]) -> bool:
-    # Every run checks this several times, and the getter reads the environment each time until one is installed.
+    # Every run checks this several times, and until a provider is installed the getter reads the environment each time.
     provider = _UNKNOWN if _LOADED_BY_NAME else getattr(api, name, _UNKNOWN)
     if provider is None:
         return False
     if provider is _UNKNOWN:
         provider = getter()
-    # The API's own providers do nothing; they are there where none is installed.
+    # The API's own providers do nothing; they are the default if no SDK provider is installed.
     return not type(provider).__module__.startswith(("opentelemetry.trace", "opentelemetry.metrics"))
 
 
 def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: bool = False) -> None:
-    """Switch telemetry on.
+    """Enable telemetry.
 
     Args:
-        enable_sensitive_data: Allow contents of messages in spans; `None` reads `ENABLE_SENSITIVE_DATA` again.
-        force: Also after `disable_instrumentation()`.
+        enable_sensitive_data: Whether spans may contain the contents of messages; `None` reads `ENABLE_SENSITIVE_DATA`
+            again.
+        force: Whether to enable telemetry even after `disable_instrumentation()`.
 
     Example:
         from agentbench.observability import disable_instrumentation, enable_instrumentation
@@ -126,7 +127,7 @@ def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: 
     """
     settings = OBSERVABILITY_SETTINGS
     if settings.is_user_disabled and not force:
-        logger.info("Telemetry was disabled by disable_instrumentation(); it stays off. Use force=True to enable it.")
+        logger.info("Telemetry stays off because of disable_instrumentation(). Use force=True to enable it.")
         return
     settings.is_user_disabled = False
     settings.ENABLED = True
@@ -136,7 +137,7 @@ def enable_instrumentation(*, enable_sensitive_data: bool | None = None, force: 
 
 
 def enable_sensitive_telemetry(*, force: bool = False) -> None:
-    """Switch telemetry on, contents of messages included; as `enable_instrumentation(enable_sensitive_data=True)`.
+    """Enable telemetry with the contents of messages, like `enable_instrumentation(enable_sensitive_data=True)`.
 
     Example:
         from agentbench.observability import enable_sensitive_telemetry
@@ -147,7 +148,7 @@ def enable_sensitive_telemetry(*, force: bool = False) -> None:
 
 
 def disable_instrumentation() -> None:
-    """Switch telemetry off for good: later enables are ignored unless forced.
+    """Disable telemetry. Later calls that enable it are ignored unless they use `force=True`.
 
     Example:
         from agentbench.observability import disable_instrumentation

@@ -1,4 +1,4 @@
-"""How clients of this library present themselves to services."""
+"""The user agent that clients of this library send to services."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USER_AGENT_TELEMETRY_DISABLED_ENV_VAR: Final = "AGENTBENCH_USER_AGENT_DISABLED"
 AGENT_FRAMEWORK_USER_AGENT: Final = f"{SCOPE}-python/{VERSION}"
 
 APP_INFO: dict[str, str] | None
-"""The version for services that count it; `None` while the user agent is switched off."""
+"""The version of the library for services; `None` while the user agent is disabled."""
 
 
 def __getattr__(name: str) -> Any:
@@ -24,10 +24,11 @@ def __getattr__(name: str) -> Any:
 
 
 def prepend_agent_framework_to_user_agent(headers: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Put the library's user agent before that of the headers, for the requests of a client of your own.
+    """Insert the library's user agent before the one in the headers, for requests of your own client.
 
     Args:
-        headers: Changed in place, unless `AGENTBENCH_USER_AGENT_DISABLED` is true; without any, new ones are made.
+        headers: The headers, which are changed in place unless `AGENTBENCH_USER_AGENT_DISABLED` is true. By default new
+            ones are created.
 
     Example:
         from agentbench import prepend_agent_framework_to_user_agent

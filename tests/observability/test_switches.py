@@ -44,9 +44,8 @@ def test_the_environment_sets_the_switches(monkeypatch, text, on):
 def test_an_unknown_word_switches_nothing_on_and_is_warned_of(monkeypatch, caplog):
     monkeypatch.setenv("ENABLE_INSTRUMENTATION", "sure")
     assert not ObservabilitySettings().ENABLED
-    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
-        "ENABLE_INSTRUMENTATION is 'sure', which switches nothing on. Expected true or false."
-    ]
+    [warning] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert "ENABLE_INSTRUMENTATION is 'sure'" in warning
 
 
 def test_contents_are_allowed_one_by_one_or_by_the_environment(monkeypatch):
