@@ -1,6 +1,6 @@
-"""For the tests of people who build on agentbench: suites that their own parts must pass, models that play a script.
+"""Tools for tests of your own code: scripted chat clients, clocks, and a suite for checkpoint storages.
 
-Loads no test framework.
+The package does not import a test framework.
 """
 
 from agentbench._lazy import Door

@@ -1,4 +1,4 @@
-"""Sample checkpoints, and expectations that say what was found instead."""
+"""Sample checkpoints, and assertions whose errors contain the actual value."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOW = "flow"
 
 
 def make_checkpoint(seq: int, *, workflow_name: str = FLOW, **fields: Any) -> WorkflowCheckpoint:
-    """Make a checkpoint at a place in a chain, from 1; one second after the one before it."""
+    """Create a checkpoint with a sequence number from 1. Its time is one second after that of the previous number."""
     metadata = {"seq": seq, "source": "step", **fields.pop("metadata", {})}
     content = {
         "timestamp": iso_utc((1_700_000_000 + seq) * 1_000_000_000),
@@ -28,7 +28,7 @@ def make_checkpoint(seq: int, *, workflow_name: str = FLOW, **fields: Any) -> Wo
 async def save_chain(
     storage: CheckpointStorage, length: int, *, workflow_name: str = FLOW, **fields: Any
 ) -> list[WorkflowCheckpoint]:
-    """Save checkpoints that follow each other and all have these fields, and return them, oldest first."""
+    """Save a chain of checkpoints that all have these fields, and return them, oldest first."""
     saved: list[WorkflowCheckpoint] = []
     for seq in range(1, length + 1):
         link = {"previous_checkpoint_id": saved[-1].checkpoint_id if saved else None}
@@ -38,21 +38,22 @@ async def save_chain(
 
 
 def ids_of(checkpoints: Sequence[WorkflowCheckpoint | CheckpointInfo]) -> list[CheckpointID]:
-    """Return the ids, in their order, and expect what a storage listed to be a list of checkpoints."""
-    expect_kind(checkpoints, Sequence, "what the storage listed")
-    for each in checkpoints:
-        expect(isinstance(each, (WorkflowCheckpoint, CheckpointInfo)), f"The storage listed {each!r}, no checkpoint.")
+    """Return the ids of checkpoints in their order. Fail if the value is not a sequence of checkpoints."""
+    expect_kind(checkpoints, Sequence, "the list from the storage")
+    for item in checkpoints:
+        is_checkpoint = isinstance(item, (WorkflowCheckpoint, CheckpointInfo))
+        expect(is_checkpoint, f"The storage listed {item!r}, which is not a checkpoint.")
     return [checkpoint.checkpoint_id for checkpoint in checkpoints]
 
 
 def expect(condition: bool, problem: str) -> None:
-    """Raise an `AssertionError` with this text unless the condition holds; also under `python -O`."""
+    """Raise an `AssertionError` with this text unless the condition is true, even with `python -O`."""
     if not condition:
         raise AssertionError(problem)
 
 
 def expect_equal(found: object, expected: object, what: str) -> None:
-    """Expect two values to be equal; `what` names the first one in the error."""
+    """Expect two values to be equal. The error calls the first one `what`."""
     expect(found == expected, f"{what}: found {found!r}, expected {expected!r}.")
 
 
@@ -63,31 +64,31 @@ async def expect_ids(
     *,
     workflow_name: str = FLOW,
 ) -> None:
-    """Expect the ids of a chain to be those of these checkpoints, in their order."""
+    """Expect a chain to consist of the ids of these checkpoints, in their order."""
     expect_equal(await storage.list_checkpoint_ids(workflow_name=workflow_name), ids_of(checkpoints), what)
 
 
 def expect_kind(found: object, kind: type, what: str) -> None:
-    """Expect an instance of a class; `what` names the value in the error."""
+    """Expect an instance of a class. The error calls the value `what`."""
     expect(isinstance(found, kind), f"{what}: found {found!r}, expected a {kind.__name__}.")
 
 
 async def load(storage: CheckpointStorage, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-    """Load a checkpoint that is there, and expect it to be one."""
+    """Load a checkpoint, and expect the result to be one."""
     found = await storage.load(checkpoint_id)
-    expect_kind(found, WorkflowCheckpoint, "what load() returned")
+    expect_kind(found, WorkflowCheckpoint, "the result of load()")
     return found
 
 
 def expect_same(found: WorkflowCheckpoint | None, expected: WorkflowCheckpoint, what: str) -> None:
-    """Expect two checkpoints to be equal, field by field; other objects are not equal to a checkpoint."""
+    """Expect two checkpoints to be equal, field by field. A value of another type fails."""
     expect_kind(found, WorkflowCheckpoint, what)
     for name, value in expected.to_dict().items():
         expect_equal(getattr(found, name), value, f"{what}, field {name}")
 
 
 async def expect_error(expected: type[Exception], call: Awaitable[object], what: str) -> None:
-    """Expect a call to raise; any other exception than the expected one is a failure as well."""
+    """Expect a call to raise an exception. Any other exception is a failure too."""
     try:
         result = await call
     except expected:

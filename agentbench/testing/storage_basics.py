@@ -1,4 +1,4 @@
-"""What every checkpoint storage must do with its six methods. Each check starts with an empty storage."""
+"""Checks of the six methods that every checkpoint storage has. Each check starts with an empty storage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 
 
 async def a_saved_checkpoint_is_loaded_with_all_its_fields(storage: CheckpointStorage) -> None:
-    """Texts, numbers, truth values, `None`, lists and dictionaries come back equal, at any depth."""
+    """Strings, numbers, booleans, `None`, lists and dictionaries are restored unchanged at any depth."""
     saved = make_checkpoint(
         3,
         previous_checkpoint_id="an-older-one",
@@ -50,7 +50,7 @@ async def a_saved_checkpoint_is_loaded_with_all_its_fields(storage: CheckpointSt
         metadata={"run_id": "run-1", "writers": ["a", "b"], "tags": {"mine": [1]}},
     )
     returned = await storage.save(saved)
-    expect_equal(returned, saved.checkpoint_id, "what save() returned")
+    expect_equal(returned, saved.checkpoint_id, "the result of save()")
     expect_same(await storage.load(saved.checkpoint_id), saved, "the loaded checkpoint")
 
 
@@ -103,14 +103,14 @@ _BEYOND_JSON: dict[str, Any] = {
     "a UUID": uuid.UUID(int=7),
     "a decimal": decimal.Decimal("1.10"),
     "integer keys": {1: "a", 2: {3: "b"}},
-    "an enum of texts": [_Colour.RED],
+    "a string enum": [_Colour.RED],
     "a dataclass": _Point(1, _Point(2, (3,))),
-    "floats that are no numbers": [math.inf, -math.inf, math.nan],
+    "infinite and NaN floats": [math.inf, -math.inf, math.nan],
 }
 
 
 async def values_beyond_json_are_kept_or_refused_but_never_changed(storage: CheckpointStorage) -> None:
-    """A tuple that comes back as a list breaks the run later, and far away from here."""
+    """If a tuple is restored as a list, the run fails later, far from the cause."""
     for what, value in _BEYOND_JSON.items():
         saved = make_checkpoint(1, state={"value": value})
         try:
@@ -124,7 +124,7 @@ async def values_beyond_json_are_kept_or_refused_but_never_changed(storage: Chec
 
 
 async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: CheckpointStorage) -> None:
-    """`save` raises `WorkflowCheckpointException`, also for errors below it."""
+    """`save` raises `WorkflowCheckpointException`, also for underlying errors, and stores nothing."""
     (first,) = await save_chain(storage, 1)
     impossible = make_checkpoint(2, state={"value": [threading.Lock()]})
     await expect_error(WorkflowCheckpointException, storage.save(impossible), "saving a lock")
@@ -132,22 +132,24 @@ async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: Checkpoint
 
 
 async def an_unknown_id_is_a_checkpoint_exception(storage: CheckpointStorage) -> None:
-    """Also in a storage that holds other checkpoints."""
+    """`load` raises `WorkflowCheckpointException`, whether or not the storage contains other checkpoints."""
     await expect_error(WorkflowCheckpointException, storage.load("unknown"), "load() of an unknown id")
     await save_chain(storage, 1)
     await expect_error(WorkflowCheckpointException, storage.load("unknown"), "load() of an unknown id")
 
 
 async def an_unknown_name_has_no_checkpoints(storage: CheckpointStorage) -> None:
-    """Empty lists and `None`, no errors."""
+    """The methods return empty lists and `None` instead of raising errors."""
     await save_chain(storage, 1)
     expect_equal(await storage.list_checkpoints(workflow_name="unknown"), [], "list_checkpoints() of an unknown name")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name="unknown"), [], "list_checkpoint_ids() of such a name")
+    expect_equal(
+        await storage.list_checkpoint_ids(workflow_name="unknown"), [], "list_checkpoint_ids() of an unknown name"
+    )
     expect_equal(await storage.get_latest(workflow_name="unknown"), None, "get_latest() of an unknown name")
 
 
 async def a_chain_is_listed_oldest_first(storage: CheckpointStorage) -> None:
-    """Checkpoints, ids and the latest one agree."""
+    """The lists of checkpoints and of ids agree with each other and with the latest checkpoint."""
     saved = await save_chain(storage, 12)
     listed = await storage.list_checkpoints(workflow_name=FLOW)
     expect_equal(ids_of(listed), ids_of(saved), "the ids of list_checkpoints()")
@@ -158,7 +160,7 @@ async def a_chain_is_listed_oldest_first(storage: CheckpointStorage) -> None:
 
 
 async def names_are_told_apart_exactly(storage: CheckpointStorage) -> None:
-    """No prefix, pattern, other case or other spelling of a name finds its checkpoints."""
+    """A prefix, a pattern, different case or a different spelling of a name does not find its checkpoints."""
     names = ["flow", "flow2", "flo", "Flow", "fl%", "fl_w", "*", "flow/thread 1", "flow/thread%201", "flöw", "a'b\"c"]
     saved = {name: await save_chain(storage, 2, workflow_name=name) for name in names}
     for name in names:
@@ -166,7 +168,9 @@ async def names_are_told_apart_exactly(storage: CheckpointStorage) -> None:
         expect_equal(ids, ids_of(saved[name]), f"the ids of the name {name!r}")
         listed = await storage.list_checkpoints(workflow_name=name)
         expect_equal(ids_of(listed), ids, f"the ids of list_checkpoints() for the name {name!r}")
-        expect_equal({each.workflow_name for each in listed}, {name}, f"the names of the checkpoints of {name!r}")
+        expect_equal(
+            {checkpoint.workflow_name for checkpoint in listed}, {name}, f"the names of the checkpoints of {name!r}"
+        )
 
 
 async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) -> None:
@@ -181,14 +185,14 @@ async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) 
     loaded = await load(storage, saved.checkpoint_id)
     expect_equal(loaded.state, {"items": [1]}, "the state after the saved one was changed")
     expect_equal(list(loaded.messages), ["a"], "the senders after the saved ones were changed")
-    expect_equal(len(loaded.messages["a"]), 1, "how many messages were loaded")
+    expect_equal(len(loaded.messages["a"]), 1, "the number of loaded messages")
     expect_kind(loaded.messages["a"][0], WorkflowMessage, "the loaded message")
     expect_equal(loaded.messages["a"][0].data, [1], "the message after the saved one was changed")
     expect("more" not in loaded.metadata, "The stored metadata changed together with the object that had been saved.")
 
 
 async def every_load_gives_the_same(storage: CheckpointStorage) -> None:
-    """Three runs resumed from one checkpoint begin alike, also after the first ones changed theirs."""
+    """Three runs that resume from one checkpoint start equal, even after the earlier ones changed their state."""
     saved = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
     expected = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
     expected.checkpoint_id = await storage.save(saved)
@@ -234,13 +238,13 @@ async def saving_an_id_again_replaces_the_checkpoint(storage: CheckpointStorage)
 
 
 async def saves_at_the_same_time_are_all_kept(storage: CheckpointStorage) -> None:
-    """Several runs may share a storage."""
+    """Several runs may save to one storage concurrently."""
     made = [make_checkpoint(seq, workflow_name=f"flow-{seq % 3}") for seq in range(1, 31)]
     await asyncio.gather(*map(storage.save, made))
     for number in range(3):
-        expected = ids_of([each for each in made if each.workflow_name == f"flow-{number}"])
+        expected = ids_of([checkpoint for checkpoint in made if checkpoint.workflow_name == f"flow-{number}"])
         ids = await storage.list_checkpoint_ids(workflow_name=f"flow-{number}")
-        expect_equal(ids, expected, "the ids after 30 saves at the same time")
+        expect_equal(ids, expected, "the ids after 30 concurrent saves")
 
 
 async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) -> None:
@@ -248,7 +252,7 @@ async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) ->
     saved = await save_chain(storage, 3)
     try:
         info = await fork_checkpoint(storage, saved[1].checkpoint_id, state_updates={"step": "edited"})
-    except WorkflowBusyError as error:  # nobody else saves
+    except WorkflowBusyError as error:  # no other writer exists
         message = "list_infos(limit=1) or get_latest() returns another head than save_if_head() checks"
         raise AssertionError(message) from error
     await expect_ids(storage, [*saved, info], "the ids after a fork")
@@ -256,7 +260,7 @@ async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) ->
         expect_same(await storage.load(before.checkpoint_id), before, "a checkpoint after another one was forked")
     fork = await load(storage, info.checkpoint_id)
     expect_equal(fork.state, {"step": "edited"}, "the state of the fork")
-    expect_equal(fork.previous_checkpoint_id, saved[1].checkpoint_id, "what the fork follows")
+    expect_equal(fork.previous_checkpoint_id, saved[1].checkpoint_id, "the previous checkpoint of the fork")
 
 
 CHECKS: tuple[Callable[[CheckpointStorage], Awaitable[None]], ...] = (

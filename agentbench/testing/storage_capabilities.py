@@ -1,6 +1,6 @@
-"""What a checkpoint storage with an optional capability must do. Each check starts with an empty storage.
+"""Checks of the optional capabilities of a checkpoint storage. Each check starts with an empty storage.
 
-They go through the functions of `agentbench.checkpoints.storage`, which hand over to the storage's own methods.
+They call the functions of `agentbench.checkpoints.access`, which delegate to the methods of the storage.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Check = Callable[[CheckpointStorage], Awaitable[None]]
 
 
 async def an_info_says_what_its_checkpoint_says(storage: CheckpointStorage) -> None:
-    """All but the number of written bytes, which only the storage knows."""
+    """All fields agree except the number of written bytes, which only the storage knows."""
     first = make_checkpoint(
         1,
         messages={"a": [WorkflowMessage(1, "a"), WorkflowMessage(2, "a")], "b": [WorkflowMessage(3, "b")]},
@@ -60,7 +60,7 @@ async def an_info_says_what_its_checkpoint_says(storage: CheckpointStorage) -> N
         await storage.save(checkpoint)
     infos = await list_infos(storage, workflow_name=FLOW)
     expect_equal(ids_of(infos), ids_of([first, second]), "the ids of the infos")
-    expect_equal(list(map(_facts, infos)), [_facts(CheckpointInfo.of(each)) for each in (first, second)], "the infos")
+    expect_equal(list(map(_facts, infos)), [_facts(CheckpointInfo.of(saved)) for saved in (first, second)], "the infos")
 
 
 def _facts(info: CheckpointInfo) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _facts(info: CheckpointInfo) -> dict[str, Any]:
 
 
 async def infos_are_listed_oldest_first_by_chain(storage: CheckpointStorage) -> None:
-    """One chain, or all of them, sorted by name."""
+    """`list_infos` lists one chain, or all chains sorted by name."""
     by_name = {name: await save_chain(storage, 3, workflow_name=name) for name in ("b", "a", "c")}
     expect_equal(ids_of(await list_infos(storage, workflow_name="b")), ids_of(by_name["b"]), "the infos of one chain")
     expect_equal(await list_infos(storage, workflow_name="unknown"), [], "the infos of an unknown chain")
@@ -81,7 +81,7 @@ async def infos_are_listed_oldest_first_by_chain(storage: CheckpointStorage) -> 
 
 
 async def infos_are_chosen_by_run(storage: CheckpointStorage) -> None:
-    """In one chain and in all of them."""
+    """`run_id` selects the infos of a run, in one chain or in all chains."""
     runs = ["r1", "r2", "r1", "r1", "r2"]
     saved = [make_checkpoint(seq, metadata={"run_id": run_id}) for seq, run_id in enumerate(runs, start=1)]
     saved.append(make_checkpoint(1, workflow_name="other", metadata={"run_id": "r1"}))
@@ -97,7 +97,7 @@ async def infos_are_chosen_by_run(storage: CheckpointStorage) -> None:
 
 
 async def infos_can_be_paged_backwards(storage: CheckpointStorage) -> None:
-    """`limit` takes the newest, `before` leaves out a checkpoint and all after it."""
+    """`limit` selects the newest infos; `before` excludes a checkpoint and all later ones."""
     saved = ids_of(await save_chain(storage, 5))
     pages = [await list_infos(storage, workflow_name=FLOW, limit=2)]
     while pages[-1]:
@@ -111,7 +111,7 @@ async def infos_can_be_paged_backwards(storage: CheckpointStorage) -> None:
 
 
 async def the_sequence_number_goes_before_the_time(storage: CheckpointStorage) -> None:
-    """Clocks go back. Checkpoints without a number come first, in order of time."""
+    """The sequence number determines the order, because clocks can go back. Checkpoints without one come first."""
     times = {number: f"2024-01-01T00:00:{number:02}.000000+00:00" for number in range(60)}
     late = make_checkpoint(2, timestamp=times[10])
     early = make_checkpoint(1, timestamp=times[20])
@@ -132,88 +132,98 @@ async def the_sequence_number_goes_before_the_time(storage: CheckpointStorage) -
 
 
 async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
-    """Sorted, by prefix too, and only while a chain has checkpoints."""
+    """The names are sorted and can be selected by prefix. A chain without checkpoints is not listed."""
     names = ["graph/2", "graph/1", "Graph/3", "gr%", "other", "graph"]
     saved = {name: await save_chain(storage, 2, workflow_name=name) for name in names}
     expect_equal(await list_workflow_names(storage), sorted(names), "the names")
-    expect_equal(await list_workflow_names(storage, "graph/"), ["graph/1", "graph/2"], "the names that begin so")
-    expect_equal(await list_workflow_names(storage, "gr%"), ["gr%"], "the names that begin with a sign of patterns")
-    expect_equal(await list_workflow_names(storage, "unknown"), [], "the names that begin like no name")
+    expect_equal(
+        await list_workflow_names(storage, "graph/"), ["graph/1", "graph/2"], "the names with the prefix 'graph/'"
+    )
+    expect_equal(await list_workflow_names(storage, "gr%"), ["gr%"], "the names with the prefix 'gr%'")
+    expect_equal(await list_workflow_names(storage, "unknown"), [], "the names with an unknown prefix")
     for checkpoint in saved["other"]:
         await storage.delete(checkpoint.checkpoint_id)
     expect("other" not in await list_workflow_names(storage), "A chain whose checkpoints were deleted is still listed.")
 
 
 async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None:
-    """0 means a chain that has no checkpoints yet; what is refused leaves no trace."""
+    """The head 0 means that the chain has no checkpoints yet. A rejected save stores nothing."""
     first, second, rival = make_checkpoint(1), make_checkpoint(2), make_checkpoint(2)
-    await expect_error(WorkflowBusyError, save_checkpoint(storage, second, 1), "going on from a head that is not there")
-    expect_equal(await save_checkpoint(storage, first, 0), first.checkpoint_id, "what save_if_head() returned")
-    await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 0), "beginning a chain that has begun")
+    await expect_error(
+        WorkflowBusyError, save_checkpoint(storage, second, 1), "saving after a head that does not exist"
+    )
+    expect_equal(await save_checkpoint(storage, first, 0), first.checkpoint_id, "the result of save_if_head()")
+    await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 0), "starting a chain that already exists")
     await save_checkpoint(storage, second, 1)
-    await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 1), "going on from a former head")
-    await expect_ids(storage, [first, second], "the ids after refused saves")
+    await expect_error(WorkflowBusyError, save_checkpoint(storage, rival, 1), "saving after a former head")
+    await expect_ids(storage, [first, second], "the ids after rejected saves")
     expect_same(await storage.load(second.checkpoint_id), second, "a checkpoint that was saved as the head")
     await save_checkpoint(storage, make_checkpoint(1, workflow_name="other"), 0)
 
 
 async def of_several_rivals_one_moves_the_chain_on(storage: CheckpointStorage) -> None:
-    """Check and save are one step."""
+    """Checking the head and saving are one atomic step."""
     rivals = [make_checkpoint(1) for _ in range(8)]
     results = await asyncio.gather(*(save_checkpoint(storage, rival, 0) for rival in rivals), return_exceptions=True)
     saved = [result for result in results if isinstance(result, str)]
     busy = [result for result in results if isinstance(result, WorkflowBusyError)]
-    expect_equal((len(saved), len(busy)), (1, 7), f"how many of 8 rivals were saved and refused (in {results!r})")
-    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), saved, "the ids after 8 rivals")
+    expect_equal(
+        (len(saved), len(busy)), (1, 7), f"the numbers of saved and rejected checkpoints of 8 writers (in {results!r})"
+    )
+    expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), saved, "the ids after 8 concurrent writers")
 
 
 async def the_head_is_the_highest_sequence_number(storage: CheckpointStorage) -> None:
-    """Not the checkpoint with the newest time."""
+    """The head is not the checkpoint with the latest time."""
     first = make_checkpoint(1, timestamp="2024-01-01T00:00:09.000000+00:00")
     second = make_checkpoint(2, timestamp="2024-01-01T00:00:01.000000+00:00")
     for checkpoint in (second, first):
         await storage.save(checkpoint)
     await expect_error(
-        WorkflowBusyError, save_checkpoint(storage, make_checkpoint(2), 1), "going on from the newest time"
+        WorkflowBusyError,
+        save_checkpoint(storage, make_checkpoint(2), 1),
+        "saving after the checkpoint with the latest time",
     )
     await save_checkpoint(storage, make_checkpoint(3), 2)
 
 
 async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointStorage) -> None:
-    """The remaining checkpoints are complete: they share nothing with deleted ones."""
+    """The remaining checkpoints are complete, even if they shared contents with deleted ones."""
     conversation = ["a long text " * 20, "another one " * 20]
     saved = await save_chain(storage, 6, state={"conversation": conversation})
     other = await save_chain(storage, 3, workflow_name="other", state={"conversation": conversation})
-    expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=2), 4, "how many were removed")
-    await expect_ids(storage, saved[4:], "the ids that are left")
+    expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=2), 4, "the number of removed checkpoints")
+    await expect_ids(storage, saved[4:], "the remaining ids")
     await expect_ids(storage, other, "the ids of another chain", workflow_name="other")
-    for left in [*saved[4:], *other]:
-        expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint that is left")
-    for gone in saved[:4]:
-        await expect_error(WorkflowCheckpointException, storage.load(gone.checkpoint_id), "load() of a pruned one")
-    expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=9), 0, "how many of two were removed to keep nine")
+    for remaining in [*saved[4:], *other]:
+        expect_same(await storage.load(remaining.checkpoint_id), remaining, "a remaining checkpoint")
+    for pruned in saved[:4]:
+        await expect_error(
+            WorkflowCheckpointException, storage.load(pruned.checkpoint_id), "load() of a pruned checkpoint"
+        )
+    expect_equal(await prune_chain(storage, workflow_name=FLOW, keep=9), 0, "the number removed from two with keep=9")
     expect_equal(
-        await prune_chain(storage, workflow_name="unknown", keep=1), 0, "how many of an unknown chain were removed"
+        await prune_chain(storage, workflow_name="unknown", keep=1), 0, "the number removed from an unknown chain"
     )
 
 
 async def a_chain_cannot_be_pruned_to_nothing(storage: CheckpointStorage) -> None:
-    """Its head is the checkpoint from which a run would continue."""
+    """`keep` must be positive, because a run continues from the head of the chain."""
     saved = await save_chain(storage, 2)
     for keep in (0, -1):
         await expect_error(ValueError, prune_chain(storage, workflow_name=FLOW, keep=keep), f"prune(keep={keep})")
-    await expect_ids(storage, saved, "the ids after a refused prune")
+    await expect_ids(storage, saved, "the ids after a rejected prune")
 
 
 async def a_chain_can_be_deleted_as_a_whole(storage: CheckpointStorage) -> None:
-    """The others stay, and the name can be used anew."""
+    """Other chains are not affected, and the name can be used again."""
     await save_chain(storage, 3, state={"shared": ["by both chains"]})
     other = await save_chain(storage, 2, workflow_name="other", state={"shared": ["by both chains"]})
-    expect_equal(await delete_chain(storage, FLOW), 3, "how many were removed")
+    expect_equal(await delete_chain(storage, FLOW), 3, "the number of removed checkpoints")
     expect_equal(await storage.list_checkpoint_ids(workflow_name=FLOW), [], "the ids of a deleted chain")
     for left in other:
         expect_same(await storage.load(left.checkpoint_id), left, "a checkpoint of another chain")
-    expect_equal(await delete_chain(storage, FLOW), 0, "how many were removed the second time")
+    expect_equal(await delete_chain(storage, FLOW), 0, "the number removed the second time")
     again = await save_chain(storage, 1)
     await expect_ids(storage, again, "the ids of the new chain")
 

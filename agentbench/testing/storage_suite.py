@@ -1,7 +1,7 @@
-"""What every checkpoint storage must do, to be run on a backend of your own.
+"""Checks of a checkpoint storage, for tests of your own backend.
 
-Each check is called with a function that returns a new, empty storage. It raises an `AssertionError` that says what was
-wrong, and returns `False` where the storage lacks the optional capability that the check is about.
+Each check is called with a function that returns a new, empty storage. It raises an `AssertionError` that describes the
+problem, and returns `False` if the storage does not have the optional capability that the check needs.
 
 Example:
     With pytest::
@@ -11,7 +11,7 @@ Example:
             if not asyncio.run(check(MyStorage)):
                 pytest.skip(f"MyStorage has no {check.capability.__name__}")
 
-    and without it::
+    Without pytest::
 
         for check in storage_suite.checks():
             await check(MyStorage)
@@ -39,7 +39,7 @@ MakeStorage: TypeAlias = Callable[[], "CheckpointStorage | Awaitable[CheckpointS
 
 @dataclass(frozen=True)
 class StorageCheck:
-    """One thing that a storage must do, or one with an optional `capability`; an example is in the module.
+    """One check of a storage, which may need an optional `capability`. The module docstring shows how to run checks.
 
     Example:
         from agentbench.testing import storage_suite
@@ -52,22 +52,22 @@ class StorageCheck:
 
     @property
     def name(self) -> str:
-        """The name of the check, a sentence with underscores."""
+        """The name of the check: a sentence with underscores."""
         return self.function.__name__
 
     def __str__(self) -> str:
         return self.name
 
     async def __call__(self, make_storage: MakeStorage) -> bool:
-        """Check a new, empty storage that a function returns; `False` if the storage lacks the capability.
+        """Check the new, empty storage that a function returns. Return `False` if the storage lacks the capability.
 
         Raises:
-            AssertionError: The storage does not do it; the text says what it did instead.
+            AssertionError: The check failed; the text describes the problem.
         """
-        made = make_storage()
-        storage = await made if inspect.isawaitable(made) else made
+        returned = make_storage()
+        storage = await returned if inspect.isawaitable(returned) else returned
         missing = [name for name in _METHODS if not callable(getattr(storage, name, None))]
-        expect(not missing, f"{type(storage).__name__} is no CheckpointStorage: it has no {', '.join(missing)}.")
+        expect(not missing, f"{type(storage).__name__} is not a CheckpointStorage: it lacks {', '.join(missing)}.")
         if self.capability is not None and not isinstance(storage, self.capability):
             return False
         await self.function(storage)
@@ -75,7 +75,7 @@ class StorageCheck:
 
 
 def checks() -> list[StorageCheck]:
-    """Return all checks, those that every storage must pass first."""
+    """Return all checks. Those that every storage must pass come first."""
     return [
         *(StorageCheck(function) for function in storage_basics.CHECKS),
         *(StorageCheck(function, SupportsCheckpointInfos) for function in storage_capabilities.INFO_CHECKS),
