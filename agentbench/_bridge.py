@@ -56,14 +56,14 @@ class Caller(threading.local):
 
 
 caller = Caller()
-#: All unfinished work. Loops hold their tasks only weakly.
 _open: set[EngineFuture[Any]] = set()
-#: Loops whose threads wait for the running work or for the work around it.
+"""All unfinished work. It is kept here because loops have only weak references to their tasks."""
 _blocked_loops: ContextVar[tuple[set[asyncio.AbstractEventLoop], ...]] = ContextVar("agentbench_blocked", default=())
+"""The loops whose threads wait for the running work, or for work that waits for it."""
 
 
 class EngineFuture(Future[T]):
-    """The future of work on an event loop; it is cancelled like a task, and done when the work has really ended."""
+    """The future of work on an event loop. It is cancelled like a task, and done when the work has really ended."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, work: Awaitable[T]) -> None:
         source: object = work
@@ -94,7 +94,7 @@ class EngineFuture(Future[T]):
         self.is_started = True
 
     def cancel(self) -> bool:
-        """Request cancellation; `True` if the work had not ended yet."""
+        """Request cancellation. Return `True` if the work had not ended yet."""
         if self.done():
             return False
         self.cancelling = True
@@ -103,7 +103,7 @@ class EngineFuture(Future[T]):
         return True
 
     def settled(self, timeout_s: float) -> bool:
-        """Wait at most `timeout_s` seconds for the work to end; `True` if it has. Does not raise the work's errors."""
+        """Wait at most `timeout_s` seconds and return whether the work has ended. Errors of the work are not raised."""
         with contextlib.suppress(WaitTimeoutError, CancelledError):
             self.exception(timeout=timeout_s)
         return self.done()
@@ -168,7 +168,7 @@ class EngineThread:
         return threading.get_ident() == self._thread.ident
 
     def close(self, *, timeout_s: float = _CLOSE_LIMIT_S) -> bool:
-        """Cancel the running work, stop the loop and wait for the thread; `True` if it ended within `timeout_s`."""
+        """Cancel the running work, stop the loop, wait for the thread, and return whether it ended in `timeout_s`."""
         if not self._closing:
             self._closing = True
             with contextlib.suppress(RuntimeError):  # the loop has already ended
@@ -176,7 +176,7 @@ class EngineThread:
         if not self.is_current():
             self._thread.join(timeout_s)
         for future in list(_open):
-            if future._loop is self.loop:  # noqa: SLF001 - of this module
+            if future._loop is self.loop:  # noqa: SLF001 - a class of this module
                 future.finish()
         return not self._thread.is_alive()
 
@@ -211,7 +211,7 @@ class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelle
 
     def __enter__(self) -> None:
         self._outer = caller.futures
-        # Weak, so that an interrupt on these very lines leaves nothing behind.
+        # The set is weak, so that an interrupt on these lines leaves no references behind.
         self._futures: weakref.WeakSet[EngineFuture[Any]] = weakref.WeakSet()
         caller.futures = self._futures
 
@@ -221,7 +221,7 @@ class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelle
             return
         cancelled = [future for future in self._futures if not future.cancelling and future.cancel()]
         for future in cancelled:
-            if future._task is not None:  # noqa: SLF001 - otherwise it has not begun, and never will
+            if future._task is not None:  # noqa: SLF001 - without a task, the work has not begun and never will
                 future.settled(_CANCEL_GRACE_S)
 
 
@@ -252,7 +252,7 @@ def engine_thread() -> EngineThread:
 
 
 def choose_engine_loop(name: LoopName) -> None:
-    """Choose the event loop of the engine thread, before its first use: open runs and clients are bound to it."""
+    """Choose the event loop of the engine thread before its first use, because runs and clients are bound to it."""
     global _loop_name
     with _lock:
         if _engine is not None and _engine.alive and _engine.loop_name != name:
@@ -380,7 +380,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def home_loop() -> asyncio.AbstractEventLoop:
-    """Return the loop for objects that are bound to a loop, whoever opens them: the engine's if Python has threads.
+    """Return the loop for objects that are bound to a loop: the engine's, or the running loop if there are no threads.
 
     Raises:
         RuntimeError: Python has no threads, and no loop is running.
@@ -433,7 +433,7 @@ async def wait_for_loop(loop: asyncio.AbstractEventLoop, outcome: asyncio.Future
 def _hindrance(loop: asyncio.AbstractEventLoop) -> str | None:
     """Return the reason why work on a loop cannot make progress now, or None."""
     if any(loop in loops for loops in _blocked_loops.get()):
-        return "it needs an event loop whose thread waits for this very call"
+        return "it needs an event loop whose thread waits for this call"
     return None if loop.is_running() else "it needs an event loop that is not running"
 
 

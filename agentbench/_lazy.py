@@ -1,4 +1,4 @@
-"""Public names of a package, each imported at its first use.
+"""Lazy imports: the public names of a package, each imported on first use.
 
 A package lists its names in a table, by the modules that define them, and takes its attributes from a `Door`:
 
@@ -25,9 +25,9 @@ class Door:
     """The public names of one package.
 
     Args:
-        namespace: The globals of the package; names are kept there once they are loaded.
-        table: Modules and the names that they define: `module: name name module: name`.
-        parts: Submodules that are loaded when they are used, separated by spaces.
+        namespace: The globals of the package, in which loaded names are stored.
+        table: The modules and the names that they define: `module: name name module: name`.
+        parts: The submodules that are loaded on first use, separated by spaces.
         stored: A table of internal classes that are stored in checkpoints. They can be loaded by `PACKAGE.NAME` like
             public names, but are not listed.
     """
@@ -36,11 +36,11 @@ class Door:
         self.package = str(namespace["__name__"])
         self.parts = tuple(parts.split())
         self._namespace = namespace
-        #: Public name -> the module that defines it and its name there.
         self.homes = self._read(table)
+        """The module that defines a public name, and its name there."""
         self.names = sorted(self.homes)
-        #: All names that can be loaded, with their modules and names there.
         self.all_homes = {**self._read(stored), **self.homes}
+        """The same for all names that can be loaded, including the stored ones."""
 
     def _read(self, table: str) -> dict[str, tuple[str, str]]:
         homes = {}
@@ -61,7 +61,7 @@ class Door:
             value = getattr(module, original)
             if name in self.homes:
                 value = importlib.import_module("agentbench._arguments").name_arguments(value)
-            if original not in vars(module):  # the module computes it anew each time
+            if original not in vars(module):  # a module-level __getattr__ computes the value each time
                 return value
         elif name in self.parts:
             value = importlib.import_module(f"{self.package}.{name}")
@@ -76,9 +76,9 @@ class Door:
         return sorted({*(name for name in self._namespace if name.startswith("__")), *self.names, *self.parts})
 
     def _missing(self, name: str, *, importing: bool) -> Exception:
-        """Return the error for a name that the package lacks, which says where it is or which name is close.
+        """Return the error for a missing name. It says where the name is defined, or suggests a similar name.
 
-        `from package import NAME` replaces an `AttributeError` by a message of its own, so it gets an `ImportError`.
+        `from package import NAME` replaces the text of an `AttributeError`, so it gets an `ImportError`.
         """
         message = f"module {self.package!r} has no attribute {name!r}"
         if name.startswith("_") or (importing and self._has_module(name)):
@@ -89,7 +89,9 @@ class Door:
         if importing:
             message = f"cannot import name {name!r} from {self.package!r}. {hint}"
             return ImportError(message, name=self.package, path=str(self._namespace["__file__"]))
-        return AttributeError(f"{message}. {hint}", name=name)  # with its `obj`, too, Python would add a second guess
+        return AttributeError(
+            f"{message}. {hint}", name=name
+        )  # if `obj` were set too, Python would add a second suggestion
 
     def _has_module(self, name: str) -> bool:
         finder = importlib.import_module("importlib.machinery").PathFinder
@@ -109,12 +111,12 @@ class Door:
 
 
 def public_packages() -> list[str]:
-    """List the packages that users import from; the root is the first."""
+    """List the packages from which users import; the root comes first."""
     return [_ROOT, *(f"{_ROOT}.{part}" for part in importlib.import_module(_ROOT)._door.parts)]  # noqa: SLF001
 
 
 def find_packages(name: str) -> list[str]:
-    """List the packages that have a public name."""
+    """List the packages that export a name."""
     return [package for package in public_packages() if name in importlib.import_module(package).__all__]
 
 

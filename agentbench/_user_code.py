@@ -1,4 +1,4 @@
-"""Finds the user's code: warnings name its line, and tracebacks in a notebook show its frames instead of ours."""
+"""Find the frames of user code, so that warnings name its line and tracebacks in notebooks omit library frames."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ FULL_TRACEBACK = "AGENTBENCH_FULL_TRACEBACK"
 
 def warn_user(text: str, category: type[Warning]) -> None:
     """Warn every time, not once per line, so that a cell that runs again shows the warnings of its last run."""
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - what warnings itself goes by
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - `warnings` uses it as well
     while frame is not None and is_library(frame):
         frame = frame.f_back
-    file, line, module = "agentbench", 1, None  # on a thread without user code
+    file, line, module = "agentbench", 1, None  # used on a thread without user code
     if frame is not None:
         file, line, module = frame.f_code.co_filename, frame.f_lineno, frame.f_globals.get("__name__")
-    warnings.warn_explicit(text, category, file, line, module or file, registry={})  # no module: not shown
+    warnings.warn_explicit(
+        text, category, file, line, module or file, registry={}
+    )  # Python does not display a warning without a module
 
 
 def caller_of_library() -> FrameType:
     """Return the frame that called a function of this library."""
-    frame: FrameType = sys._getframe(1)  # noqa: SLF001  inspect.stack reads every source file on the way
+    frame: FrameType = sys._getframe(1)  # noqa: SLF001 - inspect.stack() would read every source file
     while _is_ours(frame) and frame.f_back is not None:
         frame = frame.f_back
     return frame
@@ -43,27 +45,27 @@ def cut_to_user(error: BaseException) -> None:
 def shorten_tracebacks(error: BaseException) -> None:
     """Remove frames of this library and of packages it calls from the traceback of an error and of its causes."""
     seen: set[int] = set()
-    waiting: list[BaseException | None] = [error]
-    while waiting:
-        each = waiting.pop()
-        if each is None or id(each) in seen:
+    pending: list[BaseException | None] = [error]
+    while pending:
+        current = pending.pop()
+        if current is None or id(current) in seen:
             continue
-        seen.add(id(each))
-        each.__traceback__ = _without_library(each.__traceback__)
-        waiting += [each.__cause__, each.__context__, *getattr(each, "exceptions", ())]
+        seen.add(id(current))
+        current.__traceback__ = _without_library(current.__traceback__)
+        pending += [current.__cause__, current.__context__, *getattr(current, "exceptions", ())]
 
 
 def _without_library(trace: TracebackType | None) -> TracebackType | None:
-    kept: list[TracebackType] = []
+    user_traces: list[TracebackType] = []
     in_library = False
     while trace is not None:
         in_library = _is_ours(trace.tb_frame) or (in_library and _is_installed(trace.tb_frame.f_code.co_filename))
         if not in_library:
-            kept.append(trace)
+            user_traces.append(trace)
         trace = trace.tb_next
     shortened: TracebackType | None = None
-    for each in reversed(kept):
-        shortened = TracebackType(shortened, each.tb_frame, each.tb_lasti, each.tb_lineno)
+    for user_trace in reversed(user_traces):
+        shortened = TracebackType(shortened, user_trace.tb_frame, user_trace.tb_lasti, user_trace.tb_lineno)
     return shortened
 
 

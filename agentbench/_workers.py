@@ -42,7 +42,7 @@ async def run_in_thread(function: Callable[P, T], /, *args: P.args, **kwargs: P.
 
 
 class _WorkerCall:
-    """One call of a function in a worker thread, for a caller on an event loop. Lighter than two futures."""
+    """One call of a function in a worker thread, for a caller on an event loop. It costs less than two futures."""
 
     __slots__ = ("_context", "_function", "_is_abandoned", "_loop", "_waits_for", "outcome")
 
@@ -55,7 +55,7 @@ class _WorkerCall:
         self.outcome: asyncio.Future[Any] = self._loop.create_future()
 
     def run(self, caller: Caller, release: Callable[[], bool]) -> bool:
-        """Call the function on the worker thread, which is free again before the result is delivered."""
+        """Call the function on the worker thread. The thread is released before the result is delivered."""
         if self._is_abandoned:
             return release()
         caller.call = self
@@ -63,7 +63,7 @@ class _WorkerCall:
         error: BaseException | None = None
         try:
             result = self._context.run(self._function)
-        except StopIteration as caught:  # no future can hold it, so its caller would wait forever
+        except StopIteration as caught:  # futures do not accept StopIteration, so the caller would wait forever
             message = "A sync function raised StopIteration, as next() does at the end of an iterator."
             error = RuntimeError(message)
             error.__cause__ = caught
