@@ -16,9 +16,10 @@ import importlib
 import sys
 
 _ROOT = "agentbench"
-#: Public paths that were looked up, with the objects there, and the paths of classes.
 _OBJECTS: dict[str, object] = {}
+"""A cache of the objects at public paths."""
 _PATHS: dict[type, str] = {}
+"""A cache of the public paths of classes."""
 
 
 class Door:
@@ -89,9 +90,8 @@ class Door:
         if importing:
             message = f"cannot import name {name!r} from {self.package!r}. {hint}"
             return ImportError(message, name=self.package, path=str(self._namespace["__file__"]))
-        return AttributeError(
-            f"{message}. {hint}", name=name
-        )  # if `obj` were set too, Python would add a second suggestion
+        # With `obj` set as well, Python would add a second suggestion.
+        return AttributeError(f"{message}. {hint}", name=name)
 
     def _has_module(self, name: str) -> bool:
         finder = importlib.import_module("importlib.machinery").PathFinder
