@@ -217,6 +217,14 @@ def test_lists_are_compared_in_order() -> None:
         assert changes(tuple(before), tuple(after)) == expected
 
 
+def test_an_appended_conversation_is_an_added_item() -> None:
+    conv = [f"turn {i}" for i in range(12)]
+    (change,) = diff_checkpoints(checkpoint(conv=conv), checkpoint(conv=[*conv, "x"]))
+    assert (change.path, change.op, change.before, change.after) == ("state.conv[12]", "added", None, "x")
+    assert change.keys == ("state", "conv", 12)
+    assert str(change) == "+ state.conv[12] = 'x'"
+
+
 def test_things_with_ids_are_compared_by_id() -> None:
     before = [Turn("m1", "a"), Turn("m2", "b"), Turn("m3", "c")]
     after = [Turn("m3", "c"), Turn("m1", "changed"), Turn("m4", "d")]
@@ -432,6 +440,13 @@ def canonical(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value).__name__, tuple(map(canonical, value))
     return type(value).__name__, value
+
+
+@given(states)
+def test_law_nothing_differs_from_itself(state: dict[str, Any]) -> None:
+    one = checkpoint(**state)
+    assert not diff_checkpoints(one, one)
+    assert not diff_checkpoints(one, copy.deepcopy(one))
 
 
 @given(states, states)

@@ -4,7 +4,6 @@ import asyncio
 import logging
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -248,7 +247,7 @@ def test_after_any_damage_what_is_loaded_is_what_was_saved(pristine, tmp_path_fa
     (folder / JOURNAL).write_bytes(apply(damage, source.read_bytes()))
     storage = FileCheckpointStorage(folder)
     try:
-        asyncio.run(judge(storage, saved))
+        asyncio.run(judge(storage, saved, folder))
     finally:
         storage.close()
         shutil.rmtree(folder)
@@ -263,7 +262,7 @@ async def error_of(storage, saved):
     return None
 
 
-async def judge(storage, saved):
+async def judge(storage, saved, folder):
     await ids_of(storage)  # a chain whose first line is damaged is found by its name
     lost = set()
     for checkpoint_id, expected in saved.items():
@@ -283,5 +282,5 @@ async def judge(storage, saved):
                 each.state  # noqa: B018
     new = checkpoint(400)
     await storage.save(new)
-    assert await FileCheckpointStorage(Path(storage._ab_path)).load("cp400") == new
+    assert await FileCheckpointStorage(folder).load("cp400") == new
     assert await storage.get_latest(workflow_name=FLOW) == new

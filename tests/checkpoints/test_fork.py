@@ -221,6 +221,24 @@ async def test_with_history_the_other_chain_is_complete(storage):
     assert ids_of(await list_lineage(storage, info.checkpoint_id)) == ids_of(chain)
 
 
+async def test_copied_history_keeps_content_times_and_who_wrote_it(storage):
+    saved = await save_chain(storage, 2, **RICH)
+    await fork_checkpoint(storage, saved[1].checkpoint_id, workflow_name="new", with_history=True)
+    for copy, original in zip(await storage.list_checkpoints(workflow_name="new"), saved, strict=False):
+        assert (copy.timestamp, copy.state, copy.messages) == (original.timestamp, original.state, original.messages)
+        assert copy.metadata["source"] == "step"
+        assert copy.metadata["run_id"] == "run-1"
+        assert copy.metadata["writers"] == ["a"]
+
+
+async def test_history_is_copied_behind_what_the_other_chain_holds(storage):
+    saved = await save_chain(storage, 2)
+    await save_chain(storage, 3, workflow_name="other")
+    info = await fork_checkpoint(storage, saved[1].checkpoint_id, workflow_name="other", with_history=True)
+    assert info.seq == 6
+    assert [each.seq for each in await list_infos(storage, workflow_name="other")] == [1, 2, 3, 4, 5, 6]
+
+
 async def test_history_that_runs_through_several_chains_is_copied_as_a_whole(storage):
     saved = await save_chain(storage, 2)
     branch = await fork_checkpoint(storage, saved[1].checkpoint_id, workflow_name="branch")

@@ -39,6 +39,15 @@ async def test_three_runs_from_one_checkpoint_end_alike(storage):
     assert first.state == {"log": [0, 1], "_executor_state": {"counter": {"count": 2}}}
 
 
+async def test_objects_shared_by_messages_and_state_are_shared_after_loading_too(storage):
+    conversation = ["hello"]
+    await storage.save(
+        make_checkpoint(1, checkpoint_id="c", state={"log": conversation}, messages={"a": [conversation]})
+    )
+    loaded = await storage.load("c")
+    assert loaded.state["log"] is loaded.messages["a"][0]
+
+
 async def test_values_that_are_frozen_once_saved_are_not_copied(storage):
     class Sealed:
         pass
@@ -60,6 +69,15 @@ async def test_the_graph_signature_is_stored_once_per_chain_and_loaded_as_a_copy
     assert list(loaded.metadata) == ["seq", "source", "graph_signature"]
     loaded.metadata["graph_signature"]["executors"].clear()
     assert (await storage.load(saved[0].checkpoint_id)).metadata["graph_signature"] == signature
+
+
+async def test_a_graph_that_changed_has_its_own_signature(storage):
+    await storage.save(make_checkpoint(1, checkpoint_id="c1", metadata={"graph_signature": {"start": "a"}}))
+    await storage.save(make_checkpoint(2, checkpoint_id="c2", metadata={"graph_signature": {"start": "b"}}))
+    await storage.save(make_checkpoint(3, checkpoint_id="c3"))
+    assert (await storage.load("c1")).metadata["graph_signature"] == {"start": "a"}
+    assert (await storage.load("c2")).metadata["graph_signature"] == {"start": "b"}
+    assert "graph_signature" not in (await storage.load("c3")).metadata
 
 
 async def test_the_latest_checkpoint_is_found_without_touching_the_others(storage):
@@ -151,6 +169,13 @@ async def test_a_part_whose_own_copy_method_fails_is_named(storage):
 
     with raises(WorkflowCheckpointException, "'a'", "state[", "Stubborn"):
         await storage.save(make_checkpoint(1, state={"a": Stubborn()}))
+
+
+async def test_a_refused_replacement_leaves_the_former_checkpoint(storage):
+    await storage.save(make_checkpoint(1, checkpoint_id="c", state={"a": 1}))
+    with pytest.raises(WorkflowCheckpointException):
+        await storage.save(make_checkpoint(1, checkpoint_id="c", state={"a": threading.Lock()}))
+    assert (await storage.load("c")).state == {"a": 1}
 
 
 # --------------------------------------------------------------------------------------------------- the storage itself

@@ -71,11 +71,6 @@ def test_what_is_not_there_is_an_error_and_is_not_made(name: str, tmp_path: Path
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_folder_is_made_for_who_asks_for_it(tmp_path: Path) -> None:
-    await keep(tmp_path / "new" / "folder")
-    assert await kept_in(tmp_path / "new" / "folder") == ["cp-1"]
-
-
 def test_a_file_that_is_no_storage_is_refused_and_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "notes.db"
     file.write_text("milk, eggs")
@@ -107,12 +102,6 @@ async def test_a_suffix_makes_a_database(tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy")
     await keep(tmp_path / "runs.db")
     assert (tmp_path / "runs.db").read_bytes().startswith(b"SQLite format 3\0")
-
-
-def test_an_absent_database_is_not_made(tmp_path: Path) -> None:
-    with pytest.raises(WorkflowCheckpointException):
-        open_storage(f"sqlite:///{tmp_path / 'absent.db'}")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -214,9 +203,3 @@ def test_an_address_is_displayed_without_what_may_be_secret() -> None:
     ]
     for target, shown in cases:
         assert displayed_address(target) == shown
-
-
-def test_a_missing_file_is_an_error_without_the_password() -> None:
-    with pytest.raises(WorkflowCheckpointException) as caught:
-        open_storage("sqlite://me:secret@nowhere/x")
-    assert "secret" not in str(caught.value)

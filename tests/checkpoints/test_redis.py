@@ -152,19 +152,6 @@ async def test_a_damaged_checkpoint_is_named_and_hides_no_other(
     assert (await storage.load("flow-3")).state == {"n": conversation(60)}
 
 
-async def test_a_lost_part_is_an_error_of_the_checkpoints_that_need_it(
-    storage: RedisCheckpointStorage, server: Any
-) -> None:
-    await storage.save(checkpoint(1, state={"text": "one " * 1000}))
-    await storage.save(checkpoint(2, state={"text": "two " * 1000}))
-    (mine, *_) = [name for name, text in server.hgetall("{agentbench}:parts:flow").items() if text.startswith(b'"one')]
-    server.hset("{agentbench}:parts:flow", mine, b"\xff" * 10)
-
-    with raises(WorkflowCheckpointException, "'flow-1'", "damaged"):
-        await storage.load("flow-1")
-    assert (await storage.load("flow-2")).state == {"text": "two " * 1000}
-
-
 # ---------------------------------------------------------------------------------------------------------------- looks
 
 

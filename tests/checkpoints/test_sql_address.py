@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from agentbench.exceptions import MissingExtraError
 from tests.parts.errors import raises
 
 pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
@@ -46,12 +45,6 @@ def test_postgresql_is_reached_through_psycopg(psycopg: None) -> None:
         assert database_url(f"{scheme}://me:secret@host:1/name").drivername == "postgresql+psycopg"
     assert database_url("postgresql+pg8000://me@host/name").drivername == "postgresql+pg8000"
     assert file_of(database_url("postgresql://me@host/name")) is None
-
-
-def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with raises(MissingExtraError, '"agentbench[postgres]"'):
-        database_url("postgresql://me@host/name")
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,10 @@ from tests.parts.errors import raises
 from tests.servers.postgres import PASSWORD, USER, PostgresServer
 from tests.servers.process import free_port
 
-pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
+sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
-from agentbench.checkpoints.sql_storage.backend import SQLBackend
+from agentbench.checkpoints.sql_storage.address import database_url  # noqa: E402  needs SQLAlchemy
+from agentbench.checkpoints.sql_storage.backend import SQLBackend  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 Make = Callable[..., SQLBackend]
@@ -55,6 +56,15 @@ def make(file: Path) -> Iterator[Make]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, file: Path) -> Any:
     return f"sqlite:///{file}" if request.param == "sqlite" else request.getfixturevalue("postgres_url")
+
+
+def execute(url: str, statement: str) -> None:
+    """Run a statement of somebody else's."""
+    engine = sqlalchemy.create_engine(
+        database_url(url), isolation_level="AUTOCOMMIT", poolclass=sqlalchemy.pool.NullPool
+    )
+    with engine.connect() as connection:
+        connection.exec_driver_sql(statement)
 
 
 def run_together(url: str, *programs: tuple[str, str, int]) -> list[str]:
@@ -127,7 +137,7 @@ def test_tables_of_another_version_are_left_alone(url: str, make: Make) -> None:
         ("UPDATE agentbench_schema SET version = 7", "7"),
         ("DELETE FROM agentbench_schema", "none"),
     ):
-        backend._database._open_session().cursor.execute(versions)
+        execute(url, versions)
         with raises(WorkflowCheckpointException, said, "2"):
             make(url).chains()
     assert backend.ids("flow") == ["one"]
@@ -141,7 +151,7 @@ def test_tables_of_version_1_are_changed_when_they_are_opened(url: str, make: Ma
         "ALTER TABLE agentbench_records DROP COLUMN content",
         "UPDATE agentbench_schema SET version = 1",
     ):
-        backend._database._open_session().cursor.execute(statement)
+        execute(url, statement)
     for opened in (make(url), make(url)):
         assert opened.get("one") == one
         put(opened, record("two", 2))
@@ -151,10 +161,10 @@ def test_tables_of_version_1_are_changed_when_they_are_opened(url: str, make: Ma
 def test_what_the_database_refuses_is_an_error_and_changes_nothing(url: str, make: Make) -> None:
     backend = make(url)
     one = put(backend, record("one"))
-    backend._database._open_session().cursor.execute("ALTER TABLE agentbench_parts RENAME TO gone")
+    execute(url, "ALTER TABLE agentbench_parts RENAME TO gone")
     with raises(RuntimeError, "agentbench_parts"):
         put(backend, record("two", 2, needs=("x",)), "x")
-    backend._database._open_session().cursor.execute("ALTER TABLE gone RENAME TO agentbench_parts")
+    execute(url, "ALTER TABLE gone RENAME TO agentbench_parts")
     assert backend.heads("flow") == [bare(one)]
 
 

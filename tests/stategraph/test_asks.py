@@ -17,7 +17,6 @@ from agentbench.stategraph import (
     END,
     START,
     AgentState,
-    ConcurrentUpdateError,
     GraphError,
     StateGraph,
     ThreadBusyError,
@@ -57,16 +56,6 @@ def test_a_checkpoint_tells_its_nodes_and_a_node_can_be_retried() -> None:
     assert app.invoke(None, {**THREAD, "checkpoint_id": before_b["checkpoint_id"]}).state.notes == ["a", "b", "c"]
     assert app.update_state(THREAD, {"notes": ["mine"]}, as_node="b")
     assert app.invoke(None, THREAD).state.notes == ["a", "b", "c", "mine", "c"]
-
-
-def test_two_values_for_one_field_name_nodes_field_and_remedies() -> None:
-    writers = {"a": lambda state: {"n": 1}, "b": lambda state: {"n": 2}}
-
-    with raises(ConcurrentUpdateError, "'a'", "'b'", "'n'", "reducer", "replace_value"):
-        fan(writers).invoke("go", THREAD)
-
-    assert fan({**writers, "b": lambda state: {"n": 1}}).invoke("go", THREAD).state.n == 1
-    assert fan(writers, on_conflict="last").invoke("go", THREAD).state.n == 2
 
 
 def test_what_has_finished_is_not_repeated_after_a_crash(tmp_path: Path) -> None:

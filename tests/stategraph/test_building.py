@@ -19,7 +19,6 @@ from agentbench.stategraph import (
     GraphCompileError,
     GraphError,
     InvalidUpdateError,
-    Overwrite,
     Runtime,
     StateGraph,
 )
@@ -304,13 +303,6 @@ def test_a_state_that_a_node_keeps_is_its_own() -> None:
 
     found = graph.get_state(THREAD).values
     assert (found.notes, len(found.context)) == (["note"], 1)
-
-
-def test_an_overwrite_comes_before_plain_writes_and_clears_what_a_reducer_grew() -> None:
-    graph = StateGraph(Notes).add_node("clear", lambda state: {"notes": Overwrite([])}).add_node("note", note)
-    app = graph.add_edge(START, "clear").add_edge(START, "note").compile()
-
-    assert app.invoke({"notes": ["old"]}, THREAD).state.notes == ["note"]
 
 
 def test_a_graph_of_a_thousand_nodes_in_a_row_compiles():

@@ -130,10 +130,6 @@ def test_a_blocking_node_past_its_time_is_left_alone_and_its_result_ignored():
 # -------------------------------------------------------------------------------------------------------- bad updates
 
 
-def mutate(state: Notes) -> None:
-    state.notes.append("in place")
-
-
 BAD = [
     ({"tpoic": 1}, InvalidUpdateError, "Did you mean 'topic'", "tpoic"),
     ({"execution_meta": {}}, InvalidUpdateError, "'execution_meta'", "execution_meta"),
@@ -180,13 +176,6 @@ def test_two_writers_of_one_field():
     with pytest.raises(ConcurrentUpdateError):
         two_writers({"notes": Overwrite(["a"])}, {"notes": Overwrite(["b"])}).invoke("go", THREAD)
     assert two_writers({"notes": ["a"]}, {"notes": Overwrite(["b"])}).invoke("go", THREAD).state.notes == ["b", "a"]
-
-
-def test_a_change_in_place_is_not_applied_and_said():
-    app = StateGraph(Notes).add_node("mutate", mutate).set_entry_point("mutate").compile()
-    result = app.invoke({"notes": ["mine"]}, THREAD)
-    assert result.state.notes == ["mine"]
-    assert "return {'notes': ...}" in result.warnings[0]
 
 
 def test_debug_finds_reducers_that_change_what_they_get():

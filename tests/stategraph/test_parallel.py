@@ -174,12 +174,3 @@ def test_goto_takes_the_place_of_edges_and_names_what_is_no_node():
     lost = StateGraph(Notes).add_node("jump", lambda state: Command(goto="nowhere")).add_edge(START, "jump")
     with raises(GraphError, "GRAPH_ROUTING_001", "'nowhere'"):
         run(lost)
-
-
-def test_a_condition_cannot_change_the_state():
-    def meddle(state: Notes) -> str:
-        state.notes.append("meddled")
-        return END
-
-    graph = graph_of("a").add_edge(START, "a").add_conditional_edges("a", meddle)
-    assert run(graph).state.notes == ["a"]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage, Message
-from agentbench.exceptions import GraphError, GraphMismatchError, NodeError, StateValidationError
+from agentbench.exceptions import GraphError, GraphMismatchError, StateValidationError
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.interrupts import interrupt
 from agentbench.stategraph.reducers import Overwrite
@@ -142,25 +142,6 @@ def test_an_update_that_does_not_fit_saves_nothing():
     assert app.get_state(THREAD).config == head
 
 
-def test_an_update_of_the_past_makes_a_branch_that_is_the_head():
-    app = diamond()
-    app.invoke("go", THREAD)
-    past = app.get_state_history(THREAD)[2]
-    edited = app.update_state(past.config, {"topic": "other"})
-    assert app.get_state(THREAD).config == edited
-    assert app.get_state(edited).parent_config == past.config
-    assert app.invoke(None, THREAD).state.notes == [*"abcd"]
-
-
-def test_changing_a_snapshot_changes_nothing_else(storage: Any):
-    app = diamond(storage)
-    app.invoke("go", THREAD)
-    app.get_state(THREAD).values.notes.append("mine")
-    app.get_state_history(THREAD)[0].values.context.clear()
-    assert app.get_state(THREAD).values.notes == [*"abcd"]
-    assert len(app.get_state(THREAD).values.context) == 1
-
-
 def test_differences_are_told_by_field_and_id(storage: Any):
     app = diamond(storage)
     app.invoke({"messages": [Message("user", ["one"], message_id="m1")]}, THREAD)
@@ -255,18 +236,3 @@ def test_a_checkpoint_that_fits_its_class_no_longer_is_listed_all_the_same():
     snapshot = grown(storage, state=Renamed).get_state(THREAD)
     assert (snapshot.values.notes, dict(snapshot.extra)) == (["a"], {"topic": "old"})
     assert "notes" in str(snapshot.invalid)
-
-
-def test_failed_nodes_are_retried_from_their_checkpoint(storage: Any):
-    failures = [OSError("down"), None]
-
-    def node(state: Notes) -> dict[str, Any]:
-        if (error := failures.pop(0)) is not None:
-            raise error
-        return {"notes": ["up"]}
-
-    app = StateGraph(Notes, name="retry").add_node("a", node).set_entry_point("a").compile(checkpointer=storage)
-    with pytest.raises(NodeError):
-        app.invoke("go", THREAD)
-    assert app.get_state(THREAD).tasks[0].error is not None
-    assert app.invoke(None, THREAD).state.notes == ["up"]

@@ -21,7 +21,7 @@ from agentbench.checkpoints.parts.parts import (
     part_id,
     verify_part,
 )
-from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
+from agentbench.exceptions import WorkflowCheckpointException
 from tests.parts.errors import raises
 
 
@@ -109,12 +109,6 @@ def test_a_list_that_grows_shrinks_and_changes_in_place_comes_back_at_each_step(
         text = shelf.keep(memory.cut({"conversation": conversation}))
         assert join_parts(text, shelf.fetch) == {"conversation": conversation}
         assert live_parts([text], shelf.fetch) <= shelf.texts.keys()
-
-
-def test_a_list_that_shrank_is_cut_as_if_it_had_never_been_longer() -> None:
-    memory, entries = ChainMemory(1), [f"{each:070d}" for each in range(RUN * RUN + RUN)]
-    memory.cut(entries)
-    assert memory.cut(entries[: 3 * RUN])[0] == ChainMemory(1).cut(entries[: 3 * RUN])[0]
 
 
 def test_changes_inside_mutable_entries_are_noticed() -> None:
@@ -290,17 +284,6 @@ def test_the_limit_of_a_save_is_that_of_a_load(edits: list[tuple[int, int, int, 
         assert is_saved == is_within(largest, join_parts, text, shelf.fetch)
         assert join_parts(text, shelf.fetch) == state
         limited = limited if is_saved else ChainMemory(0)
-
-
-def test_a_value_that_cannot_be_stored_leaves_no_trace_in_the_next() -> None:
-    shelf, memory = Shelf(), ChainMemory(0)
-    conversation: list[Any] = [message(each) for each in range(40)]
-    shelf.keep(memory.cut({"a": conversation}))
-    conversation.extend(message(each) for each in range(40, 80))
-    with pytest.raises(UnstorableValueError):
-        memory.cut({"a": conversation, "b": object()})
-    text = shelf.keep(memory.cut({"a": conversation}))
-    assert join_parts(text, shelf.fetch) == {"a": conversation}
 
 
 def test_a_value_that_contains_itself_is_refused() -> None:

@@ -262,21 +262,6 @@ def designated(builder):
     )
 
 
-@pytest.mark.parametrize(
-    ("keywords", "expected"),
-    [
-        ({}, (["a", "b", "c"], [])),
-        ({"output_from": "all"}, (["a", "b", "c"], [])),
-        ({"output_from": [B]}, (["b"], [])),
-        ({"output_from": [B], "intermediate_output_from": [A]}, (["b"], ["a"])),
-        ({"output_from": [B], "intermediate_output_from": "all_other"}, (["b"], ["a", "c"])),
-        ({"intermediate_output_from": "all"}, ([], ["a", "b", "c"])),
-    ],
-)
-def test_keywords_designate_outputs(keywords, expected):
-    assert designated(WorkflowBuilder(start_executor=A, **keywords)) == expected
-
-
 def test_methods_add_to_the_designation():
     assert designated(WorkflowBuilder(A).output_from(C).output_from(B)) == (["b", "c"], [])
     assert designated(WorkflowBuilder(A, output_from=[C]).output_from(B, A)) == (["a", "b", "c"], [])

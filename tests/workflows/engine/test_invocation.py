@@ -164,6 +164,16 @@ async def test_messages_outputs_and_requests_of_a_failed_attempt_are_dropped():
     ]
 
 
+async def test_writes_of_a_failed_attempt_stay():
+    async def do(ctx, attempt):
+        ctx.set_state("attempts", ctx.get_state("attempts", 0) + 1)
+
+    act, _ = unsteady(failures=2, do=do)
+    workflow = flow(node(act, retries=2))
+    await workflow.run("x")
+    assert workflow.state.get("attempts") == 3
+
+
 @pytest.mark.parametrize("failures", [1, 9], ids=["a later attempt succeeds", "every attempt fails"])
 async def test_the_context_of_every_attempt_is_closed_when_the_handler_has_ended(failures):
     contexts: list[Any] = []

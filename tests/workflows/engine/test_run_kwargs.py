@@ -73,13 +73,6 @@ def test_an_entry_that_is_no_dict_is_ignored_with_a_warning(caplog):
 # ---- over the life of an instance ------------------------------------------------------------------
 
 
-async def test_a_new_message_begins_without_the_arguments_of_the_run_before():
-    workflow = two_nodes()
-    await workflow.run("x", client_kwargs={"x": 1})
-    assert (await workflow.run("x")).outputs == [("A", None, None), ("B", None, None)]
-    assert not workflow.state.has(RUN_KWARGS)
-
-
 class Asks(Executor):
     @handler
     async def on_text(self, text: str, ctx: WorkflowContext) -> None:

@@ -99,17 +99,6 @@ async def test_text_of_other_code_is_not_captured(capsys):
     assert "not mine\nnor mine\n" in capsys.readouterr().out
 
 
-async def test_text_comes_before_the_failure_it_announces():
-    async def fails(message, ctx):
-        print("going down", end="")
-        raise KeyError("k")
-
-    run = single(fails).start("x")
-    with pytest.raises(KeyError):
-        await run.result()
-    assert [e.type for e in run.events][2:5] == ["executor_invoked", "log", "executor_failed"]
-
-
 async def test_text_streams_while_the_handler_runs():
     go_on = asyncio.Event()
 

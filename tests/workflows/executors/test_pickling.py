@@ -1,12 +1,8 @@
 """Executors and the parts of a graph travel to another process, where a workflow of them runs."""
 
-import copy
 import pickle
 import subprocess
 import sys
-
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.function_executor import executor
 
 FLOW = '''
 from typing import Literal
@@ -108,14 +104,3 @@ def test_executors_and_edges_run_in_another_process(tmp_path, monkeypatch):
     )
     assert done.stderr.decode() == ""
     assert done.stdout.decode().strip() == "[13] ('b', False) (5, 2) True True [<class 'int'>]"
-
-
-@executor
-def decorated(value: int, ctx: WorkflowContext[int]) -> None: ...
-
-
-def test_a_decorated_function_and_its_handlers_survive_a_copy():
-    for made in (copy.copy(decorated), copy.deepcopy(decorated), pickle.loads(pickle.dumps(decorated))):
-        assert made is not decorated
-        assert made._ab_function is decorated._ab_function
-        assert (made.input_types, made.output_types) == ([int], [int])

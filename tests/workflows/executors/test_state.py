@@ -16,16 +16,6 @@ def committed_state(**values):
     return state
 
 
-def test_a_deleted_key_reads_as_default_but_stays_exported_until_the_commit():
-    state = committed_state(a=1)
-    state.delete("a")
-    assert not state.has("a")
-    assert state.get("a", "default") == "default"
-    assert state.export_state() == {"a": 1}
-    state.commit()
-    assert state.export_state() == {}
-
-
 def test_a_write_or_a_deletion_is_pending_until_the_commit():
     state = State()
     seen = [state.has_pending]
@@ -33,29 +23,6 @@ def test_a_write_or_a_deletion_is_pending_until_the_commit():
         act()
         seen.append(state.has_pending)
     assert seen == [False, True, False, True, False]
-
-
-def test_deleting_an_unknown_key_is_a_key_error_that_carries_the_key():
-    with pytest.raises(KeyError) as caught:
-        State().delete("nowhere")
-    assert caught.value.args == ("nowhere",)
-
-
-def test_deleting_a_key_twice_is_a_key_error():
-    state = committed_state(a=1)
-    state.delete("a")
-    with pytest.raises(KeyError):
-        state.delete("a")
-
-
-def test_none_is_a_value_like_any_other():
-    state = State()
-    state.set("a", None)
-    assert state.has("a")
-    assert state.get("a", "default") is None
-    state.commit()
-    assert state.export_state() == {"a": None}
-    assert state.get("a", "default") is None
 
 
 def test_the_exported_dictionary_is_not_the_state_itself_but_holds_its_values():
@@ -71,14 +38,6 @@ def test_the_mark_for_absent_values_survives_copying_and_pickling():
     assert copy.deepcopy(ABSENT) is ABSENT
     assert pickle.loads(pickle.dumps(ABSENT)) is ABSENT
     assert repr(ABSENT) == "<absent>"
-
-
-def test_committed_keys_keep_the_order_in_which_they_were_first_written():
-    state = State()
-    for key in ("c", "a", "b"):
-        state.set(key, key)
-    state.commit()
-    assert list(state.export_state()) == ["c", "a", "b"]
 
 
 def test_no_write_of_a_worker_thread_is_lost_while_another_commits():

@@ -25,6 +25,7 @@ from agentbench import (
 from agentbench.exceptions import FunctionCheckpointError, WorkflowBusyError
 from agentbench.testing import CountingIds
 from tests.parts.errors import raises, warns
+from tests.parts.executors import collect as read_into
 
 calls: list[str] = []
 
@@ -96,6 +97,11 @@ async def test_a_run_waits_for_a_response_and_goes_on_past_remembered_steps():
     assert second.get_final_state() == WorkflowRunState.IDLE
     with raises(ValueError, "open"):
         await ask.run(responses={"auto::0": "bb"})
+
+
+async def test_events_of_steps_have_arguments_and_results():
+    result = await ask.run("a")
+    assert [(e.executor_id, e.data) for e in result][:2] == [("upper", {"args": ("a",), "kwargs": {}}), ("upper", "A")]
 
 
 async def test_responses_of_earlier_rounds_are_remembered():
@@ -340,6 +346,20 @@ async def test_a_step_inside_a_step_is_remembered_with_it():
     assert types_of(result) == ["executor_bypassed", "executor_bypassed", "output"]
 
 
+async def test_a_failed_run_can_be_answered_again():
+    @workflow
+    async def fussy(ctx: RunContext) -> str:
+        answer: str = await ctx.request_info("?", str)
+        if await upper(answer) != "GOOD":
+            raise ValueError("bad")
+        return answer
+
+    await fussy.run()
+    with raises(ValueError, "bad"):
+        await fussy.run(responses={"auto::0": "poor"})
+    assert (await fussy.run(responses={"auto::0": "good"})).get_outputs() == ["good"]
+
+
 async def test_user_code_cannot_catch_a_pending_request_by_accident():
     @workflow
     async def careful(ctx: RunContext) -> str:
@@ -512,10 +532,10 @@ async def test_an_error_of_a_step_is_an_event_of_it_and_of_the_run():
     async def failing() -> None:
         await fail()
 
-    stream = failing.run(stream=True)
+    events: list[WorkflowEvent[Any]] = []
     with pytest.raises(KeyError):
-        await stream.get_final_response()
-    types = [(e.type, e.executor_id) for e in stream._execution.log.events()]
+        await read_into(failing.run(stream=True), events)
+    types = [(e.type, e.executor_id) for e in events]
     assert ("executor_failed", "fail") in types
     assert types[-2][0] == "failed"
 

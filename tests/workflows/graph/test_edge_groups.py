@@ -102,11 +102,6 @@ def test_a_registered_subclass_is_found_by_its_name_without_calling_its_construc
     assert [edge.id for edge in restored.edges] == ["a->b", "b->a"]
 
 
-def test_a_single_group_has_one_edge_with_its_condition():
-    (edge,) = SingleEdgeGroup("scorer", "queue", condition, condition_name="n").edges
-    assert (edge.id, edge.condition, edge.condition_name) == ("scorer->queue", condition, "n")
-
-
 def test_a_fan_in_needs_two_sources_and_names_each_once():
     for sources in ([], ["a"]):
         with raises(ValueError, "source"):
@@ -126,9 +121,3 @@ def test_a_forced_mode_is_resolved_at_once_and_auto_is_left_open(mode, resolved)
 def test_an_unknown_fan_in_mode_is_refused():
     with raises(ValueError, "'gather'"):
         FanInEdgeGroup(["a", "b"], "c", mode="gather")  # type: ignore[arg-type]
-
-
-def test_an_internal_group_leads_from_the_internal_source_to_its_executor():
-    group = InternalEdgeGroup("a")
-    assert (group.source_executor_ids, group.target_executor_ids) == (["internal:a"], ["a"])
-    assert [edge.id for edge in group.edges] == ["internal:a->a"]

@@ -111,13 +111,6 @@ def test_json_that_is_no_object_is_refused():
         Edge.from_json("[]")
 
 
-def test_a_clone_is_another_edge_with_the_same_callable():
-    edge = Edge("a", "b", is_big)
-    assert edge.clone() == edge
-    assert edge.clone() is not edge
-    assert edge.clone().condition is is_big
-
-
 # ---- branches of a switch --------------------------------------------------------------------------
 
 

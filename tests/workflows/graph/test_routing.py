@@ -67,6 +67,19 @@ async def test_a_message_of_an_executor_without_edges_is_a_drop_with_a_reason_of
     assert [d["reason"] for d in drops(result)] == ["no outgoing edge"]
 
 
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
+async def test_the_condition_never_sees_what_the_target_could_not_take():
+    asked: list[Any] = []
+
+    def condition(message: Any) -> bool:
+        asked.append(message)
+        return True
+
+    source, target = Send(5), Show("a")
+    await WorkflowBuilder(start_executor=source).add_edge(source, target, condition).build().run("go")
+    assert asked == []
+
+
 @pytest.mark.parametrize("answer", [True, False])
 async def test_conditions_may_be_async(answer: bool):
     async def condition(message: str) -> bool:

@@ -109,12 +109,6 @@ async def test_a_plain_step_goes_on_to_the_end_of_the_superstep_around():
     assert [message.data for message in report.emitted] == ["a12"]
 
 
-async def test_the_result_goes_on_to_the_end():
-    run = nested().start("a")
-    await run.step(inside=True)
-    assert (await run.result()).get_outputs() == ["a12"]
-
-
 async def test_a_run_that_waits_inside_can_be_cancelled_and_retried():
     storage = InMemoryCheckpointStorage()
     run = nested().start("a", checkpoint_storage=storage)

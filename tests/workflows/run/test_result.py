@@ -130,14 +130,6 @@ async def test_status_events_are_in_the_list_on_request():
     assert "started" not in {e.type for e in result}
 
 
-async def test_outputs_and_final_state_are_the_same_before_and_after_the_list_was_read():
-    result = await shouting().run("a")
-    before = (result.get_outputs(), result.outputs, result.get_final_state(), result.final_state)
-    assert result[0].type == "executor_invoked"
-    assert (result.get_outputs(), result.outputs, result.get_final_state(), result.final_state) == before
-    assert before == (["A"], ["A"], WorkflowRunState.IDLE, WorkflowRunState.IDLE)
-
-
 READINGS = {
     "len": len,
     "bool": bool,

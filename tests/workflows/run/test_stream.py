@@ -83,6 +83,20 @@ async def test_the_final_response_consumes_what_is_left_and_holds_what_was_read_
     assert [e async for e in stream] == []
 
 
+async def test_nothing_runs_before_the_stream_is_read_and_no_further_than_it_is_read():
+    begun: list[str] = []
+
+    async def note(text, ctx):
+        begun.append(text)
+
+    stream = flow(note).run("ab", stream=True)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert begun == []
+    await stream.get_final_response()
+    assert begun == ["ab"]
+
+
 async def test_events_come_while_a_handler_runs():
     told, go_on = asyncio.Event(), asyncio.Event()
 
