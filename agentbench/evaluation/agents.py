@@ -68,23 +68,25 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
         >>> results.raise_for_status()
     """
     chosen = as_evaluators(evaluators, progress)
-    asked = [] if queries is None else as_list(queries, (str, Message))
+    query_list = [] if queries is None else as_list(queries, (str, Message))
     answers = None if responses is None else as_list(responses, (str, AgentResponse))
-    if not asked:
+    if not query_list:
         msg = "evaluate_agent() has nothing to evaluate. Pass queries=, also with responses=."
         raise ValueError(msg)
     if answers is None and agent is None:
         msg = "queries= needs agent= to answer them, or responses= with the answers."
         raise ValueError(msg)
-    outputs = per_query("expected_output", None if expected_output is None else as_list(expected_output, (str,)), asked)
-    calls = per_query("expected_tool_calls", _call_lists(expected_tool_calls), asked)
+    outputs = per_query(
+        "expected_output", None if expected_output is None else as_list(expected_output, (str,)), query_list
+    )
+    calls = per_query("expected_tool_calls", _call_lists(expected_tool_calls), query_list)
 
     def make_item(index: int, answer: Sequence[Message], error: Exception | None = None) -> EvalItem:
-        conversation = [*normalize_messages(asked[index]), *answer]
+        conversation = [*normalize_messages(query_list[index]), *answer]
         return EvalItem(conversation, None, context, outputs[index], calls[index], conversation_split, error)
 
     if answers is not None:
-        answers = per_query("responses", answers, asked)
+        answers = per_query("responses", answers, query_list)
         items = [
             make_item(index, [Message("assistant", [answer])] if isinstance(answer, str) else answer.messages)
             for index, answer in enumerate(answers)
@@ -97,14 +99,14 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
             if messages := stored.get(key):
                 return make_item(index, [Message.from_dict(message) for message in messages])
             try:
-                response = await agent.run(asked[index])
+                response = await agent.run(query_list[index])
             except Exception as error:  # noqa: BLE001 - the other runs continue, and the results contain the error
                 return make_item(index, (), error)
             stored.put(key, [message.to_dict() for message in response.messages])
             return make_item(index, response.messages)
 
-        keys = repeated_keys("answer", name, repeat(asked, num_repetitions))
-        places = [(place % len(asked), key) for place, key in enumerate(keys)]
+        keys = repeated_keys("answer", name, repeat(query_list, num_repetitions))
+        places = [(place % len(query_list), key) for place, key in enumerate(keys)]
         label = eval_name or name or "Agent"
         items = await map_items(ask, places, limit=max_concurrency, name=f"{label}: answers", progress=progress)
     tools = [] if agent is None else function_tools(agent)  # after the runs, its MCP servers are connected
@@ -114,8 +116,8 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
     return await score_items(items, chosen, eval_name, resume_file)
 
 
-def _call_lists(given: Any) -> list[list[ExpectedToolCall]] | None:
-    if given is None:
+def _call_lists(expected: Any) -> list[list[ExpectedToolCall]] | None:
+    if expected is None:
         return None
-    calls = as_list(given, (ExpectedToolCall,))
-    return [calls] if calls and all(isinstance(each, ExpectedToolCall) for each in calls) else calls
+    calls = as_list(expected, (ExpectedToolCall,))
+    return [calls] if calls and all(isinstance(call, ExpectedToolCall) for call in calls) else calls

@@ -139,8 +139,8 @@ def _mismatch(expected: ExpectedToolCall, item: EvalItem) -> str:
     absent: object = object()
     nearest = min(
         (
-            {name: given.get(name, absent) for name in wanted if given.get(name, absent) != wanted[name]}
-            for given in calls
+            {name: arguments.get(name, absent) for name in wanted if arguments.get(name, absent) != wanted[name]}
+            for arguments in calls
         ),
         key=len,
     )

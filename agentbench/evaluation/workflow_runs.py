@@ -19,16 +19,16 @@ class AgentTurn:
     """The input and the answer of one agent in a workflow."""
 
     executor_id: str
-    asked: list[Message]
-    answered: list[Message]
+    query: list[Message]
+    answer: list[Message]
 
 
 @dataclass
 class Run:
     """The scored parts of a run: its answer, if there is one, and the turns of its agents."""
 
-    asked: list[Message]
-    answered: list[Message] | None
+    query: list[Message]
+    answer: list[Message] | None
     turns: list[AgentTurn]
     error: Exception | None = None
 
@@ -59,8 +59,8 @@ def _answers(data: Any) -> list[Any]:
 def _turn(executor_id: str, received: Any, data: Any) -> AgentTurn:
     response = data if isinstance(data, AgentResponse) else data.agent_response
     conversation = None if isinstance(data, AgentResponse) else data.full_conversation
-    asked = [message for message in conversation or () if message.role == "user"]
-    return AgentTurn(executor_id, asked or as_messages(received), list(response.messages))
+    query = [message for message in conversation or () if message.role == "user"]
+    return AgentTurn(executor_id, query or as_messages(received), list(response.messages))
 
 
 def as_messages(value: Any, role: str = "user") -> list[Message]:
@@ -82,8 +82,8 @@ def plain_run(run: Run) -> list[Any]:
     def plain(messages: list[Message] | None) -> list[Any] | None:
         return None if messages is None else [message.to_dict() for message in messages]
 
-    turns = [[turn.executor_id, plain(turn.asked), plain(turn.answered)] for turn in run.turns]
-    return [plain(run.asked), plain(run.answered), turns]
+    turns = [[turn.executor_id, plain(turn.query), plain(turn.answer)] for turn in run.turns]
+    return [plain(run.query), plain(run.answer), turns]
 
 
 def stored_run(stored: list[Any]) -> Run:
@@ -92,5 +92,5 @@ def stored_run(stored: list[Any]) -> Run:
     def messages(plain: list[Any]) -> list[Message]:
         return [Message.from_dict(message) for message in plain]
 
-    asked, answered, turns = stored
-    return Run(messages(asked), messages(answered), [AgentTurn(turn[0], *map(messages, turn[1:])) for turn in turns])
+    query, answer, turns = stored
+    return Run(messages(query), messages(answer), [AgentTurn(turn[0], *map(messages, turn[1:])) for turn in turns])

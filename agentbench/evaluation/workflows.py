@@ -71,11 +71,13 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
         1
     """
     chosen = as_evaluators(evaluators, progress)
-    asked = [] if queries is None else as_list(queries, (str, Message))
-    if workflow_result is None and not asked:
+    query_list = [] if queries is None else as_list(queries, (str, Message))
+    if workflow_result is None and not query_list:
         msg = "evaluate_workflow() has nothing to evaluate. Pass queries=, or workflow_result= of a run."
         raise ValueError(msg)
-    outputs = per_query("expected_output", None if expected_output is None else as_list(expected_output, (str,)), asked)
+    outputs = per_query(
+        "expected_output", None if expected_output is None else as_list(expected_output, (str,)), query_list
+    )
     is_generated = workflow.name.startswith("WorkflowBuilder-")
     name = eval_name or f"Eval: {'workflow' if is_generated else workflow.name}"
     agents = {
@@ -84,7 +86,7 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
         if isinstance(executor, AgentNode) and not executor_id.startswith("_")
     }
     if workflow_result is not None:
-        runs = [read_run(workflow_result, asked[0] if asked else None, agents)]
+        runs = [read_run(workflow_result, query_list[0] if query_list else None, agents)]
     else:
         stored = ResumeFile(resume_file)
 
@@ -97,13 +99,13 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
             except Exception as error:  # noqa: BLE001 - the other runs continue, and the results contain the error
                 return Run(as_messages(query), None, [], error)
             run = read_run(result, query, agents)
-            if run.answered is None:
+            if run.answer is None:
                 run.error = ValueError(f"The run has no output. Its final state is {result.get_final_state()}.")
             else:
                 stored.put(key, plain_run(run))
             return run
 
-        queries = repeat(asked, num_repetitions)
+        queries = repeat(query_list, num_repetitions)
         places = list(zip(queries, repeated_keys("run", [*workflow.executors], map(as_messages, queries)), strict=True))
         runs = await map_items(ask, places, limit=max_concurrency, name=f"{name}: runs", progress=progress)
 
@@ -133,8 +135,8 @@ def _overall_items(
 ) -> list[EvalItem]:
     items = []
     for index, run in enumerate(runs):
-        if run.answered is not None or run.error is not None:
-            item = EvalItem([*run.asked, *(run.answered or ())], split_strategy=split, error=run.error)
+        if run.answer is not None or run.error is not None:
+            item = EvalItem([*run.query, *(run.answer or ())], split_strategy=split, error=run.error)
             item.expected_output = outputs[index % len(outputs)] if outputs else None
             items.append(item)
     return items
@@ -146,7 +148,7 @@ def _items_by_agent(
     parts: dict[str, list[EvalItem]] = {}
     for turn in (turn for run in runs for turn in run.turns):
         tools = function_tools(agents[turn.executor_id])
-        item = EvalItem([*turn.asked, *turn.answered], tools, split_strategy=split)
+        item = EvalItem([*turn.query, *turn.answer], tools, split_strategy=split)
         parts.setdefault(turn.executor_id, []).append(item)
     return parts
 

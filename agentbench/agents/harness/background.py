@@ -25,8 +25,8 @@ DEFAULT_BACKGROUND_AGENTS_SOURCE_ID: Final = "background_agents"
 
 _INSTRUCTIONS: Final = (
     "These agents work for you in the background:\n{background_agents}\nStart a task for one when parts of the work do "
-    "not depend on each other; it sees only what you write to it. Go on meanwhile, wait for a task only when you need "
-    "its result, and clear tasks that you no longer need."
+    "not depend on each other; it sees only what you write to it. Continue with other work, wait for a task "
+    "only when you need its result, and clear tasks that you no longer need."
 )
 
 
@@ -182,7 +182,7 @@ class BackgroundAgentsProvider(ContextProvider):
         input: str,  # noqa: A002 - the name that models see
         description: str,
     ) -> str:
-        """Start a task for an agent in the background; `input` is all that it is told."""
+        """Start a background task for an agent, which sees nothing but `input`."""
         agent = self._agents.get(agent_name.strip().lower())
         if agent is None:
             names = ", ".join(one.name for one in self._agents.values())
@@ -200,7 +200,7 @@ class BackgroundAgentsProvider(ContextProvider):
     async def background_agents_wait_for_first_completion(
         self, context: FunctionInvocationContext, task_ids: list[int]
     ) -> str:
-        """Wait until one of these tasks has ended; if one has ended already, it is named at once."""
+        """Wait until one of these tasks has ended, and return which one."""
         if not task_ids:
             return "Error: task_ids is empty. Expected the ids of tasks to wait for."
         session = context.session
@@ -216,7 +216,7 @@ class BackgroundAgentsProvider(ContextProvider):
         return f"Task {ended.id} has ended: {ended.status.value}."
 
     async def background_agents_get_task_results(self, context: FunctionInvocationContext, task_id: int) -> str:
-        """Return the answer of a task, or how far it is."""
+        """Return the answer of a task, or its status."""
         tasks = self._refresh(context.session)
         task = tasks.get(task_id)
         if task is None:
@@ -228,11 +228,11 @@ class BackgroundAgentsProvider(ContextProvider):
         return f"Task {task.id} is {task.status.value}."
 
     async def background_agents_get_all_tasks(self, context: FunctionInvocationContext) -> str:
-        """Return all tasks, one a line."""
+        """Return all tasks, one per line."""
         return "\n".join(map(_line, self._refresh(context.session).values())) or "No tasks."
 
     async def background_agents_continue_task(self, context: FunctionInvocationContext, task_id: int, text: str) -> str:
-        """Send more text to the agent of a task that has ended; it remembers what was said before."""
+        """Send more text to the agent of a task that has ended. The agent remembers the conversation."""
         session = context.session
         tasks = self._refresh(session)
         task = tasks.get(task_id)
@@ -249,7 +249,7 @@ class BackgroundAgentsProvider(ContextProvider):
         return f"Task {task_id} continues."
 
     async def background_agents_clear_completed_task(self, context: FunctionInvocationContext, task_id: int) -> str:
-        """Forget a task that has ended, and its conversation."""
+        """Remove a task that has ended, and its conversation."""
         session = context.session
         tasks = self._refresh(session)
         task = tasks.get(task_id)

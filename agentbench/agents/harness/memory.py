@@ -38,7 +38,7 @@ DEFAULT_MEMORY_SOURCE_ID: Final = "memory"
 _INSTRUCTIONS: Final = (
     "You have a memory that lasts longer than this conversation. Its index, and the topics that seem to matter now, "
     "are shown to you at the beginning of every run. Read other topics when you need them, write down what should "
-    "last, delete what is no longer true, and search earlier conversations when somebody refers to them."
+    "last, delete what is no longer true, and search earlier conversations when the user refers to them."
 )
 _WORD = re.compile(r"\w{3,}")
 
@@ -146,18 +146,18 @@ class MemoryContextProvider(HistoryProvider):
     ) -> None:
         """Add the index, the topics that match the input, the recent turns, and the tools."""
         question = " ".join(message.text for message in context.input_messages)
-        shown = await run_in_thread(self._shown, session, question)
+        overview = await run_in_thread(self._shown, session, question)
         if self.recent_turns:
             context.extend_messages(self, self._recent(await self.get_messages(session.session_id, session=session)))
         context.extend_instructions(self, self.context_prompt)
         client = self.consolidation_client or getattr(agent, "client", None)
 
         async def consolidate_memories() -> str:
-            """Write your whole memory anew in fewer words."""
+            """Rewrite your whole memory more briefly."""
             return json.dumps({"consolidated_topics": await self._consolidate_all(session, client)})
 
         context.extend_tools(self, [*self._tools, FunctionTool(consolidate_memories)])
-        context.extend_messages(self, [Message("user", shown)])
+        context.extend_messages(self, [Message("user", overview)])
 
     def _shown(self, session: AgentSession, question: str) -> str:
         limits = {"line_limit": self.index_line_limit, "line_length": self.index_line_length}
@@ -224,16 +224,16 @@ class MemoryContextProvider(HistoryProvider):
         return json.dumps([MemoryIndexEntry.from_topic_record(record).to_dict() for record in records])
 
     async def read_memory_topic(self, context: FunctionInvocationContext, topic: str) -> str:
-        """Read all that you remember about a topic."""
+        """Read everything that you remember about a topic."""
         record = await run_in_thread(self.store.get_topic, context.session, source_id=self.source_id, topic=topic)
         return json.dumps(record.to_dict())
 
     async def write_memory(self, context: FunctionInvocationContext, topic: str, memory: str) -> str:
-        """Remember a fact under a topic, which is made if it is new."""
+        """Remember a fact under a topic, which is created if it is new."""
         return json.dumps((await self._add(context.session, topic, memory)).to_dict())
 
     async def delete_memory_topic(self, context: FunctionInvocationContext, topic: str) -> str:
-        """Forget a topic."""
+        """Delete a topic from your memory."""
         async with self._lock(context.session):
             await run_in_thread(self.store.delete_topic, context.session, source_id=self.source_id, topic=topic)
         return json.dumps({"deleted": topic})

@@ -32,8 +32,8 @@ _MODES: Final = {
 }
 
 _INSTRUCTIONS: Final = (
-    "You work in one of these modes:\n{available_modes}\nThe current mode is {current_mode}. Act as it says. Switch "
-    "by mode_set when the user asks for it, or has approved a plan that is to be carried out."
+    "You work in one of these modes:\n{available_modes}\nThe current mode is {current_mode}. Follow it. Switch "
+    "with mode_set when the user asks for it, or has approved a plan that is to be carried out."
 )
 
 
@@ -91,7 +91,7 @@ class AgentModeProvider(ContextProvider):
         context.extend_tools(self, self._tools)
         previous = _state_of(session, self.source_id).pop(_PREVIOUS, None)
         if previous is not None and previous != mode:
-            notice = f"The mode was changed from {previous} to {mode}. Work as {mode} says from now on."
+            notice = f"The mode was changed from {previous} to {mode}. Follow the instructions of {mode} from now on."
             context.extend_messages(self, [Message("user", notice)])
 
     def mode_get(self, context: FunctionInvocationContext) -> dict[str, str]:

@@ -90,10 +90,10 @@ class Elicitation:
 
     async def answer(self, params: Any) -> Any:
         """Return the recorded answer to a question, or cancel the question and record a request for it."""
-        asked = wire(params)
+        request = wire(params)
         try:
-            check_payload(self._server, asked, self._limits)
-            _check_schema(self._server, asked.get("requestedSchema", {}))
+            check_payload(self._server, request, self._limits)
+            _check_schema(self._server, request.get("requestedSchema", {}))
         except (MCPLimitError, ValueError) as error:
             logger.warning("A question to a person was declined: %s", error)
             return _result("decline")
@@ -108,7 +108,7 @@ class Elicitation:
             logger.warning(_REFUSED, self._server, reason)
             return _result("decline" if is_outside else "cancel")
         [call] = self._calls
-        question = _question_of(asked)
+        question = _question_of(request)
         answer = next((one for one in call.unused if one.question == question), None)
         if answer is not None:
             call.unused.remove(answer)  # a server may ask the same question twice
@@ -136,10 +136,10 @@ class Elicitation:
         defaults = {name: one["default"] for name, one in properties.items() if "default" in one}
         ids = _clock.runtime_defaults().ids
         call = Content.from_function_call(ids.new_id("call"), f"answer to {self._server}", arguments=defaults)
-        asked = {"server": self._server, **question, **({"problem": problem} if problem else {})}
-        answered = [one._asdict() for one in answers if not one.problem]
+        details = {"server": self._server, **question, **({"problem": problem} if problem else {})}
+        valid_answers = [answer._asdict() for answer in answers if not answer.problem]
         return Content.from_function_approval_request(
-            ids.new_id("request"), call, additional_properties={ELICITATION: asked, _ANSWERED: answered}
+            ids.new_id("request"), call, additional_properties={ELICITATION: details, _ANSWERED: valid_answers}
         )
 
 
@@ -150,10 +150,10 @@ def _read_answers(metadata: Mapping[str, Any]) -> list[_Answer]:
     earlier: list[Any] = []
     found: list[_Answer] = []
     for request in requests:
-        asked, answer = question_in(request), by_id.get(request.id)
-        if asked is None or answer is None:  # the request is from an earlier round, or has no answer yet
+        details, answer = question_in(request), by_id.get(request.id)
+        if details is None or answer is None:  # the request is from an earlier round, or has no answer yet
             continue
-        earlier, question = request.additional_properties[_ANSWERED], _question_of(asked)
+        earlier, question = request.additional_properties[_ANSWERED], _question_of(details)
         if not answer.approved:
             found.append(_Answer(question, "decline"))
         elif "url" in question:  # the person answers at that address, so there are no fields
@@ -175,9 +175,9 @@ def _check_schema(server: str, schema: Mapping[str, Any]) -> None:
         raise ValueError(message)
 
 
-def _question_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _question_of(details: Mapping[str, Any]) -> dict[str, Any]:
     """Return a key that is equal for equal questions."""
-    return {name: value for name, value in asked.items() if name in ("message", "requestedSchema", "url")}
+    return {name: value for name, value in details.items() if name in ("message", "requestedSchema", "url")}
 
 
 def _result(action: str, content: Mapping[str, Any] | None = None) -> Any:

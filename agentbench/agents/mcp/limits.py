@@ -59,22 +59,22 @@ class MCPLimits:
     max_sampling_tokens: float = 4_096
     max_questions: float = 10
 
-    def changed(self, given: Mapping[str, float]) -> MCPLimits:
+    def changed(self, values: Mapping[str, float]) -> MCPLimits:
         """Return limits with some values replaced.
 
         Raises:
             TypeError: A value is not a number.
             ValueError: A name is unknown, or a value is not positive.
         """
-        check_known("limits", given, [field.name for field in fields(self)])
-        for name, value in given.items():
+        check_known("limits", values, [field.name for field in fields(self)])
+        for name, value in values.items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 message = f"The limit {name} is {describe(value)}. Expected a number."
                 raise TypeError(message)
             if not value > 0:
                 message = f"The limit {name} is {value!r}. Expected a positive number; float('inf') means no limit."
                 raise ValueError(message)
-        return replace(self, **given)
+        return replace(self, **values)
 
     def shown(self, text: object) -> str:
         """Return a text of the server for an error or a log: shortened, and without terminal control codes."""

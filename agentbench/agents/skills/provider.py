@@ -25,11 +25,11 @@ logger = logging.getLogger("agentbench")
 
 _TEMPLATE = (
     "You have skills: instructions for particular kinds of work.\n<skills>\n{skills}\n</skills>\nWhen a task fits the "
-    "description of a skill, load it by load_skill before you begin, and follow it. Use the names exactly as they are "
-    "listed, and load no more than you need.{resource_instructions}{runner_instructions}"
+    "description of a skill, load it with load_skill before you begin, and follow it. Use the names exactly as they "
+    "are listed, and load no more than you need.{resource_instructions}{runner_instructions}"
 )
-_RESOURCES = "\nA loaded skill lists its resources; read those that it tells you to by read_skill_resource."
-_SCRIPTS = "\nA loaded skill lists its scripts; run one by run_skill_script when it tells you to."
+_RESOURCES = "\nA loaded skill lists its resources; read the ones that it refers to with read_skill_resource."
+_SCRIPTS = "\nA loaded skill lists its scripts; run one with run_skill_script when it tells you to."
 
 _PLACEHOLDERS = ("skills", "resource_instructions", "runner_instructions")
 
