@@ -134,6 +134,12 @@ def test_a_wrong_answer_an_input_and_a_missing_one_leave_the_question_open():
     assert app.invoke({"resume": "red"}, THREAD).interrupts[0].value == "size"
 
 
+def test_none_is_an_answer():
+    app = asking(lambda state: {"notes": [repr(interrupt("anything"))]})
+    app.invoke("go", THREAD)
+    assert app.invoke({"resume": None}, THREAD).state.notes == ["None"]
+
+
 def test_an_answer_may_come_with_an_update():
     app = asking(lambda state: {"notes": [interrupt("name")]})
     app.invoke("go", THREAD)

@@ -92,6 +92,12 @@ async def test_the_limit_lets_that_many_full_supersteps_run_and_then_fails():
     assert sum(caught.value.pending.values()) == 1
 
 
+async def test_reaching_the_limit_with_nothing_left_is_fine():
+    ping, pong = Again("ping"), Again("pong")
+    workflow = WorkflowBuilder(3, start_executor=ping).add_edge(ping, pong).add_edge(pong, ping).build()
+    assert (await workflow.run(3)).outputs == [0]
+
+
 async def test_after_a_convergence_error_a_new_message_is_refused_until_reset():
     ping, pong = Again("ping"), Again("pong")
     workflow = WorkflowBuilder(2, start_executor=ping).add_edge(ping, pong).add_edge(pong, ping).build()

@@ -121,6 +121,11 @@ def test_ids_that_look_alike_keep_names_of_their_own():
     assert text[1:] == ['a_b["a b (Start)"];', 'a_b_2["a_b"];', 'a_b_3["a-b"];', 'n_1st["1st"];', 'été["été"];']
 
 
+def test_words_that_mean_something_to_mermaid_are_no_ids():
+    words = ["end", "End", "graph", "subgraph", "style", "class", "click"]
+    assert lines(mermaid(["a", *words]))[2:] == [f'n_{word}["{word}"];' for word in words]
+
+
 # ---------------------------------------------------------------------------------------------- unprintable characters
 
 

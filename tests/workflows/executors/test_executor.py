@@ -194,6 +194,17 @@ async def test_a_handled_message_is_framed_by_two_events_and_its_results_are_lis
     assert sent == [WorkflowMessage("AB", "u")]
 
 
+async def test_a_handler_that_did_nothing_completes_without_data():
+    class Silent(Executor):
+        @handler
+        async def run(self, text: str, ctx: WorkflowContext) -> None:
+            pass
+
+    events, sent, _ = await executed(Silent("s"), "x")
+    assert brief(events) == [("executor_invoked", "s", "x"), ("executor_completed", "s", None)]
+    assert sent == []
+
+
 async def test_the_invoked_event_has_the_input_as_it_was():
     class Grows(Executor):
         @handler
