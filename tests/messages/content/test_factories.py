@@ -29,7 +29,7 @@ GIVEN: dict[str, Any] = {
     "uri": "https://example.org/a",
 }
 #: What a factory adds to what it is given.
-ADDED = {
+ADDED: dict[str, dict[str, Any]] = {
     "data": {"uri": "data:image/png;base64,YWJj"},
     "function_result": {"result": "hi", "items": [TEXT]},
     **{key: {"user_input_request": True} for key in ("function_approval_request", "oauth_consent_request")},
