@@ -72,12 +72,6 @@ def opened_by(arguments: list[str]) -> Path:
 # --------------------------------------------------------------------------------------------------------- the commands
 
 
-def test_help_names_every_command(tmp_path: Path) -> None:
-    done = agentbench("--help", cwd=tmp_path)
-    assert done.returncode == 0
-    assert [word for word in ("lab", "demo", "doctor") if f"\n    {word} " not in done.stdout] == []
-
-
 def test_the_version_is_that_of_the_package_also_where_it_is_not_installed(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -240,14 +234,6 @@ def test_the_demo_writes_the_graph_and_the_checkpoints(tmp_path: Path) -> None:
     assert agentbench("checkpoints", "show", "here/below", "latest", cwd=tmp_path).returncode == 0
     again = agentbench("demo", "--yes", "--output", "here/below", cwd=tmp_path)
     assert "checkpoints.csv  8 checkpoints" in again.stdout
-
-
-@needs_notebook_extra
-def test_without_a_terminal_the_demo_says_so_and_takes_yes(tmp_path: Path) -> None:
-    done = agentbench("demo", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "Publish this report? yes (the default" in done.stdout
-    assert "the answer is yes" in " ".join(agentbench("demo", "--help", cwd=tmp_path).stdout.split())
 
 
 @needs_notebook_extra

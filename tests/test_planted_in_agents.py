@@ -1,8 +1,8 @@
 """A key is planted in what an agent holds: in nothing that it shows, although the model and the tools get it."""
 
+# ruff: noqa: F811  fixtures are imported
 from __future__ import annotations
 
-import gc
 import json
 import logging
 from collections.abc import Callable
@@ -10,13 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is not installed")
-
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from agentbench import (
     Agent,
@@ -32,31 +25,13 @@ from agentbench import (
     tool,
 )
 from agentbench.agents.clients.scripted.script import Call
-from agentbench.observability import OBSERVABILITY_SETTINGS
 from agentbench.stategraph import AgentState, Command, Interrupt, Overwrite, Send
 from agentbench.testing import CassetteChatClient
+from tests.agents.telemetry.conftest import Spans, sensitive, spans, switches  # noqa: F401 - fixtures
 from tests.plants import KEY, PLANTS, STORABLE, Holder, assert_nowhere
 from tests.test_planted_in_workflows import shown_by
 
 logger = logging.getLogger("tests.plants")
-
-
-@pytest.fixture
-def spans(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """Telemetry with contents allowed; returns the spans."""
-    for name, value in (("ENABLED", True), ("SENSITIVE_DATA_ENABLED", True), ("is_user_disabled", False)):
-        monkeypatch.setattr(OBSERVABILITY_SETTINGS, name, value)
-    exporter, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-
-    def exported() -> list[str]:
-        gc.collect()
-        found = [span.to_json() for span in exporter.get_finished_spans()]
-        assert found
-        return found
-
-    return exported
 
 
 @tool
@@ -79,7 +54,7 @@ def script() -> list[Any]:
 
 @pytest.mark.parametrize("streaming", [False, True], ids=["whole", "streamed"])
 async def test_arguments_and_results_of_tools_are_masked_wherever_people_read_them(
-    streaming: bool, spans: Callable[[], list[str]], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    streaming: bool, sensitive: None, spans: Spans, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     model = ScriptedChatClient(script())
@@ -100,7 +75,8 @@ async def test_arguments_and_results_of_tools_are_masked_wherever_people_read_th
     shown = shown_by(response, *response.messages, *updates, session, agent, cassette, *cassette.recorded_calls)
     file = (tmp_path / "tape.jsonl").read_text()
     assert "log_in" in file
-    assert_nowhere([*shown, *spans(), caplog.text, file])
+    assert spans.names()
+    assert_nowhere([*shown, spans.text(), caplog.text, file])
 
 
 async def test_a_cassette_with_masked_values_replays(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 What a person writes into the conversation is content, not a credential: the last tests keep the two apart.
 """
 
+# ruff: noqa: F811  fixtures are imported
 from __future__ import annotations
 
 import base64
@@ -21,15 +22,6 @@ from tests.parts.secrets import everything_is_logged, texts_of
 
 pytest.importorskip("openai", reason="openai is not installed (extra openai)")
 pytest.importorskip("dotenv", reason="python-dotenv is not installed (extra settings)")
-pytest.importorskip("opentelemetry.sdk.trace", reason="the OpenTelemetry SDK is not installed")
-
-from opentelemetry import trace
-from opentelemetry.sdk.metrics import MeterProvider
-from opentelemetry.sdk.metrics.export import InMemoryMetricReader
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
 from agentbench import (
     Agent,
     AgentSession,
@@ -53,6 +45,7 @@ from agentbench.exceptions import ChatClientException
 from agentbench.observability import OBSERVABILITY_SETTINGS
 from agentbench.openai import OpenAIChatClient
 from agentbench.testing import CassetteChatClient
+from tests.agents.telemetry.conftest import Points, Spans, points, sensitive, spans, switches  # noqa: F401 - fixtures
 from tests.servers import openai_wire as wire
 from tests.servers.openai_server import Answer, OpenAIServer, reply, stream
 
@@ -86,22 +79,13 @@ def server() -> Iterator[OpenAIServer]:
 
 
 @pytest.fixture
-def telemetry(monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
+def telemetry(sensitive: None, spans: Spans, points: Points) -> Callable[[], list[str]]:
     """Telemetry with contents allowed; gives what spans and metrics say, one text each."""
-    for name, value in (("ENABLED", True), ("SENSITIVE_DATA_ENABLED", True), ("is_user_disabled", False)):
-        monkeypatch.setattr(OBSERVABILITY_SETTINGS, name, value)
-    exporter, reader = InMemorySpanExporter(), InMemoryMetricReader()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
-    monkeypatch.setattr("opentelemetry.metrics._internal._METER_PROVIDER", MeterProvider([reader]))
 
     def told() -> list[str]:
         gc.collect()
-        spans = exporter.get_finished_spans()
-        data = reader.get_metrics_data()
-        assert spans
-        return [*(span.to_json() for span in spans), data.to_json() if data else "{}"]
+        assert spans.names()
+        return [*(span.to_json() for span in spans.all()), points.text()]
 
     return told
 
@@ -432,10 +416,10 @@ async def test_an_argument_marked_secret_is_masked_where_the_call_is_shown(
     assert given == [KEY, TOKEN]
     assert {type(value) for value in given} == {SecretString}
     assert_nowhere([*contexts, caplog.text])
-    spans = [text for text in telemetry() if json.loads(text).get("name") == "execute_tool login"]
-    assert len(spans) == 1
-    assert_nowhere(spans)
-    assert json.loads(spans[0])["attributes"]["gen_ai.tool.call.arguments"].count("•••") == 2
+    *found, _ = telemetry()
+    (span,) = (text for text in found if json.loads(text)["name"] == "execute_tool login")
+    assert_nowhere([span])
+    assert json.loads(span)["attributes"]["gen_ai.tool.call.arguments"].count("•••") == 2
 
 
 # -------------------------------------------------------------------------------------------- what is content after all

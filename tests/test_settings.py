@@ -231,14 +231,6 @@ def test_an_argument_of_the_wrong_type_is_refused(name: str, value: Any, expecte
     assert f"Q_{name.upper()}" in str(caught.value)
 
 
-def test_a_text_becomes_a_secret_where_one_is_wanted() -> None:
-    for given in (KEY, SecretString(KEY)):
-        taken = load(api_key=given)["api_key"]
-        assert type(taken) is SecretString
-        assert taken == KEY
-    assert KEY not in repr(load(api_key=KEY))
-
-
 # ------------------------------------------------------------------------------------------------------- what text says
 
 
