@@ -1,11 +1,15 @@
-"""What each strategy leaves of a conversation."""
+"""What each strategy leaves of a conversation, what of that a model gets, and the laws of all of them."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentbench import (
     CharacterEstimatorTokenizer,
@@ -245,3 +249,157 @@ async def test_an_open_call_is_sent_whole_and_not_said_twice():
     assert [message.text or message.contents[0].type for message in sent] == [
         *("Be brief.", "q0", "[Tool results: weather: fog]", "a0", "q1", "function_call", "function_result")
     ]
+
+
+CALL = Content.from_function_call("1", "f")
+RESULT = Content.from_function_result("1", result="r")
+
+
+class LeavesOut:
+    """Excludes the groups that a rule names."""
+
+    def __init__(self, rule: Callable[[dict[str, object]], bool]) -> None:
+        self.rule = rule
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        for message in messages:
+            if self.rule(message.additional_properties["_group"]):
+                message.additional_properties.update(_excluded=True, _exclude_reason="rule")
+        return True
+
+
+EVERYTHING = LeavesOut(lambda group: True)
+
+
+def finished_turn() -> list[Message]:
+    return [Message("user", "old"), Message("assistant", [CALL]), Message("tool", [RESULT]), Message("assistant", "ok")]
+
+
+async def test_without_a_strategy_the_list_itself_comes_back() -> None:
+    messages = finished_turn()
+
+    assert await apply_compaction(messages, strategy=None) is messages
+    assert all(message.additional_properties == {} for message in messages)
+
+
+async def test_excluded_messages_are_left_out_and_stay_in_the_list() -> None:
+    messages = [*finished_turn(), Message("user", "new")]
+
+    seen = await apply_compaction(messages, strategy=LeavesOut(lambda group: group["kind"] == "tool_call"))
+
+    assert [message.text for message in seen] == ["old", "ok", "new"]
+    assert len(messages) == 5
+    assert included_messages(messages) == seen
+
+
+async def test_a_finished_turn_may_be_dropped_and_the_question_that_is_open_may_not(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    messages = [*finished_turn(), Message("user", "new")]
+
+    with caplog.at_level(logging.WARNING, "agentbench"):
+        seen = await apply_compaction(messages, strategy=EVERYTHING)
+
+    assert [message.text for message in seen] == ["new"]
+    assert "_exclude_reason" not in messages[-1].additional_properties
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+
+
+async def test_the_calls_of_an_open_turn_are_sent_with_their_results_and_the_question() -> None:
+    other = [
+        Message("assistant", [Content.from_function_call("0", "f")]),
+        Message("tool", [Content.from_function_result("0")]),
+    ]
+    messages = [
+        *finished_turn(),
+        Message("user", "new"),
+        *other,
+        Message("assistant", [CALL]),
+        Message("tool", [RESULT]),
+    ]
+
+    seen = await apply_compaction(messages, strategy=EVERYTHING)
+
+    assert [one is other for one, other in zip(seen, [messages[4], *messages[7:]], strict=True)] == [True] * 3
+    assert len(await apply_compaction(messages[-2:], strategy=EVERYTHING)) == 2
+
+
+async def test_a_conversation_that_ends_with_the_assistant_has_no_open_turn_but_is_never_empty() -> None:
+    messages = finished_turn()
+
+    assert [message.text for message in await apply_compaction(messages, strategy=EVERYTHING)] == ["ok"]
+
+
+STRATEGIES: dict[str, Callable[[], Any]] = {
+    "truncation": lambda: TruncationStrategy(max_n=6, compact_to=3),
+    "truncation by tokens": lambda: TruncationStrategy(max_n=200, compact_to=100, tokenizer=TOKENIZER),
+    "window": lambda: SlidingWindowStrategy(keep_last_groups=2),
+    "tool calls": lambda: SelectiveToolCallCompactionStrategy(keep_last_tool_call_groups=0),
+    "tool results": lambda: ToolResultCompactionStrategy(keep_last_tool_call_groups=0),
+    "summary": lambda: SummarizationStrategy(
+        client=ScriptedChatClient("summary", on_exhausted="repeat_last"), target_count=2
+    ),
+    "budget": lambda: TokenBudgetComposedStrategy(
+        token_budget=150, tokenizer=TOKENIZER, strategies=[ToolResultCompactionStrategy()]
+    ),
+    "context window": lambda: ContextWindowCompactionStrategy(max_context_window_tokens=300, max_output_tokens=50),
+}
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Message]:
+    """Draw a conversation: calls in parallel, reasoning apart, results late or in one message, an open end."""
+    messages = [Message("system", "s")] if draw(st.booleans()) else []
+    number = 0
+    for _ in range(draw(st.integers(0, 6))):
+        messages.append(Message("user", draw(st.sampled_from(["q", "question " * 20]))))
+        for _ in range(draw(st.integers(0, 2))):
+            ids = [f"c{number + one}" for one in range(draw(st.integers(1, 3)))]
+            number += len(ids)
+            if draw(st.booleans()):
+                messages.append(Message("assistant", [Content.from_text_reasoning(text="hm")]))
+            messages.append(Message("assistant", [Content.from_function_call(one, "f", arguments={}) for one in ids]))
+            results = [Content.from_function_result(one, result="r" * draw(st.sampled_from([1, 300]))) for one in ids]
+            together = draw(st.booleans())
+            messages += [Message("tool", results)] if together else [Message("tool", [one]) for one in results]
+        if draw(st.booleans()):
+            messages.append(Message("assistant", "a"))
+    return messages
+
+
+def of_type(messages: list[Message], kind: str) -> list[str]:
+    return [str(one.call_id) for message in messages for one in message.contents if one.type == kind]
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@given(messages=conversations())
+def test_calls_and_results_stay_together_and_an_open_turn_stays(name: str, messages: list[Message]):
+    contents = [list(message.contents) for message in messages]
+    originals = list(messages)
+    sent = asyncio.run(apply_compaction(messages, strategy=STRATEGIES[name]()))
+    assert sorted(of_type(sent, "function_call")) == sorted(of_type(sent, "function_result"))
+    assert bool(sent) == bool(originals)
+    if originals and originals[-1].role in ("user", "tool"):
+        question = [message for message in originals if message.role == "user"][-1]
+        assert any(message is question for message in sent)
+        assert any(message is originals[-1] for message in sent)
+    assert [list(message.contents) for message in originals] == contents
+    kept = {id(message) for message in messages}
+    assert all(id(message) in kept for message in originals)
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+@given(messages=conversations())
+def test_a_strategy_that_is_applied_twice_finds_its_work_done(name: str, messages: list[Message]):
+    strategy = STRATEGIES[name]()
+    asyncio.run(strategy(messages))
+    after = included_messages(messages)
+    again = [Message.from_dict(message.to_dict()) for message in messages]
+    asyncio.run(strategy(again))
+    assert [message.to_dict() for message in included_messages(again)] == [message.to_dict() for message in after]
+
+
+@given(messages=conversations())
+def test_what_is_left_of_a_budget_fits_into_it(messages: list[Message]):
+    asyncio.run(STRATEGIES["budget"]()(messages))
+    assert included_token_count(messages) <= 150

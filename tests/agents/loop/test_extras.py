@@ -1,4 +1,4 @@
-"""What can be configured beyond the usual: scopes, strict limits, time, threads."""
+"""What can be configured: limits, scopes, time, threads."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from agentbench import _clock, run_sync
+from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
 from agentbench.agents.tools.decorator import tool
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
 from tests.endless import WAIT_S, for_ever
@@ -157,3 +158,32 @@ async def test_limits_of_a_tool_hold_for_each_request() -> None:
     for _ in range(2):
         client = client_of(says(call("1", "rare"), call("2", "rare")), says("end"))
         assert results(await ask(client, options={"tools": [rare]})) == ["ran", "Error: Function failed."]
+
+
+def test_nothing_passed_is_the_defaults() -> None:
+    assert normalize_function_invocation_configuration(None) == {
+        "enabled": True,
+        "max_iterations": 40,
+        "max_function_calls": None,
+        "max_consecutive_errors_per_request": 3,
+        "terminate_on_unknown_calls": False,
+        "additional_tools": [],
+        "include_detailed_errors": False,
+    }
+
+
+@pytest.mark.parametrize(
+    "fine",
+    [
+        {"max_iterations": 1},
+        {"max_function_calls": None},
+        {"max_function_calls": 1},
+        {"max_consecutive_errors_per_request": 0},
+        {"max_duration_s": None},
+        {"error_scope": "tool", "approval_scope": "call"},
+    ],
+)
+def test_a_value_at_the_edge_of_its_range_is_taken(fine: dict[str, Any]) -> None:
+    checked = normalize_function_invocation_configuration(fine)
+
+    assert {key: checked[key] for key in fine} == fine  # type: ignore[literal-required]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
-from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 from tests.agents.loop.scripts import MODES, Script, ask, call, results, says, shape
 from tests.parts.tools import danger
@@ -322,39 +320,6 @@ async def test_tools_and_middleware_see_the_conversation_that_the_service_has_be
 
     await ask(client, **keywords)
     assert (seen[2:], session.service_session_id) == (["c2", "c2"], "c3")
-
-
-@both_ways
-async def test_a_conversation_id_made_here_is_neither_sent_nor_returned(mode: str) -> None:
-    async def keeps_history(context: Any, call_next: Callable[[], Awaitable[None]]) -> None:
-        await call_next()
-
-        def mark(response: ChatResponse[Any]) -> None:
-            response.conversation_id = "inner"
-            response.mark_internal_conversation_id()
-
-        if context.stream:
-            context.stream_result_hooks.append(mark)
-        else:
-            mark(context.result)
-
-    from agentbench.agents.middleware.bases import chat_middleware
-
-    session = AgentSession()
-    client = Script(says(call("1", "add", {"a": 1})), says("end"))
-
-    response = await ask(
-        client,
-        mode=mode,
-        options={"tools": [add]},
-        client_kwargs={"session": session, "middleware": [chat_middleware(keeps_history)]},
-    )
-
-    assert [client.roles(n) for n in range(2)] == [["user"], ["tool"]]
-    assert "conversation_id" not in client.options[1]
-    assert session.service_session_id is None
-    assert response.conversation_id is None
-    assert not response.has_internal_conversation_id()
 
 
 async def test_runtime_arguments_reach_the_context_of_tools_and_leave_the_options() -> None:

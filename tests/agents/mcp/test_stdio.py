@@ -1,29 +1,35 @@
-"""A server as a child process: lists, calls, results, what the server begins, and its death."""
+"""A server as a child process: lists, names, calls, results, skills, what the server begins, and its death."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import re
 import subprocess
 import sys
 import time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentbench import (
     Agent,
     AgentFrameworkException,
     FunctionInvocationContext,
+    MCPSkillsSource,
     MCPStdioTool,
     ScriptedChatClient,
     SecretString,
+    SkillsProvider,
     run_sync,
 )
+from agentbench.agents.mcp.naming import normalize_prefix, tool_name_of
 from agentbench.exceptions import MissingExtraError, NestedLoopError, ToolException, ToolExecutionException
 from agentbench.testing import Call
-from tests.agents.mcp.servers import DEMO, ROOT, adder, demo, named, quiet, text, until
+from tests.agents.mcp.servers import DEMO, ROOT, adder, demo, named, quiet, raw, text, until
 from tests.parts.errors import raises
 
 pytest.importorskip("mcp")
@@ -417,3 +423,49 @@ async def test_without_the_package_it_says_what_to_install(monkeypatch):
     for use in (MCPStdioTool.connect, enter, run_with):
         with raises(MissingExtraError, "agentbench[mcp]"):
             await use(server)
+
+
+@pytest.mark.parametrize(
+    ("name", "prefix", "exposed"),
+    [
+        ("read file/now", None, "read-file-now"),
+        ("_read", None, "_read"),
+        ("_read", "fs", "fs_read"),
+        (".-read.", "my fs_.-", "my-fs_read."),
+        ("read", "___", "read"),
+        ("größe", "", "gr--e"),
+    ],
+)
+def test_names(name, prefix, exposed):
+    assert tool_name_of(name, normalize_prefix(prefix)).exposed == exposed
+
+
+@given(st.text(min_size=1), st.text())
+def test_exposed_names_have_only_characters_that_models_take(name, prefix):
+    assert re.fullmatch(r"[A-Za-z0-9_.-]*", tool_name_of(name, normalize_prefix(prefix)).exposed)
+
+
+pytest.importorskip("yaml")
+
+
+async def test_an_agent_loads_a_skill_of_a_server(caplog):
+    async with demo() as server:
+        script = [
+            Call("load_skill", {"skill_name": "tides"}),
+            Call("read_skill_resource", {"skill_name": "tides", "resource_name": "table.csv"}),
+            "Noon.",
+        ]
+        client = ScriptedChatClient(script)
+        agent = Agent(client, context_providers=[SkillsProvider(MCPSkillsSource(server))])
+        response = await agent.run("High water in Bergen?")
+    assert "About tides." in str(client.calls[0].options["instructions"])
+    results = [content.result for message in response.messages for content in message.contents if content.result]
+    assert "Read table.csv." in str(results[0])
+    assert results[1] == "Bergen,12:00"
+    assert "skill://broken/SKILL.md" in caplog.text  # those that cannot be read are left out, and named
+    assert "skill://picture/SKILL.md" in caplog.text
+
+
+async def test_a_server_without_resources_has_no_skills():
+    async with raw('answer(request, {"tools": []})') as server:
+        assert await MCPSkillsSource(server).get_skills() == []

@@ -1,4 +1,4 @@
-"""What stands around one call of a model: middleware, compaction, spans, the network switch."""
+"""One call of a model: its options, middleware, compaction and the network switch."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from agentbench import validate_chat_options
 from agentbench.agents.compaction.protocols import EXCLUDED_KEY, CharacterEstimatorTokenizer
 from agentbench.agents.middleware.bases import chat_middleware
 from agentbench.agents.middleware.contexts import ChatContext
+from agentbench.agents.model.network import is_offline, needs_network, require_network
 from agentbench.agents.tools.decorator import tool
-from agentbench.exceptions import MiddlewareTermination
+from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.exceptions import ChatClientException, MiddlewareTermination
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -231,3 +234,93 @@ async def test_messages_that_middleware_brings_are_not_marked_either() -> None:
 
     assert brought.additional_properties == {}
     assert len(client.seen[0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [("temperature", 0, 2), ("top_p", 0, 1), ("presence_penalty", -2, 2)],
+)
+async def test_a_number_has_to_be_in_its_range(name: str, low: int, high: int) -> None:
+    for fine in (low, high):
+        checked = await validate_chat_options({name: fine})
+        assert checked == {name: fine}
+        assert isinstance(checked[name], float)
+    for wrong, error in ((low - 0.1, ValueError), (high + 0.1, ValueError), (True, TypeError)):
+        with raises(error, "option ", name, " is "):
+            await validate_chat_options({name: wrong})
+    for name in ("temperature", "top_p", "presence_penalty"):
+        with raises(ValueError, name):
+            await validate_chat_options({name: float("nan")})
+
+
+@pytest.mark.parametrize(("wrong", "error"), [(0, ValueError), (-1, ValueError), (2.5, TypeError), (True, TypeError)])
+async def test_the_number_of_tokens_is_whole_and_above_zero(wrong: object, error: type[Exception]) -> None:
+    with raises(error, "max_tokens", "0"):
+        await validate_chat_options({"max_tokens": wrong})
+
+
+async def test_tools_are_made_of_functions_and_the_callers_options_are_not_changed() -> None:
+    def act() -> str:
+        return "x"
+
+    given = {"tools": act, "seed": 1, "temperature": None, "unknown": "kept"}
+
+    checked = await validate_chat_options(given)
+
+    assert isinstance(checked["tools"][0], FunctionTool)
+    assert {key: value for key, value in checked.items() if key != "tools"} == {
+        "seed": 1,
+        "temperature": None,
+        "unknown": "kept",
+    }
+    assert given["tools"] is act
+
+
+class Remote:
+    NEEDS_NETWORK = True
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def service_url(self) -> str:
+        return self.url
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("1", True), (" YES ", True), ("", False), ("no", False)],
+)
+def test_the_switch_is_read_at_each_question(value: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", value)
+    assert is_offline() is expected
+    monkeypatch.delenv("AGENTBENCH_OFFLINE")
+    assert is_offline() is False
+
+
+def test_an_unknown_word_is_logged_once(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", "certainly")
+    with caplog.at_level(logging.WARNING, logger="agentbench"):
+        assert (is_offline(), is_offline()) == (False, False)
+    assert [record.getMessage().partition(",")[0] for record in caplog.records] == ["AGENTBENCH_OFFLINE is 'certainly'"]
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("http://127.0.0.1:11434/v1", False),
+        ("http://models.localhost/v1", False),
+        ("https://api.example.org/v1", True),
+        ("https://localhost.example.org", True),
+        ("http://[broken", True),
+    ],
+)
+def test_what_is_on_this_machine_is_let_through(url: str, expected: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTBENCH_OFFLINE", "1")
+    client = Remote(url)
+
+    assert needs_network(client) is expected
+    if expected:
+        with raises(ChatClientException, "Remote ", "AGENTBENCH_OFFLINE"):
+            require_network(client)
+    else:
+        require_network(client)

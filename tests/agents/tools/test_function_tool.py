@@ -1,4 +1,4 @@
-"""Tools: how they are made, their text forms and their calls."""
+"""Tools: how they are made, their text forms, their calls, and how often they may be called."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import logging
 import pickle
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from pydantic import BaseModel, Field
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING
-from agentbench.exceptions import ToolException
+from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from tests.parts.errors import raises
 
@@ -425,3 +426,117 @@ async def test_a_deep_copy_has_properties_and_counters_of_its_own_and_the_same_f
     assert duplicate["tool"].additional_properties is not tool.additional_properties
     duplicate["tool"]("Bob")
     assert (tool.invocation_count, duplicate["tool"].invocation_count) == (1, 2)
+
+
+def fails() -> None:
+    raise KeyError("k")
+
+
+async def fails_slowly() -> None:
+    await asyncio.sleep(0)
+    raise KeyError("k")
+
+
+async def counts(tool: FunctionTool, **options: Any) -> tuple[int, int]:
+    with pytest.raises(KeyError):
+        await tool.invoke(**options)
+    return tool.invocation_count, tool.invocation_exception_count
+
+
+async def test_a_tool_is_used_up_after_its_invocations() -> None:
+    tool = FunctionTool(lambda: 1, name="once", max_invocations=1)
+    await tool.invoke()
+    with raises(ToolException, "once", "1", "max_invocations=1"):
+        await tool.invoke()
+    with raises(ToolException, "reset()"):
+        tool()
+    assert tool.invocation_count == 1
+
+
+async def test_reset_begins_again() -> None:
+    tool = FunctionTool(fails, max_invocations=1, max_invocation_exceptions=1)
+    assert await counts(tool) == (1, 1)
+    tool.reset()
+    assert (tool.invocation_count, tool.invocation_exception_count) == (0, 0)
+    assert await counts(tool) == (1, 1)
+
+
+@pytest.mark.parametrize("func", [fails, fails_slowly])
+async def test_exceptions_are_counted_and_limited(func: Any) -> None:
+    tool = FunctionTool(func, max_invocation_exceptions=2)
+    assert await counts(tool) == (1, 1)
+    assert await counts(tool) == (2, 2)
+    with raises(ToolException, "2", "max_invocation_exceptions=2"):
+        await tool.invoke()
+    assert tool.invocation_count == 2
+
+
+async def test_exceptions_of_generators_are_counted() -> None:
+    def yields() -> Any:
+        yield 1
+        raise KeyError
+
+    assert await counts(FunctionTool(yields)) == (1, 1)
+
+
+async def test_exceptions_of_direct_calls_are_counted() -> None:
+    plain, slow = FunctionTool(fails), FunctionTool(fails_slowly)
+    with pytest.raises(KeyError):
+        plain()
+    with pytest.raises(KeyError):
+        await slow()
+    assert (plain.invocation_exception_count, slow.invocation_exception_count) == (1, 1)
+
+
+async def test_a_question_to_a_person_is_no_failure() -> None:
+    def asks() -> None:
+        raise UserInputRequiredException([])
+
+    async def asks_slowly() -> None:
+        raise UserInputRequiredException([])
+
+    for tool in (FunctionTool(asks), FunctionTool(asks_slowly)):
+        with pytest.raises(UserInputRequiredException):
+            await tool.invoke()
+        with pytest.raises(UserInputRequiredException):
+            await _called(tool)
+        assert (tool.invocation_count, tool.invocation_exception_count) == (2, 0)
+
+
+async def _called(tool: FunctionTool) -> Any:
+    result = tool()
+    return await result
+
+
+async def test_a_cancelled_call_is_no_failure() -> None:
+    tool = FunctionTool(asyncio.Event().wait, name="waits", input_model={})
+    task = asyncio.ensure_future(tool.invoke())
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (tool.invocation_count, tool.invocation_exception_count) == (1, 0)
+
+
+def test_threads_never_get_past_a_limit() -> None:
+    tool = FunctionTool(lambda: 1, max_invocations=50)
+
+    def call(_: int) -> int:
+        try:
+            return int(tool())
+        except ToolException:
+            return 0
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(call, range(400))) == 50
+    assert tool.invocation_count == 50
+
+
+# -------------------------------------------------------------------------------------------------------------- per run
+
+
+async def test_outside_of_a_run_its_limit_does_not_count() -> None:
+    tool = FunctionTool(lambda: 1, max_invocations_per_run=1)
+    await tool.invoke()
+    await tool.invoke(context=FunctionInvocationContext(tool, {}))
+    assert tool() == 1
