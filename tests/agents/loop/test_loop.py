@@ -375,10 +375,11 @@ async def test_a_client_that_changes_its_list_does_not_change_the_next_call() ->
     assert client.options[1] == {"tools": [add]}
 
 
-async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants() -> None:
+@both_ways
+async def test_an_answer_after_a_tool_message_without_a_role_is_the_assistants(mode: str) -> None:
     client = Script(says(call("1", "add", {"a": 1})), [ChatResponseUpdate(text="end")])
 
-    response = await ask(client, options={"tools": [add]})
+    response = await ask(client, options={"tools": [add]}, mode=mode)
 
     assert [message.role for message in response.messages] == ["assistant", "tool", "assistant"]
 
