@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from agentbench._files.lock import FolderLock
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.file_storage.backend import FileBackend
@@ -188,6 +189,18 @@ def test_an_impatient_save_is_refused_at_once_and_changes_nothing(backend, folde
     os.unlink(os.path.join(folder, ".agentbench.lock"))
     backend.put(record("three", 3), {}, generation=generation, patient=False)
     assert backend.ids(CHAIN) == ["one", "two", "three"]
+
+
+def test_a_writer_that_never_ends_is_named_instead_of_waited_for(backend, folder):
+    save(backend, "one", 1)
+    backend._folder.lock._patience_s = 0.01
+    holder = FolderLock(os.path.join(folder, ".agentbench.lock"))
+    assert holder.attempt()
+    with raises(WorkflowCheckpointException, "process"):
+        save(backend, "two", 2)
+    holder.release()
+    holder.close()
+    save(backend, "two", 2)
 
 
 # ------------------------------------------------------------------------------------------- the folder is the truth

@@ -472,3 +472,23 @@ def test_a_damaged_place_of_a_checkpoint_concerns_no_other(backend: RedisBackend
         backend.get("a")
     assert backend.get("b") == record("b", 2)
     assert backend.ids("c") == ["a", "b"]
+
+
+@pytest.mark.parametrize("field", ["heads", "contents"])
+@pytest.mark.parametrize("text", [None, b"\xff\xfe", b"null\n\xff"])
+def test_a_record_that_is_damaged_is_known_as_such_and_can_be_deleted(
+    backend: RedisBackend, server: Any, field: str, text: bytes | None
+) -> None:
+    put(backend, record("a"))
+    put(backend, record("b", 2))
+    if text is None:
+        server.hdel(f"{{agentbench}}:{field}:c", "a")
+    else:
+        server.hset(f"{{agentbench}}:{field}:c", "a", text)
+
+    found = backend.get("a")
+    assert found is not None
+    assert (found.head if field == "heads" else found.content) == ""
+    assert [each.checkpoint_id for each in backend.heads("c")] == ["a", "b"]
+    assert backend.get("b") == record("b", 2)
+    assert backend.delete("c", ["a"], sweep=True) == 1

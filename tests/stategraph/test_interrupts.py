@@ -231,6 +231,11 @@ def test_a_node_that_swallows_the_question_fails():
     assert len(asking(cautious).invoke("go", THREAD).interrupts) == 1
 
 
+def test_interrupt_outside_a_run_says_so():
+    with raises(RuntimeError, "outside"):
+        interrupt("name")
+
+
 def test_a_graph_without_storage_cannot_ask_and_says_so():
     with raises(GraphError, "checkpointer=False"):
         asking(checkpointer=False).invoke("go", THREAD)

@@ -173,6 +173,17 @@ def test_sub_workflows_are_framed_two_levels_deep_in_dot():
     assert text.count("{") == text.count("}") == 3
 
 
+def test_sub_workflows_are_framed_two_levels_deep_in_mermaid():
+    case = nested()
+    text = lines(mermaid(case["ids"], SingleEdgeGroup("a", "we"), inner=case["inner"]))
+    assert 'subgraph we["sub-workflow: we"]' in text
+    assert 'subgraph we__mid["sub-workflow: mid"]' in text
+    assert "we__mid__x --> we__mid__y;" in text
+    assert "a --> we;" in text
+    assert text.count("end") == 2
+    assert 'we["we"];' not in text
+
+
 def test_a_workflow_inside_itself_is_drawn_once():
     loop = graph(["a"])
     loop.executors["a"].workflow = loop

@@ -84,6 +84,13 @@ def test_a_factory_fills_the_fields_of_its_type_and_no_others(event, kind, field
     assert event.origin is origin
 
 
+def test_an_error_event_carries_the_exception_and_a_failure_its_details_twice():
+    error = KeyError("k")
+    assert (WorkflowEvent.error(error).type, WorkflowEvent.error(error).data) == ("error", error)
+    failure = WorkflowEvent.executor_failed("a", DETAILS)
+    assert failure.data is failure.details
+
+
 def test_emit_is_deprecated():
     with warns(DeprecationWarning, "yield_output"):
         event = WorkflowEvent.emit("a", 5)

@@ -416,6 +416,15 @@ async def test_state_is_that_of_one_run_and_of_those_that_go_on_with_it():
         assert (await note.run(responses={"auto::0": "x"})).get_outputs() == [text]
 
 
+async def test_reserved_keys_of_state_are_refused():
+    @workflow
+    async def bad(ctx: RunContext) -> None:
+        ctx.set_state("_step_cache", {})
+
+    with raises(ValueError, "reserved"):
+        await bad.run()
+
+
 async def test_one_run_at_a_time():
     gate = asyncio.Event()
 

@@ -11,6 +11,7 @@ import pytest
 from agentbench import (
     Executor,
     FanInEdgeGroup,
+    GraphConnectivityError,
     InMemoryCheckpointStorage,
     InProcRunnerContext,
     InternalEdgeGroup,
@@ -256,6 +257,14 @@ async def test_what_cannot_be_restored_is_one_family_of_errors(backend: Any):
     with pytest.raises(WorkflowCheckpointException) as caught:
         await counting(backend(Broken()))[0].restore_from_checkpoint("x")
     assert isinstance(caught.value.__cause__, OSError)
+
+
+async def test_an_edge_to_an_executor_that_is_not_there_is_named():
+    context = InProcRunnerContext()
+    runner = Runner([SingleEdgeGroup("a", "b")], {"a": Count("a")}, State(), context, "by hand", "hash")
+    await context.send_message(WorkflowMessage("x", "a"))
+    with raises(GraphConnectivityError, "'b'", "'a'"):
+        await outputs(runner)
 
 
 async def test_a_runner_with_another_hash_names_the_hashes_and_no_start():

@@ -4,6 +4,8 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.state import State
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
+from agentbench.workflows.pages.runner import Runner
 from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from tests.parts.errors import raises
 
@@ -14,6 +16,18 @@ async def asker(text: str) -> None: ...
 
 def question(request_id="R", response_type=str):
     return WorkflowEvent.request_info(request_id, "asker", "question", response_type)
+
+
+async def test_events_are_drained_once_in_their_order():
+    context = InProcRunnerContext()
+    first, second = WorkflowEvent.warning("1"), WorkflowEvent.warning("2")
+    assert not await context.has_events()
+    await context.add_event(first)
+    await context.add_event(second)
+    assert await context.has_events()
+    assert await context.drain_events() == [first, second]
+    assert not await context.has_events()
+    assert await context.drain_events() == []
 
 
 # ---- messages ------------------------------------------------------------------------------------
@@ -64,6 +78,22 @@ async def test_a_checkpoint_holds_what_is_in_flight():
     await other.apply_checkpoint(saved)
     assert await other.drain_messages() == {"a": [WorkflowMessage("hello", "a")]}
     assert list(await other.get_pending_request_info_events()) == ["R"]
+
+
+async def test_a_runner_goes_on_from_a_checkpoint_of_another_context():
+    storage = InMemoryCheckpointStorage()
+    context = InProcRunnerContext(storage)
+    context.set_buffers({"fan_in:a,b->asker": {"a": [WorkflowMessage("one", "a")]}})
+    await context.send_message(WorkflowMessage("two", "b"))
+    checkpoint_id = await context.create_checkpoint("flow", "hash", State(), None, 4)
+    other = InProcRunnerContext()
+    runner = Runner([FanInEdgeGroup(["a", "b"], "asker")], {"asker": asker}, State(), other, "flow", "hash")
+    with raises(WorkflowCheckpointException, "storage"):
+        await runner.restore_from_checkpoint(checkpoint_id)
+    await runner.restore_from_checkpoint(checkpoint_id, storage)
+    assert (other.get_buffers(), runner.iteration) == (context.get_buffers(), 4)
+    runner.reset_iteration_count()
+    assert runner.iteration == 0
 
 
 async def test_without_a_storage_nothing_can_be_saved_or_loaded():

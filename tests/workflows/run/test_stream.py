@@ -62,6 +62,13 @@ async def fail(text, ctx):
     raise KeyError(text)
 
 
+async def test_awaiting_a_stream_gives_the_stream():
+    stream = flow().run("ab", stream=True)
+    assert await stream is stream
+    assert brief([e async for e in stream]) == CHAIN
+    assert await stream is stream
+
+
 # ---- reading -------------------------------------------------------------------------------------
 
 
@@ -372,6 +379,17 @@ def test_what_was_begun_on_a_loop_that_is_blocked_now_is_a_named_error_and_can_s
         assert (await rest()).outputs == [3]
 
     asyncio.run(cell())
+
+
+async def test_a_handler_that_blocks_its_own_loop_ends_the_stream_with_its_error_each_time():
+    @executor(id="blocks")
+    async def blocks(number: int, ctx: WorkflowContext) -> None:
+        raise NestedLoopError("Agent.run")
+
+    stream = WorkflowBuilder(start_executor=blocks).build().run(3, stream=True)
+    for _ in range(2):
+        with pytest.raises(NestedLoopError):
+            await stream.get_final_response()
 
 
 def test_a_stream_may_be_read_from_several_loops():
