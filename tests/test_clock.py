@@ -75,3 +75,8 @@ def test_a_written_time_is_read_back_as_it_was(moment: datetime) -> None:
 def test_the_order_of_texts_is_the_order_of_times(first: datetime, second: datetime) -> None:
     texts = [iso_utc(TickingClock(moment).time_ns()) for moment in (first, second)]
     assert (texts[0] < texts[1]) == (first < second)
+
+
+def test_a_clock_that_goes_back_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"-0\.5"):
+        TickingClock(tick_s=-0.5)

@@ -416,3 +416,10 @@ def test_an_empty_member_of_a_group_may_count_as_none(monkeypatch: pytest.Monkey
     with pytest.raises(SettingNotFoundError, match="'host', 'api_key'"):
         load(required_fields=group, api_key=KEY)
     assert load(required_fields=group, api_key=KEY, require_non_empty=True)["api_key"] == KEY
+
+
+def test_a_secret_is_masked_in_rich_and_html() -> None:
+    key = SecretString(KEY)
+    assert list(key.__rich_repr__()) == ["**********"]
+    assert KEY not in key._repr_html_()
+    assert "**********" in key._repr_html_()

@@ -195,3 +195,8 @@ async def test_cancelling_stops_all_workers():
         await running
     await asyncio.sleep(0)
     assert len(started) == 3
+
+
+def test_its_repr_names_its_checks():
+    found = repr(LocalEvaluator(broken, keyword_check("x"), threshold=0.8))
+    assert found == "LocalEvaluator(broken, keyword_check, name='Local', threshold=0.8)"

@@ -223,3 +223,13 @@ def test_a_shallow_copy_shares_the_contents_and_a_deep_one_what_the_service_sent
     assert deep.contents[0] is not message.contents[0]
     assert deep.additional_properties["x"] is not message.additional_properties["x"]
     assert deep.raw_representation is shallow.raw_representation is sent
+
+
+def test_the_aliases_are_views_and_can_be_set() -> None:
+    message = Message("user", ["a"], metadata={"x": 1}, raw=5)
+    assert message.content is message.contents
+    assert message.metadata is message.additional_properties
+    message.content = ["b"]
+    message.metadata = {"y": 2}
+    message.raw = 6
+    assert (message.text, message.additional_properties, message.raw_representation) == ("b", {"y": 2}, 6)

@@ -299,3 +299,13 @@ def test_a_stream_says_where_the_parts_of_its_response_are(name: str) -> None:
         getattr(stream, name)
     with raises(AttributeError, "other"):
         getattr(stream, "other")  # noqa: B009 - an attribute that is not there
+
+
+@BOTH_WAYS
+async def test_a_mapped_stream_changes_updates_and_both_are_finalized(way: Callable[..., Any]) -> None:
+    inner = stream_of()
+    outer = inner.map(way(str), way("".join))
+    assert await read(outer) == ["1", "2", "3"]
+    assert await outer.get_final_response() == "123"
+    assert await inner.get_final_response() == 6
+    assert outer.updates == ["1", "2", "3"]

@@ -342,3 +342,12 @@ def test_a_stream_that_outlives_its_loop_is_cleaned_up_as_far_as_possible() -> N
     kept.clear()
     gc.collect()
     assert log == ["cleaned up"]
+
+
+async def test_after_its_end_closing_does_nothing_and_the_response_stays() -> None:
+    cleanups: list[int] = []
+    async with stream_of().with_cleanup_hook(lambda: cleanups.append(1)) as stream:
+        assert await stream.get_final_response() == 6
+    assert await stream.get_final_response() == 6
+    assert cleanups == [1]
+    assert repr(stream) == "ResponseStream(ended, 3 updates)"

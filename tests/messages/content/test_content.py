@@ -12,6 +12,7 @@ import pytest
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
 from agentbench.messages.content.fields import FIELDS
+from agentbench.messages.response import AgentResponse
 from tests.ids import steady
 from tests.parts.errors import raises
 
@@ -100,6 +101,7 @@ def test_as_text(content: Content, text: str) -> None:
 
 def test_a_repr_cuts_what_is_long_and_hides_bytes_and_protected_data() -> None:
     assert len(repr(Content.from_text("x" * 999))) < 120
+    assert "properties={'k': 1}" in repr(AgentResponse(text="a", additional_properties={"k": 1}))
     assert "hidden" not in repr(Content.from_text_reasoning(text="hm", protected_data="hidden"))
     shown = repr(Content.from_function_result("c", result=[Content.from_text("see"), IMAGE]))
     assert "size_bytes=1, media_type='image/png'" in shown

@@ -66,3 +66,4 @@ def test_exactly_one_form_is_expected(given_forms: dict[str, bytes | str]) -> No
 @given(st.binary(max_size=60))
 def test_the_size_of_a_data_uri_is_that_of_its_bytes(data: bytes) -> None:
     assert size_of_data_uri(f"data:a/b;base64,{base64.b64encode(data).decode()}") == len(data)
+    assert size_of_data_uri("data:,hello") == 5
