@@ -109,3 +109,8 @@ def test_a_sequence_number_counts_only_if_it_is_a_positive_integer():
     for metadata, seq in cases:
         checkpoint = WorkflowCheckpoint("flow", "hash", metadata=metadata)
         assert CheckpointInfo.of(checkpoint).seq == seq
+
+
+def test_an_info_is_one_short_line():
+    shown = repr(CheckpointInfo.of(full_checkpoint()))
+    assert shown == "CheckpointInfo('c2', workflow_name='flow', iteration=3, seq=7, source='fork')"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from typing import Any
 
 from hypothesis import given
@@ -74,3 +75,13 @@ async def test_what_is_loaded_is_the_callers_own() -> None:
     first.state["talk"].append("mine")
     await storage.save(checkpoint(2, talk=[*talk, "theirs"]))
     assert [len(state["talk"]) for state in await states(storage)] == [60, 61]
+
+
+async def test_a_storage_survives_pickling_and_goes_on_growing() -> None:
+    storage, talk = InMemoryCheckpointStorage(), [f"message {each}" for each in range(60)]
+    await storage.save(checkpoint(1, talk=talk))
+    copy: InMemoryCheckpointStorage = pickle.loads(pickle.dumps(storage))
+    await copy.save(checkpoint(2, talk=[*talk, "more"]))
+    assert [len(state["talk"]) for state in await states(copy)] == [60, 61]
+    await copy.delete_chain("flow")
+    assert copy._ab_logs == {}

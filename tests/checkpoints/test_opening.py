@@ -104,6 +104,12 @@ async def test_a_suffix_makes_a_database(tmp_path: Path) -> None:
     assert (tmp_path / "runs.db").read_bytes().startswith(b"SQLite format 3\0")
 
 
+def test_an_absent_database_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(WorkflowCheckpointException):
+        open_storage(f"sqlite:///{tmp_path / 'absent.db'}")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
     pytest.importorskip("sqlalchemy")
     path = tmp_path / "other.db"
@@ -203,3 +209,9 @@ def test_an_address_is_displayed_without_what_may_be_secret() -> None:
     ]
     for target, shown in cases:
         assert displayed_address(target) == shown
+
+
+def test_a_missing_file_is_an_error_without_the_password() -> None:
+    with pytest.raises(WorkflowCheckpointException) as caught:
+        open_storage("sqlite://me:secret@nowhere/x")
+    assert "secret" not in str(caught.value)

@@ -115,6 +115,11 @@ def test_a_switch_needs_a_case_and_exactly_one_default(cases, complaint):
         SwitchCaseEdgeGroup("a", cases)
 
 
+def test_a_switch_refuses_what_is_no_case():
+    with raises(TypeError, "case"):
+        SwitchCaseEdgeGroup("a", ["x", Default("d")])  # type: ignore[list-item]
+
+
 def test_a_default_that_is_not_last_is_warned_about_and_counts_last_all_the_same(caplog):
     with caplog.at_level(logging.WARNING):
         SwitchCaseEdgeGroup("a", [Case(always, "x"), Default("d")])
