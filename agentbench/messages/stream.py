@@ -7,6 +7,7 @@ import typing
 from asyncio import current_task, get_running_loop
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, NoReturn, Self, cast
 
@@ -31,6 +32,14 @@ StreamState = Literal["unopened", "open", "ended", "failed", "closed"]
 _UNSET: Final[Any] = object()
 abandoned_streams: Final[dict[ResponseStream[Any, Any], asyncio.Task[None] | None]] = {}
 """Abandoned streams that are being closed, each with the task that closes it."""
+
+
+def _of_response(name: str) -> property:
+    def missing(stream: Any) -> NoReturn:
+        message = f"{type(stream).__name__!r} object has no attribute {name!r}. "
+        raise AttributeError(message + f"The response has it: (await stream.get_final_response()).{name}")
+
+    return property(missing, doc="An attribute of the response, which a stream does not have.")
 
 
 class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
@@ -89,6 +98,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         self._results_done = 0
         self._contexts: list[Callable[[], AbstractContextManager[Any]]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = 0  # in which that loop ran
         self._error: BaseException | None = None
         self._final: Any = _UNSET
 
@@ -123,19 +133,19 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             message = "Read a stream with `async for`, not `for`. For its response: await stream.get_final_response()."
             raise TypeError(message)
 
-        def __getattr__(self, name: str) -> NoReturn:
-            message = f"{type(self).__name__!r} object has no attribute {name!r}"
-            if name in ("text", "messages", "value"):
-                message += f". The response has it: (await stream.get_final_response()).{name}"
-            raise AttributeError(message)
+        # Not `__getattr__`, which would slow down every attribute that is there.
+        text, messages, value = map(_of_response, ("text", "messages", "value"))
 
     async def __anext__(self) -> UpdateT:
         pull = self._pull or await self._open()
-        if get_running_loop() is not self._loop and (loop := self._other_loop()):
-            return await await_on(loop, self.__anext__())
+        # Not `get_running_loop`, which asks the system for the process on Python 3.11.
+        if get_ident() != self._thread or (reader := current_task(self._loop)) is None:
+            if loop := self._other_loop():
+                return await await_on(loop, self.__anext__())
+            reader = current_task(self._loop)
         if self._reader is not None:
             raise _read_twice()
-        self._reader = current_task(self._loop)
+        self._reader = reader
         try:
             update = await (self._in_context(pull()) if self._contexts else pull())
             if self._pull is None:
@@ -165,7 +175,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         loop, running = self._loop, get_running_loop()
         if loop is not None and loop is not running and loop.is_running():
             return loop
-        self._loop = running
+        self._loop, self._thread = running, get_ident()
         return None
 
     async def _transform(self, update: Any) -> UpdateT:
@@ -309,7 +319,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             if not hasattr(self._source, "__aiter__"):
                 self._source = await (self._in_context(self._source) if self._contexts else self._source)
             self._iterator = _require(self._source, "__aiter__").__aiter__()
-            self._loop = get_running_loop()
+            self._loop, self._thread = get_running_loop(), get_ident()
             if self._state == "closed":
                 raise StopAsyncIteration
         except BaseException as error:

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, count
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -113,22 +114,23 @@ class ToolNode:
             message = f"Node {config['node']!r} found no tool call in the last message. Route to it only after one."
             raise NodeError(message, "NODE_002", node=config["node"])
         gets = {"config": config, "runtime": runtime, "emit": emit, "store": store}
-        ids = [call.call_id for call in calls]
-        # Some services use one id for several calls; each call has its own questions.
-        names = [f"{one}_{n + 1}" if (n := ids[:at].count(one)) else one for at, one in enumerate(ids)]
+        names: list[str] = []  # models may give one id to several calls, but each call has questions of its own
+        for call_id in (call.call_id or "" for call in calls):
+            numbered = (f"{call_id}_{number}" for number in count(2))
+            names.append(next(name for name in chain([call_id], numbered) if name not in names))
         tasks = [
             asyncio.ensure_future(self._end_of(call, name, asking, state, gets))
             for call, name in zip(calls, names, strict=True)
         ]
         ended = await asyncio.gather(*tasks, return_exceptions=True)
-        # In the order of the calls, whichever of them asked first.
-        current_questions().open.sort(key=lambda question: names.index(question.tool_call_id))
+        # Users see the questions in the order of the calls, whichever call asked first.
+        current_questions().open.sort(key=lambda question: names.index(question.tool_call_id or ""))
         for error in sorted((each for each in ended if isinstance(each, BaseException)), key=_is_question):
             raise error
         return Collected(_updates([each for each in ended if isinstance(each, EndedCall)], calls, fields))
 
     async def _end_of(
-        self, call: Content, name: str | None, asking: Message, state: Any, gets: Mapping[str, Any]
+        self, call: Content, name: str, asking: Message, state: Any, gets: Mapping[str, Any]
     ) -> EndedCall:
         """Return how a call ended: now, or in an earlier attempt at this task."""
         questions = QUESTIONS.get()

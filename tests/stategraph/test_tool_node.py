@@ -8,6 +8,8 @@ import time
 from typing import Annotated, Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from agentbench import Content, FileCheckpointStorage, Message, tool
 from agentbench.exceptions import ConcurrentUpdateError, NodeError
@@ -26,10 +28,10 @@ class Trip(AgentState):
     city: str = ""
 
 
-def calling(*calls: tuple[str, Any], ids: str = "call_{}") -> list[Message]:
+def calling(*calls: tuple[str, Any]) -> list[Message]:
     contents = [
-        Content.from_function_call(ids.format(n + 1), name, arguments=arguments)
-        for n, (name, arguments) in enumerate(calls)
+        Content.from_function_call(f"call_{n}", name, arguments=arguments)
+        for n, (name, arguments) in enumerate(calls, start=1)
     ]
     return [Message("assistant", contents, message_id="asking")]
 
@@ -232,19 +234,23 @@ def test_tools_of_agents_work_and_a_person_approves():
         assert said(app.invoke({"resume": answer}, THREAD)) == [words]
 
 
-def test_calls_with_one_id_are_asked_about_one_by_one():
+@given(st.lists(st.sampled_from(["x", "x_2", "x_2_2"]), min_size=2, max_size=5), st.integers(0, 4))
+@example(["x", "x", "x_2"], 1)
+def test_an_approval_runs_one_call_whatever_ids_a_model_gives_to_its_calls(ids: list[str], approved: int):
+    approved %= len(ids)
     wiped = []
 
     @tool(approval_mode="always_require")
-    def wipe(disk: str) -> str:
+    def wipe(disk: int) -> str:
         """Wipe a disk."""
         wiped.append(disk)
-        return f"{disk} is wiped"
+        return f"disk {disk} is wiped"
 
     app = trip(ToolNode([wipe]))
-    asked = app.invoke({"messages": calling(("wipe", {"disk": "a"}), ("wipe", {"disk": "b"}), ids="x")}, THREAD)
-    first, second = asked.interrupts
-    assert [one.value["arguments"] for one in (first, second)] == [{"disk": "a"}, {"disk": "b"}]
-    result = app.invoke({"resume": {first.id: False, second.id: True}}, THREAD, "full")
-    assert wiped == ["b"]
-    assert said(result)[1] == "b is wiped"
+    contents = [Content.from_function_call(one, "wipe", arguments={"disk": disk}) for disk, one in enumerate(ids)]
+    paused = app.invoke({"messages": [Message("assistant", contents, message_id="asking")]}, THREAD)
+    assert [one.value["arguments"]["disk"] for one in paused.interrupts] == list(range(len(ids)))
+    answers = {one.id: disk == approved for disk, one in enumerate(paused.interrupts)}
+    result = app.invoke({"resume": answers}, THREAD, "full")
+    assert wiped == [approved]
+    assert said(result)[approved] == f"disk {approved} is wiped"

@@ -283,7 +283,7 @@ async def test_calls_with_one_id_are_all_made_and_updates_name_them_as_the_respo
     updates = [update async for update in stream]
     response = await stream.get_final_response()
 
-    assert sorted(made) == [0, 1]  # side by side, in threads
+    assert sorted(made) == [0, 1]  # the calls run side by side, in threads
     ids = [[one.call_id for one in message.contents] for message in response.messages[:2]]
     assert ids == [["x", "x_2"], ["x", "x_2"]]
     assert [one.result for one in response.messages[1].contents] == ["0", "1"]
