@@ -110,6 +110,7 @@ _door = _Door(
     messages.update: AgentResponseUpdate ChatResponseUpdate ContinuationToken FinishReason FinishReasonLiteral
         map_chat_to_agent_update
     messages.usage: UsageDetails add_usage_details
+    observability.feature_stages: ExperimentalFeature ReleaseCandidateFeature
     observability.user_agent: AGENT_FRAMEWORK_USER_AGENT APP_INFO USER_AGENT_KEY
         USER_AGENT_TELEMETRY_DISABLED_ENV_VAR prepend_agent_framework_to_user_agent
     orchestrations.agent_executor: AgentExecutor AgentExecutorRequest AgentExecutorResponse

@@ -219,6 +219,8 @@ from agentbench.messages.update import FinishReasonLiteral as FinishReasonLitera
 from agentbench.messages.update import map_chat_to_agent_update as map_chat_to_agent_update
 from agentbench.messages.usage import UsageDetails as UsageDetails
 from agentbench.messages.usage import add_usage_details as add_usage_details
+from agentbench.observability.feature_stages import ExperimentalFeature as ExperimentalFeature
+from agentbench.observability.feature_stages import ReleaseCandidateFeature as ReleaseCandidateFeature
 from agentbench.observability.user_agent import AGENT_FRAMEWORK_USER_AGENT as AGENT_FRAMEWORK_USER_AGENT
 from agentbench.observability.user_agent import APP_INFO as APP_INFO
 from agentbench.observability.user_agent import USER_AGENT_KEY as USER_AGENT_KEY

@@ -630,6 +630,18 @@ class WorkflowWarning(UserWarning):
     """
 
 
+class ExperimentalWarning(FutureWarning):
+    """A feature was used that may change; shown only if the environment sets `AGENTBENCH_STAGE_WARNINGS=1`.
+
+    Example:
+        import warnings
+
+        from agentbench.exceptions import ExperimentalWarning
+
+        warnings.filterwarnings("error", category=ExperimentalWarning)  # a test suite may use stable features only
+    """
+
+
 # --------------------------------------------------------------------------------------------------------- state graphs
 
 

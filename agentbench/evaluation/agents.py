@@ -16,8 +16,10 @@ from agentbench.evaluation.scoring import as_evaluators, score_items
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
+from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 
 
+@experimental(feature_id=ExperimentalFeature.EVALS)
 async def evaluate_agent(  # noqa: PLR0913 - the published signature
     *,
     agent: Any = None,

@@ -16,11 +16,13 @@ from agentbench.evaluation.resume_file import Path, ResumeFile
 from agentbench.evaluation.scoring import as_evaluators, score_items
 from agentbench.evaluation.workflow_runs import Run, as_messages, plain_run, read_run, stored_run
 from agentbench.messages.message import Message
+from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 from agentbench.orchestrations.agent_node import AgentNode
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.workflow import Workflow
 
 
+@experimental(feature_id=ExperimentalFeature.EVALS)
 async def evaluate_workflow(  # noqa: PLR0913 - the published signature
     *,
     workflow: Workflow,

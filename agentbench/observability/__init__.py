@@ -10,6 +10,7 @@ _door = Door(
     """
     agentbench.agents.telemetry.layers: AgentTelemetryLayer ChatTelemetryLayer EmbeddingTelemetryLayer
     attribute_names: OtelAttr
+    feature_stages: ExperimentalFeature ReleaseCandidateFeature experimental
     instruments: DURATION_BUCKETS TOKEN_BUCKETS get_meter get_tracer
     providers: configure_otel_providers create_metric_views create_resource
     switches: OBSERVABILITY_SETTINGS ObservabilitySettings disable_instrumentation enable_instrumentation

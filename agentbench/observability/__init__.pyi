@@ -5,6 +5,9 @@ from agentbench.agents.telemetry.layers import AgentTelemetryLayer as AgentTelem
 from agentbench.agents.telemetry.layers import ChatTelemetryLayer as ChatTelemetryLayer
 from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer as EmbeddingTelemetryLayer
 from agentbench.observability.attribute_names import OtelAttr as OtelAttr
+from agentbench.observability.feature_stages import ExperimentalFeature as ExperimentalFeature
+from agentbench.observability.feature_stages import ReleaseCandidateFeature as ReleaseCandidateFeature
+from agentbench.observability.feature_stages import experimental as experimental
 from agentbench.observability.instruments import DURATION_BUCKETS as DURATION_BUCKETS
 from agentbench.observability.instruments import TOKEN_BUCKETS as TOKEN_BUCKETS
 from agentbench.observability.instruments import get_meter as get_meter

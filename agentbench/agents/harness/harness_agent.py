@@ -25,6 +25,7 @@ from agentbench.agents.skills.file_skills import FileSkillsSource
 from agentbench.agents.skills.provider import SkillsProvider
 from agentbench.agents.skills.sources import AggregatingSkillsSource, DeduplicatingSkillsSource
 from agentbench.agents.tools.collection import ToolTypes
+from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 
 logger = logging.getLogger("agentbench")
 
@@ -36,6 +37,7 @@ DEFAULT_HARNESS_INSTRUCTIONS: Final = (
 )
 
 
+@experimental(feature_id=ExperimentalFeature.HARNESS)
 def create_harness_agent(  # noqa: PLR0913 - the public signature
     client: SupportsChatGetResponse,
     *,

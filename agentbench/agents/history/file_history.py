@@ -27,6 +27,7 @@ from agentbench.agents.sessions.attribution import attributed
 from agentbench.agents.sessions.session_json import read_values, write_values
 from agentbench.exceptions import HistoryFileError
 from agentbench.messages.message import Message
+from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -60,6 +61,7 @@ class _ReadFile:
     unread: bytes
 
 
+@experimental(feature_id=ExperimentalFeature.FILE_HISTORY)
 class FileHistoryProvider(HistoryProvider):
     """Stores conversations in a folder, with a file `<session id>.jsonl` per session and a line per message.
 

@@ -15,6 +15,7 @@ from agentbench.agents.skills.file_skills import FileSkill, FileSkillScript, Fil
 from agentbench.agents.skills.skill import Skill, SkillScriptRunner
 from agentbench.agents.skills.sources import DeduplicatingSkillsSource, InMemorySkillsSource, SkillsSource
 from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -41,6 +42,7 @@ class _Offer(NamedTuple):
     tools: list[FunctionTool]
 
 
+@experimental(feature_id=ExperimentalFeature.SKILLS)
 class SkillsProvider(ContextProvider):
     """Offers skills to an agent. The model sees their names and descriptions, and loads what it needs with tools.
 

@@ -18,6 +18,7 @@ from agentbench._secrets import masked_repr
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
+from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.engine.run_state import RunState
@@ -257,6 +258,7 @@ def workflow(
     description: str | None = None,
     checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionalWorkflow]: ...
+@experimental(feature_id=ExperimentalFeature.FUNCTIONAL_WORKFLOWS)
 def workflow(
     func: Callable[..., Any] | None = None,
     *,
