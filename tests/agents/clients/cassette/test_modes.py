@@ -298,7 +298,7 @@ async def test_match_drops_what_does_not_matter(path: Path) -> None:
     response = await ask(client, "weather?", tools=[changed_weather("raining")])
     assert response.messages[-1].text == "It is sunny in Oslo."
     with raises(TypeError, "NoneType"):
-        await ask(CassetteChatClient(path, mode="replay", match=dict.clear), "weather?")
+        await ask(CassetteChatClient(path, mode="replay", match=lambda request: None), "weather?")  # type: ignore[arg-type, return-value]
 
 
 async def test_a_miss_in_an_empty_file_says_so(path: Path) -> None:
