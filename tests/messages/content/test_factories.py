@@ -36,7 +36,7 @@ ADDED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_factory_sets_the_fields_that_it_is_given_and_no_others(kind: str) -> None:
     factory = getattr(Content, f"from_{kind}")
     given = {name: GIVEN.get(name, name) for name in inspect.signature(factory).parameters if name != "common"}
