@@ -27,7 +27,7 @@ class Answer:
     """The question to the person."""
 
     prompt: str
-    text: str
+    draft: str
 
 
 @executor
@@ -61,7 +61,7 @@ class Approve(Executor):
 
     @response_handler
     async def decide(self, question: Answer, answer: Approval, ctx: WorkflowContext[str]) -> None:
-        await ctx.send_message(question.text if answer else f"Revise: {answer.reason}")
+        await ctx.send_message(question.draft if answer else f"Revise: {answer.reason}")
 
 
 @executor

@@ -32,7 +32,7 @@ def test_a_sub_workflow_is_opened_and_its_agents_are_read_and_answered(open_cell
     shown.button("Step").click()
     expect(banner(shown)).to_contain_text("office is waiting for an answer")
     node(shown, "office").dblclick()
-    expect(node(shown, "editor")).to_have_attribute("aria-label", "editor, waiting, 14 tok")
+    expect(node(shown, "editor")).to_have_attribute("aria-label", "editor, waiting, 14 tokens")
     node(shown, "writer").click()
     expect(shown.panel.locator(".abs-facts")).to_contain_text("scripted")
     talk = shown.panel.frame_locator(".abs-output iframe")

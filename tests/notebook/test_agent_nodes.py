@@ -132,7 +132,7 @@ def test_tokens_are_counted_by_node_and_superstep(finished: Any) -> None:
         ((0, "writer", 1), 4, 4),
         ((1, "critic", 1), 22, 6),
     ]
-    assert finished._screen.state.badges == {"writer": "8 tok", "critic": "28 tok"}
+    assert finished._screen.state.badges == {"writer": "8 tokens", "critic": "28 tokens"}
 
 
 async def test_a_plain_run_reports_no_usage() -> None:
@@ -144,7 +144,7 @@ def test_what_happens_in_sub_workflows_is_shown_at_any_depth() -> None:
     stepped.step()
     screen = stepped._screen.state
     assert screen.states["house/office/critic"] == "done"
-    assert screen.badges["house/office/critic"] == "28 tok"
+    assert screen.badges["house/office/critic"] == "28 tokens"
     facts = dict(node_tab(stepped, "house/office/critic").facts)
     assert facts["kind"] == "AgentExecutor (output)"
     assert (facts["visits"], facts["tokens"]) == ("1, the last in superstep 0", "22 in, 6 out")
@@ -158,7 +158,7 @@ def test_what_happens_in_sub_workflows_is_shown_at_any_depth() -> None:
     assert list(timeline_frame(stepped).loc[0].index)[:3] == ["house", "house/office", "house/office/writer"]
     outputs = [line.text for line in screen.log if line.text.startswith("output")]
     assert outputs == ["output of house: A draft about <b>rain</b>.", "output of house: It rained 3 mm."]
-    assert "36 tok" in screen.header.line
+    assert "36 tokens" in screen.header.line
     stepped.close()
 
 

@@ -136,12 +136,12 @@ class Activity:
         return (*self.nodes, *self.edges, *self._inside)
 
     def badges(self) -> dict[str, str]:
-        """Return a badge such as `3 visits · 40 tok` for each executor that ran more than once or used tokens."""
+        """Return a badge such as `3 visits · 40 tokens` for each executor that ran more than once or used tokens."""
         badges = {}
         for node in (*self.nodes, *self._inside):
             visits, tokens = self.visits[node], self.tokens[node]
             parts = [f"{visits:,} visits"] if visits > 1 else []
-            parts += [f"{tokens:,} tok"] if tokens else []
+            parts += [f"{tokens:,} tokens"] if tokens else []
             if parts:
                 badges[node] = " · ".join(parts)
         return badges

@@ -141,7 +141,7 @@ def _header(model: StepperModel, *, times: bool, older: Sequence[str]) -> Header
     facts = model.facts
     figures = [f"older code: {_names(older)}"] if older else []
     figures += [duration_text(model.elapsed_s)] if times and model.elapsed_s else []
-    figures += [f"{model.tokens:,} tok"] if model.tokens else []
+    figures += [f"{model.tokens:,} tokens"] if model.tokens else []
     return Header(
         name=esc(model.name, into="line", limit=60),
         run=run_name(facts.run_id) if facts.run_id else "",
