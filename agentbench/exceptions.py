@@ -619,7 +619,9 @@ def _type_name(each: Any) -> str:
 
 
 class WorkflowWarning(UserWarning):
-    """A run succeeded, but probably not as intended: a message was dropped, or earlier state was carried over.
+    """A workflow was built or a run succeeded, but probably not as intended.
+
+    For example, no message can travel along an edge, a message was dropped, or earlier state was carried over.
 
     Example:
         import warnings

@@ -107,4 +107,5 @@ def _signature(message_type: TypeLike, context: ContextTypes, *, takes_context: 
         can_send=bool(send_types),
         can_yield=bool(yield_types),
         takes_context=takes_context,
+        sends_never=context.send is not None and not send_types,
     )

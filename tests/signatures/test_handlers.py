@@ -193,7 +193,7 @@ def test_a_context_annotation_of_another_form_is_an_error_at_once(annotation):
             {"input": str, "workflow_output": Optional[int]},
             HandlerSignature(message_type=str, yield_types=(int, NoneType), can_yield=True),
         ),
-        ({"input": str, "output": NoReturn}, HandlerSignature(message_type=str)),
+        ({"input": str, "output": NoReturn}, HandlerSignature(message_type=str, sends_never=True)),
         ({"input": str, "output": None}, HandlerSignature(message_type=str)),
         ({"input": str, "output": NoneType}, HandlerSignature(message_type=str, send_types=(NoneType,), can_send=True)),
         ({"input": Any, "output": Any}, HandlerSignature(message_type=Any, send_types=(Any,), can_send=True)),

@@ -131,6 +131,12 @@ class Executor(JsonForm):
         return [*sent, *[each for each in self._ab_responses.send_types if each not in sent]]
 
     @property
+    def sends_never(self) -> bool:
+        """Whether every handler and response handler declares that it sends nothing: `WorkflowContext[Never, ...]`."""
+        specs = [*self._ab_handlers.specs, *self._ab_responses.specs]
+        return bool(specs) and all(spec.signature.sends_never for spec in specs)
+
+    @property
     def workflow_output_types(self) -> list[Any]:
         """The types that handlers and response handlers yield, each once; unions flattened."""
         yielded = self._ab_handlers.yield_types

@@ -9,7 +9,8 @@ The rules, in the order of the checks:
 5. designated outputs can be produced.
 
 The first violation is raised; its `all_errors` also contains all the others. Executors with an edge to themselves,
-without outgoing edges or without declared types are legal and only logged.
+without outgoing edges or without declared types are legal and only logged. An edge that starts at an executor that
+declares that it sends nothing (`WorkflowContext[Never, ...]`) is legal too, and reported as a `WorkflowWarning`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from agentbench._signatures import describe_redefinition, warn_of_redefinition
 from agentbench._user_code import warn_user
@@ -126,6 +127,7 @@ class WorkflowGraphValidator:
                 errors.append(GraphConnectivityError(message))
         _log_oddities(edges, executors)
         if not errors:
+            _warn_of_unused_edges(edges, executors)
             _warn_of_joined_alternatives(groups, edges, start_executor_ids)
         if designation is not EVERY_YIELD_IS_OUTPUT:
             errors += designation_errors(executors, designation)
@@ -182,15 +184,7 @@ def _incompatible_types(
     """Rule 3: find edges whose target takes none of the types that the source sends."""
     outputs = {i: tuple(executors[i].output_types) for i in dict.fromkeys(e.source_id for e in edges) if i in executors}
     inputs = {i: tuple(executors[i].input_types) for i in dict.fromkeys(e.target_id for e in edges) if i in executors}
-    for types_of, problem in (
-        (
-            outputs,
-            "has outgoing edges, but declares no type that it sends. Annotate its context: WorkflowContext[Sent]",
-        ),
-        (inputs, "declares no type that it takes. Annotate the message parameter of its handlers"),
-    ):
-        for executor_id in [key for key, types in types_of.items() if not types]:
-            logger.warning("Executor %r %s. These edges are not checked.", executor_id, problem)
+    _log_undeclared_types(outputs, inputs, executors)
     errors: list[WorkflowValidationError] = []
     for group in groups:
         mode = "independent"
@@ -213,6 +207,24 @@ def _incompatible_types(
     return errors
 
 
+def _log_undeclared_types(
+    outputs: Mapping[str, Sequence[Any]], inputs: Mapping[str, Sequence[Any]], executors: Mapping[str, Executor]
+) -> None:
+    """Log ends of edges that declare no types; one that declares `Never` is reported by a warning instead."""
+    undeclared = [
+        (key, "has outgoing edges, but declares no type that it sends. Annotate its context: WorkflowContext[Sent]")
+        for key, types in outputs.items()
+        if not types and not executors[key].sends_never
+    ]
+    undeclared += [
+        (key, "declares no type that it takes. Annotate the message parameter of its handlers")
+        for key, types in inputs.items()
+        if not types
+    ]
+    for executor_id, problem in undeclared:
+        logger.warning("Executor %r %s. These edges are not checked.", executor_id, problem)
+
+
 def _reachable(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool = False) -> set[str]:
     """Return the starts and all ids reachable from them by edges, or connected with them in either direction."""
     neighbours: dict[str, list[str]] = {}
@@ -228,6 +240,19 @@ def _reachable(starts: Iterable[str], edges: Iterable[Edge], *, both_ways: bool 
                 reached.add(neighbour)
                 waiting.append(neighbour)
     return reached
+
+
+def _warn_of_unused_edges(edges: Iterable[Edge], executors: Mapping[str, Executor]) -> None:
+    """Warn about edges along which no message can travel, because their source declares that it sends nothing."""
+    for edge in edges:
+        source = executors[edge.source_id]
+        if source.sends_never and not source.output_types:
+            text = (
+                f"No message can travel along the edge {edge.id!r}: {edge.source_id!r} declares with "
+                "WorkflowContext[Never, ...] that it sends nothing. Declare the type that it sends, such as "
+                "WorkflowContext[str], and call ctx.send_message(), or remove the edge."
+            )
+            warn_user(text, WorkflowWarning)
 
 
 def _warn_of_joined_alternatives(groups: Sequence[EdgeGroup], edges: Sequence[Edge], starts: Sequence[str]) -> None:

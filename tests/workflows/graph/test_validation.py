@@ -1,5 +1,5 @@
 import logging
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
@@ -9,9 +9,12 @@ from agentbench.exceptions import (
     TypeCompatibilityError,
     ValidationTypeEnum,
     WorkflowValidationError,
+    WorkflowWarning,
 )
+from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.function_executor import FunctionExecutor
+from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
+from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.selection import FanOutEdgeGroup
 from agentbench.workflows.graph.validation import (
@@ -157,6 +160,48 @@ def test_an_end_that_declares_nothing_is_logged_and_not_checked(first, second, c
     with caplog.at_level(logging.WARNING):
         validate([SingleEdgeGroup("a", "b")], first, second)
     assert complaint in caplog.text
+
+
+@executor
+async def show(text: str, ctx: WorkflowContext[Never, str]) -> None: ...
+
+
+@executor
+async def bare(text: str, ctx: WorkflowContext) -> None: ...
+
+
+class Asks(Executor):
+    """Sends only when it has an answer."""
+
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[Never]) -> None: ...
+
+    @response_handler
+    async def decide(self, text: str, answer: bool, ctx: WorkflowContext[str]) -> None: ...
+
+
+class Shows(Executor):
+    @handler
+    async def text(self, text: str, ctx: WorkflowContext[Never]) -> None: ...
+
+    @handler
+    async def number(self, number: int, ctx: WorkflowContext[Never, str]) -> None: ...
+
+
+@pytest.mark.parametrize("source", [show, Shows("show")], ids=["function", "class"])
+def test_an_edge_from_an_executor_that_declares_never_is_warned_about(source, caplog):
+    with pytest.warns(WorkflowWarning, match=r"'show->b'.*WorkflowContext\[str\]") as caught:
+        validate([SingleEdgeGroup("show", "b")], source, node("b"), start="show")
+    assert [warning.filename for warning in caught] == [__file__]
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "source", [bare, Asks("asks"), Silent("silent"), FunctionExecutor(lambda text: None, "plain", input=str)]
+)
+def test_an_executor_that_may_send_or_declares_nothing_is_not_warned_about(source, recwarn):
+    validate([SingleEdgeGroup(source.id, "b")], source, node("b"), start=source.id)
+    assert not recwarn.list
 
 
 # ------------------------------------------------------------------------------------------------------- connectivity
