@@ -173,7 +173,7 @@ class WorkflowBuilder:
         return self
 
     def connect(self, source: Any, target: Any, condition: EdgeCondition | None = None) -> Self:
-        """Connect two nodes, like `add_edge`; also accepts ids of added executors."""
+        """Connect two nodes, like `add_edge`; also accepts ids of added executors. `add_chain` connects more nodes."""
         return self.add_edge(self._nodes.find(source), self._nodes.find(target), condition)
 
     def add_chain(self, executors: Sequence[Any]) -> Self:

@@ -116,7 +116,8 @@ class Edge(_Part):
         self.source_id = source_id
         self.target_id = target_id
         if condition is not None:
-            condition_name = recorded_name(condition, condition_name, f"The condition of edge {self.id}", _CONDITION)
+            expected = f"{_CONDITION}; to connect several nodes one after the other, write add_chain([a, b, c])"
+            condition_name = recorded_name(condition, condition_name, f"The condition of edge {self.id}", expected)
         elif condition_name is not None:
             condition = MissingCallable(f"The condition {condition_name!r} of edge {self.id}")
         self.condition = condition

@@ -202,6 +202,12 @@ def test_one_node_where_a_list_is_expected_is_refused(connect, name):
         connect(WorkflowBuilder(A))
 
 
+def test_a_third_node_where_a_condition_is_expected_is_refused_with_the_call_that_makes_a_chain():
+    for connect in (WorkflowBuilder(A).connect, WorkflowBuilder(A).add_edge):
+        with raises(TypeError, "a->b", "add_chain([a, b, c])"):
+            connect(A, B, C)
+
+
 def test_cases_may_be_nodes_ids_pairs_or_descriptors():
     expected = [SwitchCaseEdgeGroupCase(always, "b"), SwitchCaseEdgeGroupDefault("c")]
     for cases in (
