@@ -33,7 +33,12 @@ class _TypingModule(types.ModuleType):
 
 def build(folder: Path) -> None:
     """Write the pages into a folder."""
-    import pdoc
+    try:
+        import pdoc
+    except ModuleNotFoundError as error:
+        if error.name != "pdoc":
+            raise
+        sys.exit("pdoc is not installed. Install it with: pip install --group dev")
 
     sys.modules["_typeshed"] = _TypingModule("_typeshed")
     for package in map(importlib.import_module, public_packages()):
