@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import os
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -325,6 +326,12 @@ class SettingNotFoundError(AgentFrameworkException):
     """A required setting has no value. Raised by `load_settings` and by clients that need one."""
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra; for a clone of the repository, the one to run in its folder."""
+    is_clone = os.path.isfile(os.path.join(os.path.dirname(__file__), os.pardir, "pyproject.toml"))
+    return f'pip install -e ".[{extra}]"' if is_clone else f'pip install "agentbench[{extra}]"'
+
+
 class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
     """An optional package is needed but not installed.
 
@@ -353,7 +360,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
     @property
     def command(self) -> str:
         """The command that installs the package."""
-        return self._command or f'pip install "agentbench[{self.extra}]"'
+        return self._command or install_command(self.extra)
 
     def _facts(self) -> dict[str, Any]:
         # ImportError does not store these attributes in __dict__.

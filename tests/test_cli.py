@@ -20,6 +20,7 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench.cli.lab import CONNECTION
+from agentbench.exceptions import install_command
 from tests.tools.refresh_notebooks import NOTEBOOKS, ROOT
 
 FIRST = NOTEBOOKS / "01_first_workflow.ipynb"
@@ -299,7 +300,7 @@ def test_without_the_extra_the_demo_says_which_command_brings_it(tmp_path: Path)
     done = agentbench("demo", cwd=tmp_path, path=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("agentbench: vega_datasets is not installed")
-    assert 'pip install "agentbench[notebook]"' in done.stderr
+    assert install_command("notebook") in done.stderr
 
 
 # --------------------------------------------------------------------------------------------------------------- doctor

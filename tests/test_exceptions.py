@@ -6,6 +6,7 @@ import copy
 import inspect
 import logging
 import pickle
+import re
 from collections.abc import Callable
 from typing import Any
 from unittest.mock import call
@@ -177,7 +178,7 @@ def test_types_that_do_not_fit_are_named() -> None:
 
 
 def test_a_missing_extra_is_an_import_error_that_says_what_to_type() -> None:
-    with pytest.raises(ImportError, match=r'pip install "agentbench\[notebook\]"') as caught:
+    with pytest.raises(ImportError, match=re.escape(x.install_command("notebook"))) as caught:
         raise x.MissingExtraError("notebook", "pandas", purpose="tabulate a run")
     assert "tabulate a run" in str(caught.value)
     assert caught.value.name == "pandas"

@@ -45,7 +45,7 @@ def test_without_the_package_the_extra_is_named_at_construction(monkeypatch: pyt
     monkeypatch.setitem(sys.modules, "redis", None)
     with pytest.raises(MissingExtraError) as caught:
         RedisCheckpointStorage("redis://localhost")
-    assert caught.value.command == 'pip install "agentbench[redis]"'
+    assert caught.value.extra == "redis"
 
 
 # ------------------------------------------------------------------------------------------------------ what is written

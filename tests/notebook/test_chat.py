@@ -32,6 +32,7 @@ from agentbench import (
     run_sync,
     tool,
 )
+from agentbench.exceptions import install_command
 from agentbench.notebook import chat
 from agentbench.notebook.chat_panel.chat import Chat
 from agentbench.notebook.chat_panel.page import ChatPanel
@@ -399,7 +400,7 @@ def test_without_widgets_a_cell_has_the_conversation_and_what_to_install(monkeyp
     bundle = talk._repr_mimebundle_()
     assert "Fog." in bundle["text/html"]
     assert "Fog." in bundle["text/plain"]
-    assert "agentbench[notebook]" in bundle["text/plain"]
+    assert install_command("notebook") in bundle["text/plain"]
 
 
 def test_the_script_of_the_page_writes_no_markup():

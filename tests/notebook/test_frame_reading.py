@@ -207,5 +207,5 @@ MORE: dict[str, tuple[Any, ...]] = {
 )
 def test_without_pandas_every_frame_names_the_extra(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with raises(MissingExtraError, "agentbench[notebook]"):
+    with raises(MissingExtraError, extra="notebook"):
         getattr(Frames([]), name)(*MORE.get(name, ()))

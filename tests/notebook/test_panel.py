@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.exceptions import WidgetsUnavailable
+from agentbench.exceptions import WidgetsUnavailable, install_command
 from agentbench.notebook.graph_panel.live import GraphPanel
 from agentbench.notebook.graph_panel.panel import make_graph_panel
 from agentbench.notebook.look import style
@@ -56,7 +56,7 @@ def test_a_missing_package_is_named_with_what_to_install(missing: str):
         "except Exception as error: print(type(error).__name__, error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    for words in ("WidgetsUnavailable", missing, 'pip install "agentbench[notebook]"', "draw()"):
+    for words in ("WidgetsUnavailable", missing, install_command("notebook"), "draw()"):
         assert words in done.stdout
     assert issubclass(WidgetsUnavailable, ModuleNotFoundError)
 

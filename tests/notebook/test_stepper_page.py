@@ -14,6 +14,7 @@ from typing import Any
 import ipywidgets
 import pytest
 
+from agentbench.exceptions import install_command
 from agentbench.notebook import Stepper, stepper
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.page import StepperPart
@@ -592,5 +593,5 @@ def test_without_a_live_panel_a_cell_shows_a_picture_the_text_and_what_to_instal
     assert "waiting" in first
     assert f"answer {panel.pending[0].request_id}" in bundle["text/plain"]
     assert (missing or "live_graph=False") in last
-    assert 'pip install "agentbench[notebook]"' in last
+    assert install_command("notebook") in last
     panel.close()

@@ -384,5 +384,5 @@ def test_without_the_sdk_the_error_names_the_extra(monkeypatch: pytest.MonkeyPat
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)
     for make in (configure_otel_providers, create_resource, create_metric_views):
-        with raises(MissingExtraError, "agentbench[otel]"):
+        with raises(MissingExtraError, extra="otel"):
             make()

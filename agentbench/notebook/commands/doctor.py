@@ -12,7 +12,7 @@ from importlib import metadata
 
 from agentbench import _bridge
 from agentbench._extras import require
-from agentbench.exceptions import AgentFrameworkException
+from agentbench.exceptions import AgentFrameworkException, install_command
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
@@ -22,18 +22,26 @@ from agentbench.notebook.text.phrases import count_text
 __all__ = ["DoctorReport", "Finding", "doctor"]
 
 _NEWEST_PYTHON = (3, 13)
-_INSTALL = 'pip install "agentbench[notebook]"'
 # Everything else works without the packages of these extras.
 _OTHER_EXTRAS = ("mcp", "openai", "otel", "postgres", "redis", "settings", "sql")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the report: a part, such as a package, the finding, and a problem with its solution."""
+    """One line of the report: a part, such as a package, the finding, and a problem with its solution.
+
+    `is_absent` marks an optional part that is not there, which is not a problem.
+    """
 
     topic: str
     found: str
     problem: str = ""
+    is_absent: bool = False
+
+    @property
+    def sign(self) -> str:
+        """A cross for a problem, a dash for an optional part that is not there, otherwise a tick."""
+        return "✗" if self.problem else "–" if self.is_absent else "✓"  # noqa: RUF001 - a dash
 
 
 @dataclass(frozen=True)
@@ -58,7 +66,7 @@ class DoctorReport:
         width = max(len(finding.topic) for finding in self.findings)
         lines = []
         for finding in self.findings:
-            lines.append(f"{'✗' if finding.problem else '✓'} {finding.topic:<{width}}  {finding.found}")
+            lines.append(f"{finding.sign} {finding.topic:<{width}}  {finding.found}")
             lines += [f"  {'':<{width}}  {finding.problem}"] if finding.problem else []
         count = len(self.problems)
         return "\n".join([*lines, f"{count_text(count, 'problem')}." if count else "Everything is in order."])
@@ -113,11 +121,12 @@ def _packages() -> Iterator[Finding]:
             listed.add(each.name)
             version = _version(each.name)
             if extra in _OTHER_EXTRAS:
-                missing = f'not installed; install it with: pip install "agentbench[{extra}]"'
-                yield Finding(each.name, version or missing)
+                missing = f"not installed; install it with: {install_command(extra)}"
+                yield Finding(each.name, version or missing, is_absent=version is None)
             else:
                 fits = version is None or each.specifier.contains(version, prereleases=True)
-                problem = "" if version and fits else _INSTALL if fits else f"needs {each.specifier}: {_INSTALL}"
+                command = install_command("notebook")
+                problem = "" if version and fits else command if fits else f"needs {each.specifier}: {command}"
                 yield Finding(each.name, version or "missing", problem)
 
 
@@ -163,7 +172,8 @@ def _nest_packages() -> Iterator[Finding]:
 
 
 def _widgets() -> Iterator[Finding]:
-    yield Finding("kernel", f"ipykernel {_version('ipykernel')}" if in_kernel() else "none: panels are printed as text")
+    kernel = f"ipykernel {_version('ipykernel')}" if in_kernel() else "none: panels are printed as text"
+    yield Finding("kernel", kernel, is_absent=not in_kernel())
     if not settings.current().live_graph:
         yield Finding("widgets", "off: configure(live_graph=False)")
     if "google.colab" in sys.modules:

@@ -128,7 +128,7 @@ def test_an_agent_without_a_name_cannot_be_served() -> None:
 def test_without_the_package_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp.types", None)
 
-    with raises(MissingExtraError, "agentbench[mcp]"):
+    with raises(MissingExtraError, extra="mcp"):
         Agent(Model(), name="helper").as_mcp_server()
 
 

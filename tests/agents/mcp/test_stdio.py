@@ -421,7 +421,7 @@ async def test_without_the_package_it_says_what_to_install(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     for use in (MCPStdioTool.connect, enter, run_with):
-        with raises(MissingExtraError, "agentbench[mcp]"):
+        with raises(MissingExtraError, extra="mcp"):
             await use(server)
 
 

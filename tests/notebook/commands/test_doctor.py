@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from agentbench.exceptions import install_command
 from agentbench.notebook.commands.doctor import Finding, doctor
 from agentbench.notebook.runtime import settings
 
@@ -60,7 +61,7 @@ def test_a_missing_package_is_reported_with_the_command_to_install_it(monkeypatc
     )  # fmt: skip
     report = doctor()
     assert [finding.topic for finding in report.problems] == ["pandas"]
-    assert 'pip install "agentbench[notebook]"' in report.text
+    assert install_command("notebook") in report.text
     assert report.text.endswith("1 problem.")
 
 
@@ -78,8 +79,9 @@ def test_the_packages_of_storages_are_reported_and_may_be_missing(monkeypatch: p
     monkeypatch.setattr(metadata, "requires", lambda name: requirements)
     monkeypatch.setattr(metadata, "version", lambda name: _missing(name) if name == "redis" else version(name))
     assert found("psycopg").found == version("psycopg")
-    assert found("redis").found == 'not installed; install it with: pip install "agentbench[redis]"'
+    assert install_command("redis") in found("redis").found
     assert found("redis").problem == ""
+    assert [found(name).sign for name in ("redis", "psycopg")] == ["–", "✓"]  # noqa: RUF001 - a dash
     topics = [finding.topic.lower() for finding in doctor().findings]
     assert topics.count("sqlalchemy") == 1
 
