@@ -71,7 +71,8 @@ class WorkflowCheckpoint(_ReadLater):
         messages: Messages for the next superstep, by the id of the sending executor.
         state: The committed state; the executors' own state is under `_executor_state`.
         pending_request_info_events: Open requests, by id.
-        iteration_count: The number of the superstep.
+        iteration_count: The number of the superstep after which it was saved, counted from 0: in superstep 0 the start
+            executors get the input.
         metadata: Any data; the engine's own keys are in `agentbench.checkpoints.metadata`.
         version: The version of this format.
 

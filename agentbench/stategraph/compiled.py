@@ -346,7 +346,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     def start(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
         """Return a handle on a run of a thread, which its reader steps; nothing runs yet. See `WorkflowRun`.
 
-        When the reader stops, the thread is paused: `invoke(None, config)` continues it.
+        Supersteps are counted from 0 over all runs of the thread: the first one of a run takes the input, and nodes run
+        from the next one on. When the reader stops, the thread is paused: `invoke(None, config)` continues it.
 
         Args:
             input_data: As for `ainvoke`.

@@ -239,7 +239,8 @@ class Stepper:
 
         Args:
             until: Where to stop before the end: after the superstep of this number; at a `request` to a person; at the
-                next `breakpoint`; or when a predicate on a report is true. Breakpoints pause the run with any `until`.
+                next `breakpoint`; or when a predicate on a report is true. Supersteps are counted from 0: in superstep
+                0 the start executors get the input. Breakpoints pause the run with any `until`.
             speed: Supersteps per second, for demonstrations; as fast as possible by default.
         """
         self._wait("run", lambda: self._begin_run(until, speed), twin="stepper.arun")
@@ -393,9 +394,9 @@ class Stepper:
 
         Args:
             where: An executor id or `before:ID`: before a superstep in which it is called. `after:ID`: after one.
-                A number: before that superstep. A class: before a message of that type is delivered. A function of
-                the shared state: where it returns true. `failure`: after an executor has raised. `request`: when a
-                person has to answer.
+                A number: before that superstep, counted from 0. A class: before a message of that type is delivered. A
+                function of the shared state: where it returns true. `failure`: after an executor has raised.
+                `request`: when a person has to answer.
             when: A further condition: a function of the shared state.
             once: Whether to remove it after it was reached.
 

@@ -233,7 +233,8 @@ class WorkflowEvent(Generic[DataT], Displayable):
         source_executor_id: For requests: the executor that gets the response.
         request_type: For requests: the type of the data.
         response_type: For requests: the type of the expected response.
-        iteration: For supersteps: the number.
+        iteration: For `superstep_started` and `superstep_completed`: the number of the superstep. Supersteps are
+            counted from 0, but superstep 0, in which the start executors get the input, has no events of these types.
 
     Example:
         >>> async for event in workflow.run("hello", stream=True):

@@ -78,8 +78,8 @@ def breakpoint_at(
 
     Args:
         breakpoint_id: The id of the breakpoint.
-        where: An executor id or `before:ID`, `after:ID`; a superstep number; a message type; a function of the state;
-            `failure`; `request`. For an executor named `failure`, write `before:failure`.
+        where: An executor id or `before:ID`, `after:ID`; a superstep number, counted from 0; a message type; a
+            function of the state; `failure`; `request`. For an executor named `failure`, write `before:failure`.
         when: A further condition.
         once: Whether it is removed once it has been reached.
         executors: The ids of all executors.

@@ -58,7 +58,7 @@ class StepReport(Displayable):
     """One superstep, read from its events.
 
     Attributes:
-        superstep: the number; 0 for the start executors.
+        superstep: the number, counted from 0: in superstep 0 the start executors get the input.
         events: in order of emission; including the closing events of a run that ended here.
         status: the state of the run afterwards.
         info: the checkpoint and what is pending at the end, if checkpoints are on.

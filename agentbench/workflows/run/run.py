@@ -48,6 +48,9 @@ class WorkflowRun(RunStatus):
     has its own state. With `keep_state=True` it uses the state of the workflow instance and holds it until the run is
     over and no request is open, or until `cancel()`.
 
+    Supersteps are counted from 0: in superstep 0 the start executors get the input. A run that starts from a checkpoint
+    continues the count after the checkpoint's superstep.
+
     Attributes:
         run_id: the id that is written into the metadata of its checkpoints.
         workflow: the workflow that runs.
@@ -155,7 +158,8 @@ class WorkflowRun(RunStatus):
     async def step(self, *, inside: bool = False) -> StepReport:
         """Run exactly one superstep, including its checkpoint.
 
-        The first call of a fresh run is superstep 0. If nothing is left to do after it, it includes the end of the run.
+        The first call of a new run takes superstep 0, in which the start executors get the input. If nothing is left to
+        do after a superstep, the call includes the end of the run.
 
         Args:
             inside: Also stop after each superstep of a workflow inside a node, at any depth. The outer superstep is not

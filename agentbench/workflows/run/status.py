@@ -51,7 +51,7 @@ class RunStatus(Displayable):
 
     @property
     def superstep(self) -> int:
-        """The number of the last finished superstep."""
+        """The number of the last finished superstep, counted from 0; also 0 before the first one."""
         return self._superstep
 
     @property

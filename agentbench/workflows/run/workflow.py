@@ -282,7 +282,8 @@ class Workflow(WorkflowDefinition):
         """Return a handle on a new run, which its reader drives; nothing runs yet.
 
         The run begins with empty shared state, no open requests and `fresh()` executors, and uses nothing of the
-        workflow's state, so any number of started runs can be open.
+        workflow's state, so any number of started runs can be open. Its supersteps are counted from 0: in superstep 0
+        the start executors get the input.
 
         Args:
             input: input for the start executors; with `resume_from` it is added to the restored state.
