@@ -87,6 +87,11 @@ def test_the_public_names_of_a_package_are_sorted_and_dir_shows_nothing_else(pac
     assert shown == {*package.__all__, *package._door.parts}
 
 
+def test_the_type_checker_reads_a_use_of_every_package() -> None:
+    read = (Path(__file__).parent / "typing" / "packages.py").read_text(encoding="utf-8")
+    assert [package.__name__ for package in PACKAGES if f"from {package.__name__} import" not in read] == []
+
+
 def told(code: str, error: type[Exception]) -> str:
     with pytest.raises(error) as caught:
         exec(code)

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, assert_type
 
-import agentbench
 from agentbench import (
-    CheckpointInfo,
     Executor,
     FunctionExecutor,
-    InMemoryCheckpointStorage,
     PlannedDelivery,
     RunOptions,
     StepReport,
     StreamingRun,
     Workflow,
     WorkflowBuilder,
-    WorkflowCheckpoint,
     WorkflowContext,
     WorkflowEvent,
     WorkflowRun,
@@ -26,14 +22,7 @@ from agentbench import (
     handler,
     run_sync,
 )
-from agentbench.checkpoints import CheckpointDiff, diff_checkpoints, fork_checkpoint
-from agentbench.evaluation import EvalItem, EvalResults, LocalEvaluator, keyword_check
-from agentbench.notebook import GraphView, draw
-from agentbench.observability import AgentTelemetryLayer, is_tracing
-from agentbench.openai import OpenAIChatClient
-from agentbench.orchestrations import AIAgentHostExecutor, SequentialBuilder
-from agentbench.stategraph import END, AgentState, CompiledGraph, InMemoryCheckpointer, StateGraph
-from agentbench.testing import CountingIds, ScriptedChatClient, TickingClock
+from agentbench.testing import CountingIds, TickingClock
 
 
 class Upper(Executor):
@@ -78,34 +67,3 @@ async def stepping(workflow: Workflow) -> None:
     assert_type(await run.result(), WorkflowRunResult)
     assert_type(await run.fork(), WorkflowRun)
     assert_type(run.watch_stream(), AsyncIterator[WorkflowEvent[Any]])
-
-
-async def saving(storage: InMemoryCheckpointStorage) -> None:
-    found = await storage.get_latest(workflow_name="w")
-    assert_type(found, WorkflowCheckpoint | None)
-    assert_type(await fork_checkpoint(storage, "cp-0001"), CheckpointInfo)
-
-
-def failing() -> None:
-    try:
-        run_sync(building().run("hello"))
-    except agentbench.WorkflowConvergenceException as error:
-        assert_type(error.max_iterations, int | None)
-        assert_type(error.pending, dict[str, int])
-    except agentbench.exceptions.GraphMismatchError as error:
-        assert_type(error.differences, list[dict[str, Any]])
-
-
-async def other_packages(agent: agentbench.Agent, first: WorkflowCheckpoint, second: WorkflowCheckpoint) -> None:
-    """Each package has a typed stub: names, second names and parts keep their types."""
-    assert_type(diff_checkpoints(first, second), CheckpointDiff)
-    assert_type(await LocalEvaluator(keyword_check("sun")).evaluate([EvalItem(conversation=[])]), EvalResults)
-    assert_type(draw(building()), GraphView)
-    assert_type(is_tracing(), bool)
-    assert_type(SequentialBuilder(participants=[agent]).build(), Workflow)
-    assert_type(StateGraph(AgentState()).add_edge("a", END).compile(), CompiledGraph[AgentState])
-    assert_type(InMemoryCheckpointer(), InMemoryCheckpointStorage)
-    assert_type(ScriptedChatClient(["hi"]), agentbench.ScriptedChatClient)
-    classes: list[type] = [AgentTelemetryLayer, OpenAIChatClient, AIAgentHostExecutor]
-    assert_type(classes, list[type])
-    assert_type(agentbench.testing.storage_suite.StorageCheck, type[agentbench.testing.StorageCheck])
