@@ -87,7 +87,7 @@ def names_that_only_a_package_has_are_errors_at_the_root() -> None:
         agentbench.is_tracing,  # type: ignore[attr-defined]
         agentbench.OpenAIChatClient,  # type: ignore[attr-defined]
         agentbench.SequentialBuilder,  # type: ignore[attr-defined]
-        agentbench.add_messages,  # type: ignore[attr-defined]
+        agentbench.CompiledGraph,  # type: ignore[attr-defined]
         agentbench.TickingClock,  # type: ignore[attr-defined]
     ]
     assert_type(moved, list[Any])
