@@ -132,7 +132,7 @@ def _require_form(cls: type, encode: object, decode: object) -> None:
         raise TypeError(message)
 
 
-def register_name(cls: type, name: str, *identifiers: str) -> None:
+def register_library_class(cls: type, name: str, *identifiers: str) -> None:
     """Register a library class by a name that stays the same when the class moves, and by its `"type"` texts."""
     _OTHER_NAMES[cls] = name
     _BY_STORED_NAME[name] = cls

@@ -54,7 +54,7 @@ async def a_saved_checkpoint_is_loaded_with_all_its_fields(storage: CheckpointSt
     expect_same(await storage.load(saved.checkpoint_id), saved, "the loaded checkpoint")
 
 
-async def messages_and_requests_of_the_engine_are_kept(storage: CheckpointStorage) -> None:
+async def messages_and_requests_are_restored_as_objects(storage: CheckpointStorage) -> None:
     """A run can only continue from a checkpoint whose messages and request events are restored as objects."""
     request = WorkflowEvent.request_info("r1", "asker", "May I?", list[str])
     plain = WorkflowMessage({"n": [1]}, "sender", target_id="asker", trace_contexts=[{"traceparent": "t"}])
@@ -92,7 +92,7 @@ class _Point:
     inner: Any = None
 
 
-_BEYOND_JSON: dict[str, Any] = {
+_VALUES_THAT_JSON_LACKS: dict[str, Any] = {
     "a tuple": (1, ("a", [2])),
     "a set": {1, 2},
     "a frozenset": frozenset({"a"}),
@@ -109,9 +109,9 @@ _BEYOND_JSON: dict[str, Any] = {
 }
 
 
-async def values_beyond_json_are_kept_or_refused_but_never_changed(storage: CheckpointStorage) -> None:
+async def values_that_json_lacks_are_restored_exactly_or_rejected(storage: CheckpointStorage) -> None:
     """If a tuple is restored as a list, the run fails later, far from the cause."""
-    for what, value in _BEYOND_JSON.items():
+    for what, value in _VALUES_THAT_JSON_LACKS.items():
         saved = make_checkpoint(1, state={"value": value})
         try:
             await storage.save(saved)
@@ -123,7 +123,7 @@ async def values_beyond_json_are_kept_or_refused_but_never_changed(storage: Chec
         expect_equal((type(loaded), repr(loaded)), (type(value), repr(value)), f"{what}, saved and loaded")
 
 
-async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: CheckpointStorage) -> None:
+async def a_value_that_cannot_be_stored_is_rejected_and_nothing_is_saved(storage: CheckpointStorage) -> None:
     """`save` raises `WorkflowCheckpointException`, also for underlying errors, and stores nothing."""
     (first,) = await save_chain(storage, 1)
     impossible = make_checkpoint(2, state={"value": [threading.Lock()]})
@@ -131,7 +131,7 @@ async def what_cannot_be_kept_is_refused_and_leaves_no_trace(storage: Checkpoint
     await expect_ids(storage, [first], "the ids after a failed save")
 
 
-async def an_unknown_id_is_a_checkpoint_exception(storage: CheckpointStorage) -> None:
+async def loading_an_unknown_id_raises_a_checkpoint_exception(storage: CheckpointStorage) -> None:
     """`load` raises `WorkflowCheckpointException`, whether or not the storage contains other checkpoints."""
     await expect_error(WorkflowCheckpointException, storage.load("unknown"), "load() of an unknown id")
     await save_chain(storage, 1)
@@ -159,7 +159,7 @@ async def a_chain_is_listed_oldest_first(storage: CheckpointStorage) -> None:
     expect_same(await storage.get_latest(workflow_name=FLOW), saved[-1], "the latest checkpoint")
 
 
-async def names_are_told_apart_exactly(storage: CheckpointStorage) -> None:
+async def chains_with_similar_names_are_separate(storage: CheckpointStorage) -> None:
     """A prefix, a pattern, different case or a different spelling of a name does not find its checkpoints."""
     names = ["flow", "flow2", "flo", "Flow", "fl%", "fl_w", "*", "flow/thread 1", "flow/thread%201", "flöw", "a'b\"c"]
     saved = {name: await save_chain(storage, 2, workflow_name=name) for name in names}
@@ -173,7 +173,7 @@ async def names_are_told_apart_exactly(storage: CheckpointStorage) -> None:
         )
 
 
-async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) -> None:
+async def changes_after_a_save_are_not_stored(storage: CheckpointStorage) -> None:
     """After saving, a run continues to change the same objects."""
     items = [1]
     saved = make_checkpoint(1, state={"items": items}, messages={"a": [WorkflowMessage([1], "a")]})
@@ -191,7 +191,7 @@ async def later_changes_do_not_reach_what_was_saved(storage: CheckpointStorage) 
     expect("more" not in loaded.metadata, "The stored metadata changed together with the object that had been saved.")
 
 
-async def every_load_gives_the_same(storage: CheckpointStorage) -> None:
+async def every_load_returns_an_independent_checkpoint(storage: CheckpointStorage) -> None:
     """Three runs that resume from one checkpoint start equal, even after the earlier ones changed their state."""
     saved = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
     expected = make_checkpoint(1, state={"items": [[1]]}, messages={"a": [WorkflowMessage({"n": 1}, "a")]})
@@ -209,7 +209,7 @@ async def every_load_gives_the_same(storage: CheckpointStorage) -> None:
             found.metadata["changed"] = True
 
 
-async def deleting_forgets_a_checkpoint_once(storage: CheckpointStorage) -> None:
+async def deleting_removes_a_checkpoint_once(storage: CheckpointStorage) -> None:
     """`True` for one that was there, `False` the second time; the others stay."""
     first, second, third = await save_chain(storage, 3)
     expect_equal(await storage.delete(third.checkpoint_id), True, "delete() of a checkpoint")
@@ -225,7 +225,7 @@ async def deleting_forgets_a_checkpoint_once(storage: CheckpointStorage) -> None
 
 
 async def saving_an_id_again_replaces_the_checkpoint(storage: CheckpointStorage) -> None:
-    """Also when it moves to another chain."""
+    """The new checkpoint may belong to another chain; the old one is then gone from its chain."""
     first, second = await save_chain(storage, 2)
     second.state = {"step": "another"}
     await storage.save(second)
@@ -237,7 +237,7 @@ async def saving_an_id_again_replaces_the_checkpoint(storage: CheckpointStorage)
     await expect_ids(storage, [second], "the ids of its new name", workflow_name="another")
 
 
-async def saves_at_the_same_time_are_all_kept(storage: CheckpointStorage) -> None:
+async def concurrent_saves_are_all_stored(storage: CheckpointStorage) -> None:
     """Several runs may save to one storage concurrently."""
     made = [make_checkpoint(seq, workflow_name=f"flow-{seq % 3}") for seq in range(1, 31)]
     await asyncio.gather(*map(storage.save, made))
@@ -247,7 +247,7 @@ async def saves_at_the_same_time_are_all_kept(storage: CheckpointStorage) -> Non
         expect_equal(ids, expected, "the ids after 30 concurrent saves")
 
 
-async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) -> None:
+async def a_fork_does_not_change_other_checkpoints(storage: CheckpointStorage) -> None:
     """`fork_checkpoint` works with any storage."""
     saved = await save_chain(storage, 3)
     try:
@@ -265,17 +265,17 @@ async def a_fork_leaves_everything_else_as_it_was(storage: CheckpointStorage) ->
 
 CHECKS: tuple[Callable[[CheckpointStorage], Awaitable[None]], ...] = (
     a_saved_checkpoint_is_loaded_with_all_its_fields,
-    messages_and_requests_of_the_engine_are_kept,
-    values_beyond_json_are_kept_or_refused_but_never_changed,
-    what_cannot_be_kept_is_refused_and_leaves_no_trace,
-    an_unknown_id_is_a_checkpoint_exception,
+    messages_and_requests_are_restored_as_objects,
+    values_that_json_lacks_are_restored_exactly_or_rejected,
+    a_value_that_cannot_be_stored_is_rejected_and_nothing_is_saved,
+    loading_an_unknown_id_raises_a_checkpoint_exception,
     an_unknown_name_has_no_checkpoints,
     a_chain_is_listed_oldest_first,
-    names_are_told_apart_exactly,
-    later_changes_do_not_reach_what_was_saved,
-    every_load_gives_the_same,
-    deleting_forgets_a_checkpoint_once,
+    chains_with_similar_names_are_separate,
+    changes_after_a_save_are_not_stored,
+    every_load_returns_an_independent_checkpoint,
+    deleting_removes_a_checkpoint_once,
     saving_an_id_again_replaces_the_checkpoint,
-    saves_at_the_same_time_are_all_kept,
-    a_fork_leaves_everything_else_as_it_was,
+    concurrent_saves_are_all_stored,
+    a_fork_does_not_change_other_checkpoints,
 )

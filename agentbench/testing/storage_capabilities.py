@@ -40,7 +40,7 @@ from agentbench.workflows.executors.message import WorkflowMessage
 Check = Callable[[CheckpointStorage], Awaitable[None]]
 
 
-async def an_info_says_what_its_checkpoint_says(storage: CheckpointStorage) -> None:
+async def an_info_agrees_with_its_checkpoint(storage: CheckpointStorage) -> None:
     """All fields agree except the number of written bytes, which only the storage knows."""
     first = make_checkpoint(
         1,
@@ -80,7 +80,7 @@ async def infos_are_listed_oldest_first_by_chain(storage: CheckpointStorage) -> 
     expect_equal(ids_of(await list_infos(storage, limit=4)), expected[-4:], "the newest infos of all chains")
 
 
-async def infos_are_chosen_by_run(storage: CheckpointStorage) -> None:
+async def infos_can_be_selected_by_run(storage: CheckpointStorage) -> None:
     """`run_id` selects the infos of a run, in one chain or in all chains."""
     runs = ["r1", "r2", "r1", "r1", "r2"]
     saved = [make_checkpoint(seq, metadata={"run_id": run_id}) for seq, run_id in enumerate(runs, start=1)]
@@ -110,7 +110,7 @@ async def infos_can_be_paged_backwards(storage: CheckpointStorage) -> None:
     await expect_error(CheckpointNotFoundError, unknown, "infos before an unknown checkpoint")
 
 
-async def the_sequence_number_goes_before_the_time(storage: CheckpointStorage) -> None:
+async def the_order_is_that_of_sequence_numbers_not_of_times(storage: CheckpointStorage) -> None:
     """The sequence number determines the order, because clocks can go back. Checkpoints without one come first."""
     times = {number: f"2024-01-01T00:00:{number:02}.000000+00:00" for number in range(60)}
     late = make_checkpoint(2, timestamp=times[10])
@@ -146,7 +146,7 @@ async def the_names_of_chains_are_listed(storage: CheckpointStorage) -> None:
     expect("other" not in await list_workflow_names(storage), "A chain whose checkpoints were deleted is still listed.")
 
 
-async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None:
+async def a_checkpoint_is_only_saved_after_the_current_head(storage: CheckpointStorage) -> None:
     """The head 0 means that the chain has no checkpoints yet. A rejected save stores nothing."""
     first, second, rival = make_checkpoint(1), make_checkpoint(2), make_checkpoint(2)
     await expect_error(
@@ -161,7 +161,7 @@ async def a_chain_goes_on_only_from_its_head(storage: CheckpointStorage) -> None
     await save_checkpoint(storage, make_checkpoint(1, workflow_name="other"), 0)
 
 
-async def of_several_rivals_one_moves_the_chain_on(storage: CheckpointStorage) -> None:
+async def only_one_of_several_concurrent_writers_succeeds(storage: CheckpointStorage) -> None:
     """Checking the head and saving are one atomic step."""
     rivals = [make_checkpoint(1) for _ in range(8)]
     results = await asyncio.gather(*(save_checkpoint(storage, rival, 0) for rival in rivals), return_exceptions=True)
@@ -207,7 +207,7 @@ async def pruning_keeps_the_newest_checkpoints_of_one_chain(storage: CheckpointS
     )
 
 
-async def a_chain_cannot_be_pruned_to_nothing(storage: CheckpointStorage) -> None:
+async def pruning_keeps_at_least_one_checkpoint(storage: CheckpointStorage) -> None:
     """`keep` must be positive, because a run continues from the head of the chain."""
     saved = await save_chain(storage, 2)
     for keep in (0, -1):
@@ -215,7 +215,7 @@ async def a_chain_cannot_be_pruned_to_nothing(storage: CheckpointStorage) -> Non
     await expect_ids(storage, saved, "the ids after a rejected prune")
 
 
-async def a_chain_can_be_deleted_as_a_whole(storage: CheckpointStorage) -> None:
+async def a_whole_chain_can_be_deleted(storage: CheckpointStorage) -> None:
     """Other chains are not affected, and the name can be used again."""
     await save_chain(storage, 3, state={"shared": ["by both chains"]})
     other = await save_chain(storage, 2, workflow_name="other", state={"shared": ["by both chains"]})
@@ -229,20 +229,20 @@ async def a_chain_can_be_deleted_as_a_whole(storage: CheckpointStorage) -> None:
 
 
 INFO_CHECKS: tuple[Check, ...] = (
-    an_info_says_what_its_checkpoint_says,
+    an_info_agrees_with_its_checkpoint,
     infos_are_listed_oldest_first_by_chain,
-    infos_are_chosen_by_run,
+    infos_can_be_selected_by_run,
     infos_can_be_paged_backwards,
-    the_sequence_number_goes_before_the_time,
+    the_order_is_that_of_sequence_numbers_not_of_times,
 )
 NAME_CHECKS: tuple[Check, ...] = (the_names_of_chains_are_listed,)
 HEAD_CHECKS: tuple[Check, ...] = (
-    a_chain_goes_on_only_from_its_head,
-    of_several_rivals_one_moves_the_chain_on,
+    a_checkpoint_is_only_saved_after_the_current_head,
+    only_one_of_several_concurrent_writers_succeeds,
     the_head_is_the_highest_sequence_number,
 )
 PRUNE_CHECKS: tuple[Check, ...] = (
     pruning_keeps_the_newest_checkpoints_of_one_chain,
-    a_chain_cannot_be_pruned_to_nothing,
-    a_chain_can_be_deleted_as_a_whole,
+    pruning_keeps_at_least_one_checkpoint,
+    a_whole_chain_can_be_deleted,
 )

@@ -279,7 +279,7 @@ async def test_each_does_what_the_published_suite_says(make: Make) -> None:
         for chain in await storage.list_workflow_names():
             await storage.delete_chain(chain)
         # In pickles every value keeps its type.
-        if "pickle" not in repr(storage) or check.name != "values_beyond_json_are_kept_or_refused_but_never_changed":
+        if "pickle" not in repr(storage) or check.name != "values_that_json_lacks_are_restored_exactly_or_rejected":
             assert await check(lambda: storage), str(check)
 
 

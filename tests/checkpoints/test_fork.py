@@ -148,7 +148,7 @@ async def test_nothing_stored_is_changed_and_nothing_is_shared_with_it(storage):
     assert after == before
 
 
-class GivesAwayWhatItKeeps(InMemoryCheckpointStorage):
+class ReturnsItsOwnObjects(InMemoryCheckpointStorage):
     def __init__(self):
         super().__init__()
         self.kept = {}
@@ -161,8 +161,8 @@ class GivesAwayWhatItKeeps(InMemoryCheckpointStorage):
         return self.kept[checkpoint_id]
 
 
-async def test_history_is_copied_from_a_storage_that_gives_away_what_it_keeps():
-    storage = GivesAwayWhatItKeeps()
+async def test_history_is_copied_from_a_storage_that_returns_its_own_objects():
+    storage = ReturnsItsOwnObjects()
     (original,) = await save_chain(storage, 1, **RICH)
     info = await fork_checkpoint(storage, original.checkpoint_id, workflow_name="new", with_history=True)
     copied = storage.kept[info.previous_checkpoint_id]
@@ -170,8 +170,8 @@ async def test_history_is_copied_from_a_storage_that_gives_away_what_it_keeps():
     assert original.state == {"items": [1], "name": "n"}
 
 
-async def test_the_object_that_a_storage_gives_away_is_not_changed_either():
-    storage = GivesAwayWhatItKeeps()
+async def test_the_object_that_a_storage_returns_is_not_changed_either():
+    storage = ReturnsItsOwnObjects()
     (original,) = await save_chain(storage, 1, **RICH)
     info = await fork_checkpoint(storage, original.checkpoint_id, state_updates={"name": "m"}, metadata={"k": 1})
     fork = storage.kept[info.checkpoint_id]

@@ -303,7 +303,7 @@ async def test_the_published_suite_tells_what_the_sketch_forgets():
             await check(lambda: SketchedStorage(FakeRedis()))
         except AssertionError:
             forgotten.append(check.name)
-    assert forgotten == ["deleting_forgets_a_checkpoint_once", "saving_an_id_again_replaces_the_checkpoint"]
+    assert forgotten == ["deleting_removes_a_checkpoint_once", "saving_an_id_again_replaces_the_checkpoint"]
 
 
 async def test_a_run_saves_behind_a_latest_checkpoint_that_the_sketch_has_lost():

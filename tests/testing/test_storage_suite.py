@@ -62,7 +62,7 @@ class KeepsReferences(InMemoryCheckpointStorage):
         return self.live[checkpoint_id]
 
 
-class GivesAwayWhatItKeeps(InMemoryCheckpointStorage):
+class ReturnsItsOwnObjects(InMemoryCheckpointStorage):
     async def load(self, checkpoint_id):
         if checkpoint_id not in self._ab_entries:
             raise CheckpointNotFoundError(checkpoint_id)
@@ -165,17 +165,17 @@ class ListsEmptyChains(InMemoryCheckpointStorage):
 @pytest.mark.parametrize(
     ("broken", "check", "text"),
     [
-        (KeepsReferences, "later_changes_do_not_reach_what_was_saved", "after the saved one was changed"),
-        (GivesAwayWhatItKeeps, "every_load_gives_the_same", "after an equal one was changed by its user"),
+        (KeepsReferences, "changes_after_a_save_are_not_stored", "after the saved one was changed"),
+        (ReturnsItsOwnObjects, "every_load_returns_an_independent_checkpoint", "changed by its user"),
         (ForgetsMetadata, "a_saved_checkpoint_is_loaded_with_all_its_fields", "field metadata: found {}"),
-        (TurnsTuplesIntoLists, "values_beyond_json_are_kept_or_refused_but_never_changed", "a tuple, saved and loaded"),
-        (RaisesKeyErrors, "an_unknown_id_is_a_checkpoint_exception", "KeyError('unknown')"),
-        (LetsTypeErrorsThrough, "what_cannot_be_kept_is_refused_and_leaves_no_trace", "TypeError"),
+        (TurnsTuplesIntoLists, "values_that_json_lacks_are_restored_exactly_or_rejected", "a tuple, saved and loaded"),
+        (RaisesKeyErrors, "loading_an_unknown_id_raises_a_checkpoint_exception", "KeyError('unknown')"),
+        (LetsTypeErrorsThrough, "a_value_that_cannot_be_stored_is_rejected_and_nothing_is_saved", "TypeError"),
         (ListsNewestFirst, "a_chain_is_listed_oldest_first", "list_checkpoints()"),
-        (FindsByPrefix, "names_are_told_apart_exactly", "flow"),
-        (AlwaysDeletes, "deleting_forgets_a_checkpoint_once", "delete()"),
-        (WritesMessagesAsText, "messages_and_requests_of_the_engine_are_kept", "the loaded messages"),
-        (ChecksTheHeadTooEarly, "of_several_rivals_one_moves_the_chain_on", "8"),
+        (FindsByPrefix, "chains_with_similar_names_are_separate", "flow"),
+        (AlwaysDeletes, "deleting_removes_a_checkpoint_once", "delete()"),
+        (WritesMessagesAsText, "messages_and_requests_are_restored_as_objects", "the loaded messages"),
+        (ChecksTheHeadTooEarly, "only_one_of_several_concurrent_writers_succeeds", "8"),
         (PrunesEveryChain, "pruning_keeps_the_newest_checkpoints_of_one_chain", "the ids of another chain"),
         (ListsOldestInfos, "infos_can_be_paged_backwards", "the pages of infos"),
         (ListsEmptyChains, "the_names_of_chains_are_listed", "still listed"),

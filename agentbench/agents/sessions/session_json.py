@@ -29,7 +29,7 @@ from agentbench.serialization.standard_types import STANDARD_DECODERS
 from agentbench.serialization.state_types import (
     identifier_of,
     note_identifier,
-    register_name,
+    register_library_class,
     registered_form,
     stored_name,
     type_of_identifier,
@@ -55,7 +55,7 @@ _OF_TABLES: Final = frozenset({"numpy", "pandas"})
 _Place = Literal["state", "content", "model"]
 
 for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, AgentResponseUpdate):
-    register_name(_cls, f"agentbench.{_cls.__name__}", *(("message",) if _cls is Message else ()))
+    register_library_class(_cls, f"agentbench.{_cls.__name__}", *(("message",) if _cls is Message else ()))
 
 
 def _place(path: Any) -> str:
