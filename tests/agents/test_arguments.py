@@ -227,7 +227,7 @@ async def test_a_middleware_whose_return_value_is_ignored_is_warned_of() -> None
         return AgentResponse(text="mine")
 
     with pytest.warns(
-        RuntimeWarning, match=r"forgetful returned something \(of type AgentResponse\), .* set context\.result"
+        RuntimeWarning, match=r"forgetful returned a value \(of type AgentResponse\), .* set context\.result"
     ):
         assert await made(middleware=[forgetful]).run("q") is None
 
