@@ -635,7 +635,7 @@ class WorkflowWarning(UserWarning):
 
         from agentbench.exceptions import WorkflowWarning
 
-        warnings.filterwarnings("ignore", category=WorkflowWarning)  # `result.warnings` still has them
+        warnings.filterwarnings("ignore", category=WorkflowWarning)  # `result.warnings` still has those of a run
     """
 
 
