@@ -102,7 +102,7 @@ class EngineFuture(Future[T]):
             self._loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
         return True
 
-    def settled(self, timeout_s: float) -> bool:
+    def wait_until_done(self, timeout_s: float) -> bool:
         """Wait at most `timeout_s` seconds and return whether the work has ended. Errors of the work are not raised."""
         with contextlib.suppress(WaitTimeoutError, CancelledError):
             self.exception(timeout=timeout_s)
@@ -222,7 +222,7 @@ class cancelled_with_caller:  # noqa: N801 - reads as a statement: with cancelle
         cancelled = [future for future in self._futures if not future.cancelling and future.cancel()]
         for future in cancelled:
             if future._task is not None:  # noqa: SLF001 - without a task, the work has not begun and never will
-                future.settled(_CANCEL_GRACE_S)
+                future.wait_until_done(_CANCEL_GRACE_S)
 
 
 # --- the engine thread of this process -------------------------------------------------------------------------------
@@ -356,11 +356,11 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
             if left <= 0:
                 message = f"{name} took longer than {timeout} s and was cancelled. Allow more time, or use submit()."
                 raise TimeoutError(message)
-            future.settled(left)
+            future.wait_until_done(left)
     except BaseException as error:
         future.cancel()
         if future.is_started:
-            future.settled(_CANCEL_GRACE_S)
+            future.wait_until_done(_CANCEL_GRACE_S)
         if isinstance(error, KeyboardInterrupt):
             error.__traceback__ = None
         raise error

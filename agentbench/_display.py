@@ -69,7 +69,7 @@ def call_view(view: str, *args: Any, **kwargs: Any) -> Any:
     return function(*args, **kwargs)
 
 
-def shortened(value: Any, longest: int = _LONGEST) -> str:
+def shorten(value: Any, longest: int = _LONGEST) -> str:
     """Return the one-line `repr` of a value, with secrets masked and without memory addresses; long text is cut.
 
     Strings keep up to the maximum number of characters, other values twice as many. A checksum of the whole value

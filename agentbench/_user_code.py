@@ -81,11 +81,11 @@ def _is_ours(frame: FrameType) -> bool:
 @lru_cache(maxsize=1024)
 def _is_installed(file: str) -> bool:
     """Return whether a file belongs to Python or to an installed package."""
-    return file.startswith(("<frozen", *_installed()))
+    return file.startswith(("<frozen", *_installation_folders()))
 
 
 @lru_cache(maxsize=1)
-def _installed() -> tuple[str, ...]:
+def _installation_folders() -> tuple[str, ...]:
     folders = {os.path.dirname(os.__file__), *site.getsitepackages(), site.getusersitepackages()}
     return tuple(folder + os.sep for folder in folders)
 

@@ -123,7 +123,7 @@ def interrupted_run_sync(number: int) -> tuple[str, bool]:
 def test_an_interrupt_at_any_instruction_leaves_no_work_behind() -> None:
     run_sync(answer())
     where, number = "", 0
-    while where != "settled":  # from there on it waits
+    while where != "wait_until_done":  # from there on it waits
         number += 1
         where, left = interrupted_run_sync(number)
         assert not left, f"interrupted at instruction {number}, in {where}"
@@ -190,7 +190,7 @@ def test_a_future_is_done_only_when_the_cancelled_work_has_ended(engine: EngineT
     assert future.cancel()
     assert not future.done()
     may_end.set()
-    assert future.settled(WAIT_S)
+    assert future.wait_until_done(WAIT_S)
     assert future.cancelled()
     assert not future.cancel()
 
@@ -211,7 +211,7 @@ def test_work_cancelled_before_it_began_never_runs(engine: EngineThread) -> None
     future = submit(work(), loop=engine.loop)
     future.cancel()
     release.set()
-    assert future.settled(WAIT_S)
+    assert future.wait_until_done(WAIT_S)
     assert future.cancelled()
     assert ran == []
 
@@ -236,7 +236,7 @@ def test_work_that_raises_system_exit_does_not_end_the_loop_for_the_others(engin
         raise SystemExit(3)
 
     future = submit(leave(), loop=engine.loop)
-    assert future.settled(WAIT_S)
+    assert future.wait_until_done(WAIT_S)
     assert isinstance(future.exception(), SystemExit)
     assert submit(answer(), loop=engine.loop).result(WAIT_S) == 42
 

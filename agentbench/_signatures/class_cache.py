@@ -37,7 +37,7 @@ def cached_on_class(function: Callable[[Any], ResultT]) -> Callable[[Any], Resul
     of_lasting_classes: dict[type, ResultT] = {}
 
     @functools.wraps(function)
-    def cached(cls: type) -> ResultT:
+    def get_result(cls: type) -> ResultT:
         try:
             found: ResultT = cls.__dict__[name].result
         except (KeyError, AttributeError):
@@ -53,4 +53,4 @@ def cached_on_class(function: Callable[[Any], ResultT]) -> Callable[[Any], Resul
             type.__setattr__(cls, name, _Cached(result))
         return result
 
-    return cached
+    return get_result

@@ -86,7 +86,7 @@ def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
     if isinstance(data, list):
         return [type_from_dict(item, find) for item in data]
     if not isinstance(data, Mapping):
-        raise _malformed(data)
+        raise _malformed_error(data)
     for key, most in _MOST.items():
         if len(data.get(key, ())) > most:
             message = f"A type has at most {most:,} members in its {key}; found {len(data[key]):,}."
@@ -96,7 +96,7 @@ def type_from_dict(data: TypeData, find: _Find = find_loaded_type) -> TypeLike:
     if isinstance(data.get("literal"), list):
         return operator.getitem(Literal, tuple(_literal_from_data(value, find) for value in data["literal"]))
     if not isinstance(data.get("origin"), str):
-        raise _malformed(data)
+        raise _malformed_error(data)
     origin = find(data["origin"])
     args = tuple(type_from_dict(arg, find) for arg in data.get("args", ()))
     return origin[args[0] if len(args) == 1 else args]
@@ -128,14 +128,14 @@ def _literal_from_data(data: TypeData, find: _Find) -> object:
         try:
             return bytes.fromhex(data["hex"])
         except ValueError as error:
-            raise _malformed(data) from error
+            raise _malformed_error(data) from error
     cls = find(str(data.get("enum")))
     if isinstance(cls, type) and issubclass(cls, enum.Enum) and data.get("name") in cls.__members__:
         return cls.__members__[str(data["name"])]
-    raise _malformed(data)
+    raise _malformed_error(data)
 
 
-def _malformed(data: object) -> TypeError:
+def _malformed_error(data: object) -> TypeError:
     return TypeError(f"{data!r} does not describe a type or a value of a Literal. Expected a result of type_to_dict.")
 
 

@@ -46,11 +46,11 @@ def _twin(cls: TypeLike) -> TypeLike:
         hints, required = get_type_hints(cls, include_extras=True), required_keys_of(cls)
         twin.__required_keys__, twin.__optional_keys__ = required, frozenset(hints) - required
         twin.__annotations__ = {
-            name: (Required if name in required else NotRequired)[readable_by_pydantic(_unmarked(type_))]
+            name: (Required if name in required else NotRequired)[readable_by_pydantic(_strip_requirement(type_))]
             for name, type_ in hints.items()
         }
     return twin
 
 
-def _unmarked(type_: TypeLike) -> TypeLike:
+def _strip_requirement(type_: TypeLike) -> TypeLike:
     return get_args(type_)[0] if origin_of(type_) in (Required, NotRequired) else type_

@@ -89,7 +89,7 @@ def diff_checkpoints(
     """
     before, after = map(_checkpoint, (a, b))
     same_graph = before.graph_signature_hash == after.graph_signature_hash
-    old, new = (_content(each, with_graph=not same_graph) for each in (before, after))
+    old, new = (_comparable_parts(each, with_graph=not same_graph) for each in (before, after))
     changes = Comparison(_is_compared).changes(old, new)
     return CheckpointDiff(CheckpointInfo.of(before), CheckpointInfo.of(after), tuple(changes))
 
@@ -106,7 +106,7 @@ def _checkpoint(value: object) -> WorkflowCheckpoint:
     raise TypeError(msg)
 
 
-def _content(checkpoint: WorkflowCheckpoint, *, with_graph: bool) -> dict[str, Any]:
+def _comparable_parts(checkpoint: WorkflowCheckpoint, *, with_graph: bool) -> dict[str, Any]:
     apart = {section: checkpoint.state.get(key) or {} for key, section in _IN_STATE.items()}
     requests = checkpoint.pending_request_info_events
     return {

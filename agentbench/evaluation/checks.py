@@ -58,10 +58,10 @@ def keyword_check(*keywords: str, case_sensitive: bool = False) -> Callable[[Eva
         reason = f"missing: {', '.join(map(repr, missing))}" if missing else "all keywords found"
         return CheckResult(not missing, reason, "keyword_check")
 
-    return _named(check, "keyword_check", keywords, case_sensitive)
+    return _set_name(check, "keyword_check", keywords, case_sensitive)
 
 
-def _named(
+def _set_name(
     check: Callable[[EvalItem], CheckResult], name: str, *arguments: object
 ) -> Callable[[EvalItem], CheckResult]:
     """Set the `__name__` of a check for results, and its `__qualname__` with the arguments to identify it."""
@@ -92,10 +92,10 @@ def tool_called_check(*names: str, mode: Literal["all", "any"] = "all") -> Calla
         called = {call.name for call in item.tool_calls}
         missing = [name for name in names if name not in called]
         passed = not missing if mode == "all" else len(missing) < len(names) or not names
-        reason = "called" if passed else f"not called: {', '.join(missing)}; called: {_listed(called)}"
+        reason = "called" if passed else f"not called: {', '.join(missing)}; called: {_list_names(called)}"
         return CheckResult(passed, reason, "tool_called_check")
 
-    return _named(check, "tool_called_check", names, mode)
+    return _set_name(check, "tool_called_check", names, mode)
 
 
 def tool_calls_present(item: EvalItem) -> CheckResult:
@@ -111,7 +111,9 @@ def tool_calls_present(item: EvalItem) -> CheckResult:
     """
     called = {call.name for call in item.tool_calls}
     missing = [call.name for call in item.expected_tool_calls or () if call.name not in called]
-    reason = f"not called: {', '.join(missing)}; called: {_listed(called)}" if missing else "all expected tools called"
+    reason = (
+        f"not called: {', '.join(missing)}; called: {_list_names(called)}" if missing else "all expected tools called"
+    )
     return CheckResult(not missing, reason, "tool_calls_present")
 
 
@@ -151,7 +153,7 @@ def _mismatch(expected: ExpectedToolCall, item: EvalItem) -> str:
     return f"{expected.name}: {', '.join(found)}" if nearest else ""
 
 
-def _listed(names: set[str | None]) -> str:
+def _list_names(names: set[str | None]) -> str:
     return ", ".join(sorted(filter(None, names))) or "none"
 
 
@@ -184,11 +186,11 @@ def evaluator(function: Callable[..., Any] | None = None, *, name: str | None = 
     if function is None:
         return lambda decorated: evaluator(decorated, name=name)
     label = str(name or getattr(function, "__name__", type(function).__name__))
-    wanted = _wanted(function, label)
+    wanted = _parameter_names(function, label)
 
     def check(item: EvalItem) -> CheckResult | Awaitable[CheckResult]:
         value = function(**{parameter: _VALUES[parameter](item) for parameter in wanted})
-        return _awaited(value, label) if inspect.isawaitable(value) else _as_result(value, label)
+        return _await_result(value, label) if inspect.isawaitable(value) else _as_result(value, label)
 
     check.__name__ = check.__qualname__ = label
     check.__doc__ = function.__doc__
@@ -206,7 +208,7 @@ _VALUES: dict[str, Callable[[EvalItem], Any]] = {
 }
 
 
-def _wanted(function: Callable[..., Any], label: str) -> list[str]:
+def _parameter_names(function: Callable[..., Any], label: str) -> list[str]:
     parameters = inspect.signature(function).parameters.values()
     named = [one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     unknown = [one.name for one in named if one.default is one.empty and one.name not in _VALUES]
@@ -216,7 +218,7 @@ def _wanted(function: Callable[..., Any], label: str) -> list[str]:
     return [one.name for one in named if one.name in _VALUES]
 
 
-async def _awaited(value: Awaitable[Any], label: str) -> CheckResult:
+async def _await_result(value: Awaitable[Any], label: str) -> CheckResult:
     return _as_result(await value, label)
 
 

@@ -112,7 +112,7 @@ class LocalEvaluator:
         async def score(item: EvalItem) -> tuple[list[CheckResult], list[tuple[str, Exception]]]:
             if item.error is not None:
                 return [], [("response", item.error)]
-            key = "" if resume_file is None else digest("scores", self.name, identities, _content(item))
+            key = "" if resume_file is None else digest("scores", self.name, identities, _identity(item))
             if fields := stored.get(key):
                 return [CheckResult(**check_fields) for check_fields in fields], []
             outcomes = await asyncio.gather(*(_run(check, item) for check in self.checks), return_exceptions=True)
@@ -223,7 +223,7 @@ def _item_result(
     )
 
 
-def _content(item: EvalItem) -> list[Any]:
+def _identity(item: EvalItem) -> list[Any]:
     """Return the values that identify an item in a resume file."""
     calls = [asdict(call) for call in item.expected_tool_calls or ()]
     return [[message.to_dict() for message in item.conversation], item.expected_output, calls, item.context]

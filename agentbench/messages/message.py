@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NewType, Self
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import register_frozen
-from agentbench._display import drawn_by, shortened
+from agentbench._display import drawn_by, shorten
 from agentbench._secrets import masked_repr
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
@@ -227,7 +227,7 @@ class Message(Record):
     def __repr__(self) -> str:
         parts = [repr(self.role)]
         if len(self.contents) == 1 and self.contents[0].type == "text":
-            parts.append(shortened(self.contents[0].text))
+            parts.append(shorten(self.contents[0].text))
         else:
             parts.append(f"[{', '.join(map(repr, self.contents))}]")
         named = {"author_name": self.author_name, "message_id": self.message_id}
@@ -293,11 +293,11 @@ def as_contents(source: Any) -> list[Content]:
         if isinstance(item, Content):
             contents.append(item)
         elif item is not None:
-            contents += _converted(item)
+            contents += _to_contents(item)
     return contents
 
 
-def _converted(item: Any) -> list[Content]:
+def _to_contents(item: Any) -> list[Content]:
     if isinstance(item, str):
         return [Content.from_text(item)]
     if not isinstance(item, Mapping):

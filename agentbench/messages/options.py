@@ -138,7 +138,7 @@ def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, An
         options = merge_chat_options({"temperature": 0.2, "seed": 1}, {"temperature": 0.7})
         assert options == {"temperature": 0.7, "seed": 1}
     """
-    merged = {name: _copied(value) for name, value in (base or {}).items()}
+    merged = {name: _copy(value) for name, value in (base or {}).items()}
     for name, value in (override or {}).items():
         if value is None or (name == "tool_choice" and not value):
             continue
@@ -153,11 +153,11 @@ def merge_chat_options(base: Mapping[str, Any] | None, override: Mapping[str, An
         elif name in _MERGED and isinstance(before, Mapping):
             merged[name] = {**before, **value}
         else:
-            merged[name] = _copied(value)
+            merged[name] = _copy(value)
     return merged
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     return value.copy() if type(value) in (list, dict) else value
 
 

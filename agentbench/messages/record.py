@@ -54,9 +54,9 @@ class Record(SerializationMixin, Displayable):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return self is other or self._compared() == other._compared()
+        return self is other or self._comparison_key() == other._comparison_key()
 
-    def _compared(self) -> Any:
+    def _comparison_key(self) -> Any:
         return self.set_fields()
 
     @classmethod

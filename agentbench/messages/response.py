@@ -9,7 +9,7 @@ from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self
 
 from agentbench._copying import register_frozen
-from agentbench._display import drawn_by, shortened
+from agentbench._display import drawn_by, shorten
 from agentbench._secrets import masked_repr
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.content.content import Content
@@ -151,21 +151,21 @@ class Response(Record, Generic[ValueT]):
             raise UserInputRequiredException(requests)
         return self
 
-    def _compared(self) -> Any:
+    def _comparison_key(self) -> Any:
         return self.set_fields(), self.given_value
 
     def __str__(self) -> str:
         return self.text
 
     def __repr__(self) -> str:
-        parts = [shortened(self.text)] if self.text else []
+        parts = [shorten(self.text)] if self.text else []
         parts.append(f"messages={len(self.messages)}")
         for name in self.FIELDS:
             value = getattr(self, name)
             if name not in {"messages", "additional_properties"} and value is not None:
-                parts.append(f"{name}={shortened(value)}")
+                parts.append(f"{name}={shorten(value)}")
         if self.additional_properties:
-            parts.append(f"additional_properties={shortened(self.additional_properties)}")
+            parts.append(f"additional_properties={shorten(self.additional_properties)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
     additional_properties: dict[str, Any]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NewType, TypedDict
 
 from agentbench import _clock
 from agentbench._copying import register_frozen
-from agentbench._display import drawn_by, shortened
+from agentbench._display import drawn_by, shorten
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message, as_contents
 from agentbench.messages.record import Record
@@ -57,11 +57,11 @@ class ResponseUpdate(Record):
         parts = []
         if self.contents:
             only_text = len(self.contents) == 1 and self.contents[0].type == "text"
-            parts.append(shortened(self.text) if only_text else f"[{', '.join(map(repr, self.contents))}]")
+            parts.append(shorten(self.text) if only_text else f"[{', '.join(map(repr, self.contents))}]")
         for name in self.FIELDS:
             value = getattr(self, name)
             if name != "contents" and value is not None:
-                parts.append(f"{name}={shortened(value)}")
+                parts.append(f"{name}={shorten(value)}")
         return f"{type(self).__name__}({', '.join(parts)})"
 
 

@@ -173,13 +173,13 @@ class AgentHostExecutor(AgentNode):
         """Run the agent, then send everything and the token on, or raise the requests that block it."""
         options = self.options
         emits = options.emit_agent_update_events if token.emit_events is None else token.emit_events
-        inputs = reassigned(messages, self) if options.reassign_other_agents_as_users else messages
+        inputs = reassign_to_user(messages, self) if options.reassign_other_agents_as_users else messages
         reply = await self._call_agent(inputs, ctx, ctx.yield_output if emits else None)
         if options.emit_agent_response_events and not reply.was_raised:
             await ctx.yield_output(reply.response)
         answers, before = (messages[:1], self._outgoing) if self._ab_pending else ([], [])
         forwarded = messages if options.forward_incoming_messages else answers
-        outgoing = [*resolved_inputs([*before, *forwarded], reply.response), *self._signed(reply.response)]
+        outgoing = [*resolved_inputs([*before, *forwarded], reply.response), *self._add_author(reply.response)]
         self._ab_cache, self._ab_pending = [], _open_requests(reply)
         if self._ab_pending:
             self._token, self._outgoing, self._ab_answers = token, outgoing, []
@@ -206,10 +206,10 @@ class AgentHostExecutor(AgentNode):
         super().on_rolled_back(open_requests)
         self._ab_pending = {**self._ab_pending, **intercepted}
 
-    def _signed(self, response: AgentResponse) -> list[Message]:
+    def _add_author(self, response: AgentResponse) -> list[Message]:
         """Return the agent's messages, with an author if they have none, so that they can be recognized later."""
         return [
-            _changed(message, author_name=self.id) if message.author_name in (None, UNNAMED) else message
+            _copy_with(message, author_name=self.id) if message.author_name in (None, UNNAMED) else message
             for message in response.messages
         ]
 
@@ -244,7 +244,7 @@ def bind_as_executor(
     return AgentHostExecutor(agent, options, id=id)
 
 
-def reassigned(messages: list[Message], node: AgentNode) -> list[Message]:
+def reassign_to_user(messages: list[Message], node: AgentNode) -> list[Message]:
     """Return the messages, with those of other agents as messages of the user, without their tool calls.
 
     A message of the user may answer a request, so those of other agents lose their requests and answers.
@@ -254,7 +254,7 @@ def reassigned(messages: list[Message], node: AgentNode) -> list[Message]:
         kinds = {content.type for content in message.contents}
         if message.role == "assistant" and message.author_name not in own and "function_call" not in kinds:
             contents = [one for one in message.contents if not one.type.startswith("function_approval_")]
-            found += [_changed(message, role="user", contents=contents)] if contents else []
+            found += [_copy_with(message, role="user", contents=contents)] if contents else []
         else:
             found.append(message)
     return found
@@ -273,7 +273,7 @@ def _open_requests(reply: AgentReply) -> dict[str, Content]:
     }
 
 
-def _changed(message: Message, **fields: Any) -> Message:
+def _copy_with(message: Message, **fields: Any) -> Message:
     changed = copy.copy(message)
     for name, value in fields.items():
         setattr(changed, name, value)

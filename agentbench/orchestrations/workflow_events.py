@@ -72,7 +72,7 @@ def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> Agent
         if event.type not in _SPOKEN:
             continue
         if isinstance(event.data, AgentResponse) and event.type != "request_info":
-            messages += [_authored(message, event) for message in event.data.messages]
+            messages += [_add_author(message, event) for message in event.data.messages]
             if event.data.usage_details is not None:
                 usage = add_usage_details(usage, event.data.usage_details)
             times += [event.data.created_at] if event.data.created_at else []
@@ -147,7 +147,7 @@ def _updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentRe
         )
 
 
-def _authored(message: Message, event: WorkflowEvent[Any]) -> Message:
+def _add_author(message: Message, event: WorkflowEvent[Any]) -> Message:
     """Return a message with the executor as its author if it has none."""
     if message.author_name:
         return message
@@ -168,7 +168,7 @@ def _messages(event: WorkflowEvent[Any]) -> list[Message]:
         return [Message("assistant", contents, author_name=event.source_id)]
     items = data if isinstance(data, list) else [data]
     if items and all(isinstance(item, Message) for item in items):
-        return [_authored(item, event) for item in items]
+        return [_add_author(item, event) for item in items]
     return [Message("assistant", list(_contents(items)), author_name=event.executor_id)]
 
 

@@ -233,7 +233,7 @@ def _responses(
     if unknown := [request_id for request_id in found if request_id not in requests]:
         raise AgentInvalidRequestException(_unknown_request(unknown, requests))
     if not found:
-        raise AgentInvalidResponseException(_expected(requests))
+        raise AgentInvalidResponseException(_response_help(requests))
     return found, stored
 
 
@@ -265,7 +265,7 @@ def _response(content: Content, role: str, requests: Mapping[str, WorkflowEvent[
     if content.type == "function_result":
         return _result(content, requests.get(str(content.call_id)))
     if content.type != ANSWER or content.function_call is None:
-        msg = f"A content is of type {content.type!r}. {_expected(requests)}"
+        msg = f"A content is of type {content.type!r}. {_response_help(requests)}"
         raise AgentInvalidResponseException(msg)
     arguments: Any = content.function_call.arguments
     try:
@@ -293,7 +293,7 @@ def _result(content: Content, request: WorkflowEvent[Any] | None) -> tuple[str, 
     return str(content.call_id), result
 
 
-def _expected(requests: Mapping[str, object]) -> str:
+def _response_help(requests: Mapping[str, object]) -> str:
     return (
         f"Requests of the workflow are pending: {', '.join(requests)}. Respond to one with Message('tool', "
         f"[Content.from_function_result({next(iter(requests))!r}, result=...)]), or with an approval whose argument "

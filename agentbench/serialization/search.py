@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from agentbench._display import shortened
+from agentbench._display import shorten
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.class_types import class_type, is_model
 from agentbench.serialization.registry import type_of_class
@@ -63,15 +63,15 @@ def items_of(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the items of a built-in container, including keys that are not texts, each with its step of a path."""
     if isinstance(value, dict):
         for key, item in value.items():
-            yield f"[{shortened(key)}]", item
+            yield f"[{shorten(key)}]", item
             if type(key) is not str:
-                yield f" key {shortened(key)}", key
+                yield f" key {shorten(key)}", key
     elif isinstance(value, (list, tuple, deque)):
         for index, item in enumerate(value):
             yield f"[{index}]", item
     elif isinstance(value, (set, frozenset)):
         for item in value:
-            yield f" member {shortened(item)}", item
+            yield f" member {shorten(item)}", item
 
 
 def _attributes_of(value: Any) -> Iterator[tuple[str, Any]]:

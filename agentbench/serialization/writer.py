@@ -56,8 +56,8 @@ class JsonWriter:
             set: self.write_set,
             frozenset: self.write_set,
             Masked: self.write_text,
-            UnknownInstance: lambda value: self.tagged(value.tag, self.write_items(value.stored)),
-            UnknownType: lambda value: self.tagged("type", self.write(value.stored)),
+            UnknownInstance: lambda value: self.add_tag(value.tag, self.write_items(value.stored)),
+            UnknownType: lambda value: self.add_tag("type", self.write(value.stored)),
         }
 
     def write(self, value: Any) -> str:
@@ -89,11 +89,11 @@ class JsonWriter:
 
     def write_pairs(self, value: dict[Any, Any]) -> str:
         """Write a dictionary as a list of pairs."""
-        return self.tagged("dict", self.write_items(list(map(list, value.items()))))
+        return self.add_tag("dict", self.write_items(list(map(list, value.items()))))
 
     def write_set(self, value: set[Any] | frozenset[Any]) -> str:
         """Write a set in the order of its written members: equal sets have the same text."""
-        return self.tagged(type(value).__name__, "[" + ",".join(sorted([self.write(item) for item in value])) + "]")
+        return self.add_tag(type(value).__name__, "[" + ",".join(sorted([self.write(item) for item in value])) + "]")
 
     def write_items(self, items: Iterable[Any]) -> str:
         """Write a JSON array, even if a subclass overrides `write_list`."""
@@ -105,7 +105,7 @@ class JsonWriter:
         methods, other = self._methods, self._write_other
         return f"[{','.join([methods.get(type(item), other)(item) for item in items])}]"
 
-    def tagged(self, tag: str, text: str) -> str:
+    def add_tag(self, tag: str, text: str) -> str:
         """Return the JSON of a tagged value, whose inner value is already JSON."""
         return f'{{"{TAG}":{quote(tag)},"v":{text}}}'
 

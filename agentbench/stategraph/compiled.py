@@ -307,7 +307,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             raise GraphRecursionError(message, thread_id=thread_id, max_iterations=limit, result=result) from error
         except WorkflowCheckpointException as error:
             record = call.record
-            error.snapshot = self.plan.fields.shown(record.values, ExecutionState(**record.meta))
+            error.snapshot = self.plan.fields.to_display(record.values, ExecutionState(**record.meta))
             raise
         finally:
             try:
@@ -396,7 +396,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Example:
             >>> workflow = WorkflowBuilder(start_executor=app.as_executor("triage")).build()
         """
-        node: WorkflowExecutor = _nested().GraphExecutor(self, id or self.plan.name, **settings)
+        node: WorkflowExecutor = _nested_module().GraphExecutor(self, id or self.plan.name, **settings)
         return node
 
     def as_agent(self, name: str | None = None, **settings: Any) -> Any:
@@ -409,8 +409,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Example:
             >>> response = await app.as_agent("triage").run("The service is slow.")
         """
-        return _nested().graph_agent(self, name or self.plan.name, **settings)
+        return _nested_module().graph_agent(self, name or self.plan.name, **settings)
 
 
-def _nested() -> Any:
+def _nested_module() -> Any:
     return import_module("agentbench.stategraph.nested")  # imported here, because it uses compiled graphs

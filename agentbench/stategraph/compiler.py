@@ -106,15 +106,16 @@ def _check(plan: GraphPlan) -> None:
         _refuse(f"Node {name!r} {what}, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
     elif unreached:
         message = (
-            f"No edge leads to {_listed(unreached)}: they run only where a condition or a Command names them, and "
-            f"{_listed(anywhere)} may go anywhere. Declare where they go: add_conditional_edges(..., path_map=[...]), "
-            "add_node(..., goes_to=[...]) or -> Command[Literal[...]]. Or connect the nodes with add_edge()."
+            f"No edge leads to {_list_names(unreached)}: they run only where a condition or a Command names them, and "
+            f"{_list_names(anywhere)} may go anywhere. Declare where they go: "
+            "add_conditional_edges(..., path_map=[...]), add_node(..., goes_to=[...]) or "
+            "-> Command[Literal[...]]. Or connect the nodes with add_edge()."
         )
         warn_user(message, UserWarning)
     _warn_of_second_runs(plan)
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 

@@ -87,7 +87,7 @@ def graph_result(
 ) -> GraphResult[Any]:
     """Return the result of a call from its record."""
     fields, messages, meta = plan.fields, record.messages, ExecutionState(**record.meta)
-    state = fields.shown(fields.public(record.values), meta)
+    state = fields.to_display(fields.public(record.values), meta)
     level = ResponseGranularity(granularity)
     result: GraphResult[Any]
     if fields.is_agent_state:

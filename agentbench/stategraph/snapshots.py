@@ -110,7 +110,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     following = [node for node, _ in due] + [each.writes.node for each in pending if each.interrupts]
     requests = [event.data for event in checkpoint.pending_request_info_events.values()]
     return StateSnapshot(
-        values=plan.fields.shown(values, ExecutionState(**meta)),
+        values=plan.fields.to_display(values, ExecutionState(**meta)),
         next=tuple(dict.fromkeys(following)),
         config=config_of(thread_id, info.checkpoint_id),
         parent_config=(info.previous_checkpoint_id and config_of(thread_id, info.previous_checkpoint_id)) or None,

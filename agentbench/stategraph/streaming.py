@@ -110,7 +110,7 @@ class Chunks:
     def _state(self, changes: StateChanges) -> Iterator[StreamChunk]:
         yield from self._messages(changes.messages, None)
         if self.level is not ResponseGranularity.LOW:
-            state = self.plan.fields.shown(changes.values_after, ExecutionState(**changes.meta))
+            state = self.plan.fields.to_display(changes.values_after, ExecutionState(**changes.meta))
             yield self._chunk(StreamEvent.STATE, state=state)
         if self.level is ResponseGranularity.FULL:
             writers = {name: change["writers"] for name, change in changes.items()}

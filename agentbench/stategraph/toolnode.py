@@ -159,7 +159,7 @@ class ToolNode:
                     return _failure(call_id, f"A person declined the call to {name}.")
             own = isolate(state)
             given = {**gets, "state": own, "tool_call_id": call_id}
-            ended = _ended(call_id, await asyncio.wait_for(tool.call(arguments, given), limit))
+            ended = _to_ended_call(call_id, await asyncio.wait_for(tool.call(arguments, given), limit))
             if own != state and (questions := QUESTIONS.get()) is not None:
                 questions.warnings.append(
                     f"Tool {name!r} changed its copy of the state, which has no effect. Write: "
@@ -238,7 +238,7 @@ class _Tool:
         return await call(**filled) if self.is_async else await run_in_thread(call, **filled)
 
 
-def _ended(call_id: str, value: Any) -> EndedCall:
+def _to_ended_call(call_id: str, value: Any) -> EndedCall:
     if isinstance(value, Command):
         return EndedCall(_result(call_id, ""), command=value)
     if isinstance(value, ToolResult):

@@ -123,7 +123,7 @@ def test_an_interrupt_between_the_begin_of_a_call_and_its_wait_ends_its_work(
             call(panel)
     [future] = handed_over
     assert future.cancelling
-    future.settled(20.0)
+    future.wait_until_done(20.0)
     assert future.cancelled()
     storage.stuck = False
     panel.close()

@@ -8,7 +8,7 @@ from typing import Any
 
 from agentbench._clock import runtime_defaults
 from agentbench._secrets import masked_repr
-from agentbench.agents.sessions.attribution import signed
+from agentbench.agents.sessions.attribution import add_author
 from agentbench.exceptions import AgentInvalidResponseException
 from agentbench.messages.content.content import Content
 from agentbench.messages.response import AgentResponse, ChatResponse
@@ -31,7 +31,7 @@ def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_
             "Expected get_response to return a ChatResponse."
         )
         raise AgentInvalidResponseException(problem)
-    messages = signed(answer.messages, agent)
+    messages = add_author(answer.messages, agent)
     for message in messages:
         _give_ids(message.contents)
     return AgentResponse(

@@ -12,7 +12,7 @@ from inspect import isawaitable
 from typing import Any, Final
 
 from agentbench.agents.history.pending_calls import replace_messages
-from agentbench.agents.loop.call import changed
+from agentbench.agents.loop.call import copy_with
 from agentbench.agents.middleware.contexts import InnerApprovals
 from agentbench.messages.answers import without_answers
 from agentbench.messages.content.content import Content
@@ -29,7 +29,7 @@ def with_conversation(
     written = [message.to_dict() for message in (*resolved_inputs(messages, response), *response.messages)]
     copies = []
     for request in requests:
-        copied = changed(request)
+        copied = copy_with(request)
         copied.additional_properties[_KEY] = written
         copies.append(copied)
     return copies
@@ -46,7 +46,7 @@ def resume_messages(approvals: InnerApprovals) -> Sequence[Message]:
     if written:
         before = without_answers([Message.from_dict(message) for message in written], "the conversation of a tool")
     else:
-        before = [Message("assistant", [changed(request, call_id=None) for request in approvals.requests])]
+        before = [Message("assistant", [copy_with(request, call_id=None) for request in approvals.requests])]
     return [*before, Message("user", list(approvals.answers))]
 
 

@@ -194,7 +194,7 @@ class BackgroundAgentsProvider(ContextProvider):
         runs = self._runs.setdefault(session.session_id, _TaskRuns())
         runs.sessions[task.id] = agent.create_session()
         self._start(runs, task, agent, input)
-        self._store(session, {**self._stored(session), task.id: task})
+        self._store(session, {**self._load_tasks(session), task.id: task})
         return f"Task {task.id} was started: {agent.name} works on it."
 
     async def background_agents_wait_for_first_completion(
@@ -206,7 +206,7 @@ class BackgroundAgentsProvider(ContextProvider):
         session = context.session
         tasks = self._refresh(session)
         if unknown := [str(task_id) for task_id in task_ids if task_id not in tasks]:
-            return f"Error: Unknown task {', '.join(unknown)}. {_known(tasks)}"
+            return f"Error: Unknown task {', '.join(unknown)}. {_task_list(tasks)}"
         if all(tasks[task_id].status is BackgroundTaskStatus.RUNNING for task_id in task_ids):
             running = self._runs[session.session_id].tasks
             runs = [asyncio.wrap_future(running[task_id]) for task_id in task_ids]
@@ -220,7 +220,7 @@ class BackgroundAgentsProvider(ContextProvider):
         tasks = self._refresh(context.session)
         task = tasks.get(task_id)
         if task is None:
-            return f"Error: Unknown task {task_id}. {_known(tasks)}"
+            return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
         if task.status is BackgroundTaskStatus.COMPLETED:
             return task.result_text or ""
         if task.status is BackgroundTaskStatus.FAILED:
@@ -237,7 +237,7 @@ class BackgroundAgentsProvider(ContextProvider):
         tasks = self._refresh(session)
         task = tasks.get(task_id)
         if task is None:
-            return f"Error: Unknown task {task_id}. {_known(tasks)}"
+            return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
         runs = self._runs.get(session.session_id)
         if task.status is BackgroundTaskStatus.RUNNING:
             return f"Error: Task {task_id} is running. Wait until it has ended."
@@ -254,7 +254,7 @@ class BackgroundAgentsProvider(ContextProvider):
         tasks = self._refresh(session)
         task = tasks.get(task_id)
         if task is None:
-            return f"Error: Unknown task {task_id}. {_known(tasks)}"
+            return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
         if task.status is BackgroundTaskStatus.RUNNING:
             return f"Error: Task {task_id} is running. Wait until it has ended."
         del tasks[task_id]
@@ -274,7 +274,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
         runs.tasks[task.id] = submit(run(), loop=home_loop())
 
-    def _stored(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
+    def _load_tasks(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
         state = session.state.setdefault(self.source_id, {})
         tasks = [BackgroundTaskInfo.from_dict(data) for data in state.get("tasks", ())]
         return {task.id: task for task in tasks}
@@ -284,7 +284,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
     def _refresh(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
         """Update the status of the tasks of a session, store the tasks and return them."""
-        tasks = self._stored(session)
+        tasks = self._load_tasks(session)
         running = self._runs.get(session.session_id, _TaskRuns()).tasks
         for task in tasks.values():
             if task.status is not BackgroundTaskStatus.RUNNING:
@@ -330,7 +330,7 @@ def _line(task: BackgroundTaskInfo) -> str:
     return f"{task.id}. {task.agent_name}: {task.description} ({task.status.value})"
 
 
-def _known(tasks: Mapping[int, BackgroundTaskInfo]) -> str:
+def _task_list(tasks: Mapping[int, BackgroundTaskInfo]) -> str:
     return f"Tasks: {', '.join(map(str, tasks))}." if tasks else "No tasks."
 
 

@@ -146,9 +146,11 @@ class MemoryContextProvider(HistoryProvider):
     ) -> None:
         """Add the index, the topics that match the input, the recent turns, and the tools."""
         question = " ".join(message.text for message in context.input_messages)
-        overview = await run_in_thread(self._shown, session, question)
+        overview = await run_in_thread(self._overview, session, question)
         if self.recent_turns:
-            context.extend_messages(self, self._recent(await self.get_messages(session.session_id, session=session)))
+            context.extend_messages(
+                self, self._last_turns(await self.get_messages(session.session_id, session=session))
+            )
         context.extend_instructions(self, self.context_prompt)
         client = self.consolidation_client or getattr(agent, "client", None)
 
@@ -159,7 +161,7 @@ class MemoryContextProvider(HistoryProvider):
         context.extend_tools(self, [*self._tools, FunctionTool(consolidate_memories)])
         context.extend_messages(self, [Message("user", overview)])
 
-    def _shown(self, session: AgentSession, question: str) -> str:
+    def _overview(self, session: AgentSession, question: str) -> str:
         limits = {"line_limit": self.index_line_limit, "line_length": self.index_line_length}
         entries = self.store.rebuild_index(session, source_id=self.source_id, **limits)
         index = self.store.get_index_text(session, source_id=self.source_id, index_entries=entries, **limits)
@@ -167,7 +169,7 @@ class MemoryContextProvider(HistoryProvider):
         topics = [self.store.get_topic(session, source_id=self.source_id, topic=entry.topic) for entry in chosen]
         return "\n\n".join([index.strip(), *(topic.to_markdown().strip() for topic in topics)])
 
-    def _recent(self, messages: list[Message]) -> list[Message]:
+    def _last_turns(self, messages: list[Message]) -> list[Message]:
         """Return the last turns. A turn begins with a message of the user."""
         begins = [index for index, message in enumerate(messages) if message.role == "user"]
         recent = messages[begins[-self.recent_turns] :] if len(begins) > self.recent_turns else messages

@@ -121,7 +121,7 @@ class MemoryTopicRecord:
         """Convert the record to the text of a Markdown file."""
         sessions = ", ".join(quote(session_id, safe="") for session_id in self.session_ids)
         head = [f"# {self.topic}", "", f"Updated: {self.updated_at}", *([f"Sessions: {sessions}"] if sessions else [])]
-        summary = [_escaped(line) for line in self.summary.split("\n")]
+        summary = [_escape(line) for line in self.summary.split("\n")]
         memories = ["- " + "\n  ".join(memory.split("\n")) for memory in self.memories]
         return "\n".join([*head, "", "## Summary", *summary, "", "## Memories", *memories, ""])
 
@@ -147,7 +147,7 @@ class MemoryTopicRecord:
                 items[-1] += f"\n{line[2:]}"
         return cls(
             topic=topic,
-            summary="\n".join(_unescaped(line) for line in summary),
+            summary="\n".join(_unescape(line) for line in summary),
             memories=items,
             updated_at=head_fields.get("Updated", ""),
             session_ids=[unquote(name) for name in head_fields.get("Sessions", "").split(", ") if name],
@@ -185,9 +185,9 @@ def _sections(markdown: str) -> tuple[list[str], list[str], list[str]]:
     return sections["head"], sections["## Summary"], sections["## Memories"]
 
 
-def _escaped(line: str) -> str:
+def _escape(line: str) -> str:
     return f"\\{line}" if line.startswith(("#", "\\")) else line
 
 
-def _unescaped(line: str) -> str:
+def _unescape(line: str) -> str:
     return line[1:] if line.startswith(("\\#", "\\\\")) else line

@@ -293,7 +293,7 @@ class MemoryFileStore(MemoryStore):
 
     def _folder(self, session: AgentSession, source_id: str) -> Path:
         owner = f"{self.owner_prefix}{self.get_owner_id(session)}"
-        return self.base_path / _encoded(source_id) / _encoded(owner) / self.kind
+        return self.base_path / _encode(source_id) / _encode(owner) / self.kind
 
     def _topics(self, session: AgentSession, source_id: str) -> Path:
         return self._folder(session, source_id) / self.topics_directory_name
@@ -312,7 +312,7 @@ class MemoryFileStore(MemoryStore):
         return path
 
 
-def _encoded(name: str) -> str:
+def _encode(name: str) -> str:
     return urlsafe_b64encode(name.encode("utf-8", "surrogatepass")).decode().rstrip("=")
 
 

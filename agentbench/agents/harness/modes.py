@@ -76,7 +76,7 @@ class AgentModeProvider(ContextProvider):
             )
             raise ValueError(message)
         self.mode_descriptions = dict(zip(self.available_modes, descriptions.values(), strict=True))
-        self.default_mode = _known(default_mode or self.available_modes[0], self.available_modes)
+        self.default_mode = _check_mode(default_mode or self.available_modes[0], self.available_modes)
         self.instructions = _INSTRUCTIONS if instructions is None else instructions
         self._tools = [FunctionTool(self.mode_get), FunctionTool(self.mode_set)]
 
@@ -100,7 +100,7 @@ class AgentModeProvider(ContextProvider):
 
     def mode_set(self, context: FunctionInvocationContext, mode: str) -> dict[str, str]:
         """Switch to another mode."""
-        mode = _known(mode, self.available_modes)
+        mode = _check_mode(mode, self.available_modes)
         _state_of(context.session, self.source_id)[_CURRENT] = mode
         return {"mode": mode, "message": f"The mode is {mode} now. {self.mode_descriptions[mode]}"}
 
@@ -141,7 +141,7 @@ def get_agent_mode(
         raise ValueError(message)
     state = _state_of(session, source_id)
     if state.get(_CURRENT) not in modes:
-        state[_CURRENT] = _known(default_mode or modes[0], modes)
+        state[_CURRENT] = _check_mode(default_mode or modes[0], modes)
     return str(state[_CURRENT])
 
 
@@ -170,7 +170,7 @@ def set_agent_mode(
         assert get_agent_mode(session) == "execute"
     """
     modes = _names(available_modes)
-    mode = _known(mode, modes)
+    mode = _check_mode(mode, modes)
     state = _state_of(session, source_id)
     before = state.get(_CURRENT)
     if before is not None and before != mode:
@@ -187,7 +187,7 @@ def _normal(mode: str) -> str:
     return mode.strip().lower()
 
 
-def _known(mode: str, modes: Sequence[str]) -> str:
+def _check_mode(mode: str, modes: Sequence[str]) -> str:
     name = _normal(mode)
     if name not in modes:
         message = f"Unknown mode {mode!r}. Expected one of: {', '.join(modes)}."

@@ -71,7 +71,7 @@ class TodoProvider(ContextProvider):
         items = await self.store.load_items(session, source_id=self.source_id)
         context.extend_instructions(self, self.instructions)
         context.extend_tools(self, self._tools)
-        context.extend_messages(self, [Message("user", _shown(items))])
+        context.extend_messages(self, [Message("user", _todo_text(items))])
 
     async def todos_add(self, context: FunctionInvocationContext, todos: list[TodoInput]) -> str:
         """Add tasks to the list."""
@@ -120,7 +120,7 @@ class TodoProvider(ContextProvider):
         await self.store.save_state(context.session, items, next_id=next_id, source_id=self.source_id)
 
 
-def _shown(items: list[TodoItem]) -> str:
+def _todo_text(items: list[TodoItem]) -> str:
     lines = [
         f"- [{'x' if item.is_complete else ' '}] {item.id}. {item.title}"
         + (f": {item.description}" if item.description else "")

@@ -11,7 +11,7 @@ from agentbench.agents.compaction.projection import included_messages, project_i
 from agentbench.agents.compaction.protocols import EXCLUDED_KEY, CompactionStrategy, TokenizerProtocol
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
-from agentbench.agents.sessions.attribution import attributed
+from agentbench.agents.sessions.attribution import add_source
 from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.session import COMPACTED
 from agentbench.messages.message import Message, copy_messages
@@ -92,7 +92,7 @@ class CompactionProvider(ContextProvider):
         asked = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is not compacted
         working += asked
         own = {id(message) for message in asked}
-        included = await _compacted(working, self.before_strategy, self.tokenizer)
+        included = await _compact(working, self.before_strategy, self.tokenizer)
         shortened: dict[str, list[Message]] = {source_id: [] for source_id in sources}
         waiting: list[Message] = []
         source_id = next(iter(sources))
@@ -100,7 +100,7 @@ class CompactionProvider(ContextProvider):
             if id(message) in own:
                 break
             if id(message) not in source_of:  # a summary comes directly before the messages that it replaces
-                waiting += attributed([message], self)
+                waiting += add_source([message], self)
                 continue
             source_id = source_of[id(message)]
             shortened[source_id] += [*waiting, message]
@@ -122,13 +122,13 @@ class CompactionProvider(ContextProvider):
         copies = copy_messages(originals)
         original_of = dict(zip(map(id, copies), originals, strict=True))
         working = list(copies)
-        await _compacted(working, self.after_strategy, self.tokenizer)
+        await _compact(working, self.after_strategy, self.tokenizer)
         changed: dict[int, list[Message]] = {}  # by original: the summaries before it, and its replacement
         waiting: list[Message] = []
         for message in working:
             original = original_of.get(id(message))
             if original is None:
-                waiting += attributed([message], self)
+                waiting += add_source([message], self)
             elif waiting or message.additional_properties.get(EXCLUDED_KEY):
                 changed[id(original)] = [*waiting, message]
                 waiting = []
@@ -137,7 +137,7 @@ class CompactionProvider(ContextProvider):
             history["messages"] = replaced + waiting  # type: ignore[index]
 
 
-async def _compacted(
+async def _compact(
     messages: list[Message], strategy: CompactionStrategy | None, tokenizer: TokenizerProtocol | None
 ) -> list[Message]:
     """Apply a strategy to copies, and return those that are not excluded."""
@@ -181,5 +181,5 @@ class _CompactCalls(ChatMiddleware):
         is_done = is_first and len(known) == len(messages) and all(map(is_, known, messages))
         if not is_done and messages and not context.options.get("conversation_id"):
             working = list(self._copies.follow(messages))
-            self._copies.messages = context.messages = await _compacted(working, self._strategy, self._tokenizer)
+            self._copies.messages = context.messages = await _compact(working, self._strategy, self._tokenizer)
         await call_next()

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentbench.agents.sessions.attribution import ATTRIBUTION, attributed
+from agentbench.agents.sessions.attribution import ATTRIBUTION, add_source
 from agentbench.agents.sessions.context_provider import ContextProvider
 from agentbench.agents.sessions.session import STAMPED
 
@@ -171,7 +171,7 @@ class InMemoryHistoryProvider(HistoryProvider):
         """Append copies of messages to the state; without a state, nothing is stored."""
         if state is None:
             return
-        added = attributed(messages, self)
+        added = add_source(messages, self)
         with _replacing:
             state["messages"] = [*(state.get("messages") or ()), *added]
 
@@ -188,7 +188,7 @@ class InMemoryHistoryProvider(HistoryProvider):
             with _replacing:
                 stored = state.get("messages") or []
                 if not all(ATTRIBUTION in message.additional_properties for message in stored):
-                    stored = state["messages"] = attributed(stored, self)
+                    stored = state["messages"] = add_source(stored, self)
             self._note(session, stored)
         shared = context.context_messages.setdefault(
             self.source_id, []

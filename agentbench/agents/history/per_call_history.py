@@ -17,7 +17,7 @@ from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.history.unique_calls import with_unique_calls
 from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
 from agentbench.agents.middleware.contexts import ChatContext
-from agentbench.agents.sessions.attribution import signed
+from agentbench.agents.sessions.attribution import add_author
 from agentbench.agents.sessions.session_context import SessionContext
 from agentbench.agents.sessions.turn_lock import SessionTurn
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
@@ -154,14 +154,14 @@ class PerCallHistory(ChatMiddleware):
         # Sets the author as at the end of a run, for the answer and, after the first answer, for tool results.
         if response is not None:
             call._response = AgentResponse(  # noqa: SLF001 - for users it is read-only
-                messages=signed(response.messages, self._agent),
+                messages=add_author(response.messages, self._agent),
                 created_at=response.created_at,
                 finish_reason=response.finish_reason,
                 usage_details=response.usage_details,
                 raw_representation=response,
             )
         if self._has_begun:
-            call._stored_inputs = signed(call.input_messages, self._agent)  # noqa: SLF001 - as above
+            call._stored_inputs = add_author(call.input_messages, self._agent)  # noqa: SLF001 - as above
         self._unsaved = None
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, call, self._providers, len(self._providers)).after()

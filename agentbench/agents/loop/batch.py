@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from agentbench.agents.loop.call import Calling, Outcome, ToolCall, changed, new_approval_id
+from agentbench.agents.loop.call import Calling, Outcome, ToolCall, copy_with, new_approval_id
 from agentbench.agents.tools.collection import enter_tool, normalize_tools, tool_name
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import Content
@@ -77,7 +77,7 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
                 return Batch([], [_approval_request(one) for one in calls])
             waiting.append(call)
         elif kind == HAND_BACK:
-            return Batch([], [changed(one, id=one.call_id, user_input_request=True) for one in calls])
+            return Batch([], [copy_with(one, id=one.call_id, user_input_request=True) for one in calls])
         elif kind == UNKNOWN and terminate_on_unknown:
             raise _unknown_tool(call)
     if not waiting:
@@ -116,7 +116,7 @@ async def run_batch(
             raise
     if len(outcomes) < len(calls):
         reason = "The maximum number of calls for this request is reached; this call was not made."
-        outcomes += [calling.refused(call.content, reason) for call in calls[len(outcomes) :]]
+        outcomes += [calling.refusal(call.content, reason) for call in calls[len(outcomes) :]]
     return outcomes
 
 
@@ -125,7 +125,7 @@ async def _run(
 ) -> Outcome:
     content, name = call.content, call.content.name or ""
     if name in toolbox.taken_away:
-        return calling.refused(content, toolbox.taken_away[name])
+        return calling.refusal(content, toolbox.taken_away[name])
     if name not in toolbox.tools:
         text = f'Error: Requested function "{content.name}" not found.'
         return calling.failure(content, text, _unknown_tool(content), known=False)

@@ -170,7 +170,7 @@ class Calling:
         )
         return Outcome(content.name or "", result, failed=True)
 
-    def refused(self, content: Content, reason: str) -> Outcome:
+    def refusal(self, content: Content, reason: str) -> Outcome:
         """Return the outcome of a call that exceeds a limit of the loop."""
         return self.failure(content, _FAILED, ToolExecutionException(reason, log_level=None))
 
@@ -198,7 +198,7 @@ def _outcome_of_requests(call: Content, requests: Sequence[Content]) -> Outcome:
         exception = UserInputRequiredException.__name__
         result = Content.from_function_result(call.call_id or "", result=_NO_QUESTION, exception=exception)
         return Outcome(call.name or "", result, failed=True)
-    named = (changed(one, call_id=call.call_id, id=one.id or _id_for(one, call)) for one in requests)
+    named = (copy_with(one, call_id=call.call_id, id=one.id or _id_for(one, call)) for one in requests)
     return Outcome(call.name or "", None, tuple(named))
 
 
@@ -211,7 +211,7 @@ def new_approval_id() -> str:
     return runtime_defaults().ids.new_id("approval")
 
 
-def changed(content: Content, **fields: Any) -> Content:
+def copy_with(content: Content, **fields: Any) -> Content:
     """Return a copy of a content with some fields changed."""
     return Content(
         content.type,

@@ -356,7 +356,7 @@ class ToolLoop:
         if len(self._responses) == 1 and not self._has_additions:
             response = self._responses[0]
         else:
-            response = _merged(self._responses, self._answer)
+            response = _merge_responses(self._responses, self._answer)
             if self._responses and not is_streamed:
                 response.conversation_id = self._responses[-1].conversation_id
         response_format = self.options.get("response_format")
@@ -467,7 +467,7 @@ def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) 
     return combined
 
 
-def _merged(responses: Sequence[ChatResponse[Any]], messages: list[Message]) -> ChatResponse[Any]:
+def _merge_responses(responses: Sequence[ChatResponse[Any]], messages: list[Message]) -> ChatResponse[Any]:
     """Return the last response with other messages, the total usage, and fields that only earlier ones have."""
     if not responses:
         return ChatResponse(messages=messages)

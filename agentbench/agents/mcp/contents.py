@@ -24,7 +24,7 @@ def contents_of_result(tool_name: str, result: Mapping[str, Any], limits: MCPLim
         return contents
     text = "\n".join(content.text for content in contents if content.type == "text" and content.text)
     raise ToolResultError(
-        f"The tool {tool_name!r} failed without an explanation." if text in ("", "null") else limits.shown(text),
+        f"The tool {tool_name!r} failed without an explanation." if text in ("", "null") else limits.log_text(text),
         contents=[content for content in contents if content.type != "text"],
     )
 

@@ -45,17 +45,17 @@ class CheckedStream(WatchedStream):
         self._server, self._limits = server, limits
 
     async def __anext__(self) -> Any:
-        while (message := self._checked(await super().__anext__())) is None:
+        while (message := self._check(await super().__anext__())) is None:
             pass
         return message
 
     async def receive(self) -> Any:
         """Return the next message."""
-        while (message := self._checked(await super().receive())) is None:
+        while (message := self._check(await super().receive())) is None:
             pass
         return message
 
-    def _checked(self, message: Any) -> Any:
+    def _check(self, message: Any) -> Any:
         """Return the message for the session, or `None` to drop it.
 
         A response that is too large becomes an error response, so that its request does not wait forever.
@@ -153,7 +153,7 @@ class ServerLog:
         self._count += 1
         most = self._limits.max_log_lines_per_minute
         if self._count <= most:
-            line = " ".join(self._limits.shown(text).split())
+            line = " ".join(self._limits.log_text(text).split())
             logger.log(_LEVELS.get(level or "", logging.INFO), "%s: %s", self._server, line)
         elif self._count <= most + 1:
             error = MCPLimitError(self._server, "too many log lines", "max_log_lines_per_minute", most)

@@ -59,7 +59,7 @@ class MCPLimits:
     max_sampling_tokens: float = 4_096
     max_questions: float = 10
 
-    def changed(self, values: Mapping[str, float]) -> MCPLimits:
+    def with_values(self, values: Mapping[str, float]) -> MCPLimits:
         """Return limits with some values replaced.
 
         Raises:
@@ -76,7 +76,7 @@ class MCPLimits:
                 raise ValueError(message)
         return replace(self, **values)
 
-    def shown(self, text: object) -> str:
+    def log_text(self, text: object) -> str:
         """Return a text of the server for an error or a log: shortened, and without terminal control codes."""
         return plain_text(text, None if self.max_log_chars == inf else int(self.max_log_chars))
 

@@ -29,7 +29,7 @@ class Sampling:
         self._requests = self._calls = 0
 
     @contextmanager
-    def counted(self) -> Iterator[None]:
+    def count_requests(self) -> Iterator[None]:
         """Count the requests during a tool call; concurrent calls share one count."""
         if not self._calls:
             self._requests = 0

@@ -112,7 +112,7 @@ class MCPTool(Displayable):
         self.runtime_arguments = tuple(runtime_arguments)
         payload = max_host_payload_size_bytes
         payload_limit = {} if payload is None else {"max_host_payload_size_bytes": payload}
-        self.limits = MCPLimits().changed({**(limits or {}), **payload_limit})
+        self.limits = MCPLimits().with_values({**(limits or {}), **payload_limit})
         self.additional_properties = additional_properties
         self._given_session = session
         self._loop_of_session = session.loop if type(session) is SessionOnLoop else running_loop()
@@ -266,7 +266,7 @@ class MCPTool(Displayable):
         if isinstance(limit := error_data(error), MCPLimitError):
             return limit
         cause = first_cause(error)
-        text = self.limits.shown(str(cause) or type(cause).__name__)
+        text = self.limits.log_text(str(cause) or type(cause).__name__)
         message = f"The MCP server {self.name!r} ({self.address}) failed while {doing}: {text}"
         return ToolExecutionException(message, inner_exception=error if isinstance(error, Exception) else None)
 
@@ -402,7 +402,7 @@ class MCPTool(Displayable):
                 lambda: session.call_tool(name, arguments, progress_callback=progress, meta=meta or None), metadata
             )
 
-        with self._sampling.counted():
+        with self._sampling.count_requests():
             result = await self._request(
                 f"calling the tool {name!r}",
                 send,
@@ -450,7 +450,7 @@ class MCPTool(Displayable):
         except Exception as error:
             is_report = isinstance(error, protocol_error()) and not is_connection_lost(error)
             if is_report and not isinstance(error_data(error), MCPLimitError):
-                raise ToolResultError(self.limits.shown(str(error)), error) from error
+                raise ToolResultError(self.limits.log_text(str(error)), error) from error
             raise self._failure(doing, error) from error
 
     async def _reopen(self, lost: Connection | None) -> None:
@@ -524,7 +524,7 @@ class MCPTool(Displayable):
             try:
                 await self._reload(kind)
             except Exception as error:  # noqa: BLE001 - the old list remains in use
-                shown = self.limits.shown(str(error))
+                shown = self.limits.log_text(str(error))
                 logger.warning("Cannot reload the changed list of %s of the server %s: %s", kind, self.name, shown)
             await asyncio.sleep(self.limits.reload_interval_s)
 

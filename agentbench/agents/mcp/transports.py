@@ -108,10 +108,10 @@ class MCPStdioTool(MCPTool):
         parameters = stdio.StdioServerParameters(
             command=self.command, args=self.args, env=self.env, **encoding, **self._process
         )
-        return self._started(stdio, parameters)
+        return self._start_process(stdio, parameters)
 
     @asynccontextmanager
-    async def _started(self, stdio: Any, parameters: Any) -> AsyncIterator[Any]:
+    async def _start_process(self, stdio: Any, parameters: Any) -> AsyncIterator[Any]:
         with nullcontext(self._errlog) if self._errlog is not None else _error_file() as errors:
             async with stdio.stdio_client(parameters, errlog=errors) as streams:
                 yield streams
@@ -169,7 +169,7 @@ class MCPStreamableHTTPTool(MCPTool):
         header_provider: Callable[[dict[str, Any]], Mapping[str, str]] | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(name, **_known(kwargs))
+        super().__init__(name, **_common_arguments(kwargs))
         self.url, self.terminate_on_close = url, terminate_on_close
         self.http_client, self.header_provider = http_client, header_provider
         self._headers_of: dict[Any, Mapping[str, str]] = {}
@@ -181,10 +181,10 @@ class MCPStreamableHTTPTool(MCPTool):
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens the transport."""
-        return self._opened(module("client.streamable_http").streamable_http_client)
+        return self._open_transport(module("client.streamable_http").streamable_http_client)
 
     @asynccontextmanager
-    async def _opened(self, open_transport: Callable[..., Any]) -> AsyncIterator[Any]:
+    async def _open_transport(self, open_transport: Callable[..., Any]) -> AsyncIterator[Any]:
         client = self.http_client
         async with new_http_client(opening.get().end) if client is None else nullcontext(client) as client:
             hooks = client.event_hooks["request"]
@@ -278,7 +278,7 @@ class MCPWebsocketTool(MCPTool):
     """
 
     def __init__(self, name: str, url: str, **kwargs: Any) -> None:
-        known = _known(kwargs)
+        known = _common_arguments(kwargs)
         super().__init__(name, **known)
         self.url = url
         self._options = {key: value for key, value in kwargs.items() if key not in known}
@@ -296,7 +296,7 @@ class MCPWebsocketTool(MCPTool):
 _COMMON = frozenset(MCPTool.__init__.__annotations__) - {"name", "return"}
 
 
-def _known(kwargs: Mapping[str, Any]) -> dict[str, Any]:
+def _common_arguments(kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in kwargs.items() if key in _COMMON}
 
 

@@ -24,7 +24,7 @@ def source_id_of(source: Any) -> str:
     return source_id
 
 
-def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
+def add_source(messages: Iterable[Message], source: Any) -> list[Message]:
     """Return copies of messages with their source recorded, unless they have one; contents are shared."""
     attribution = {"source_id": source_id_of(source)}
     if not isinstance(source, str):
@@ -36,7 +36,7 @@ def attributed(messages: Iterable[Message], source: Any) -> list[Message]:
     return copies
 
 
-def signed(messages: Iterable[Message], agent: Any) -> list[Message]:
+def add_author(messages: Iterable[Message], agent: Any) -> list[Message]:
     """Set the agent as author of messages without one, in a form that services accept; changed messages are copied."""
     found = []
     for message in mend_messages(list(messages)):

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.middleware.sorting import flat_middleware, sort_middleware
-from agentbench.agents.sessions.attribution import attributed, source_id_of
+from agentbench.agents.sessions.attribution import add_source, source_id_of
 from agentbench.exceptions import MiddlewareException
 from agentbench.messages.message import Message
 
@@ -91,7 +91,7 @@ class SessionContext:
         Raises:
             TypeError: The source is neither text nor an object with a `source_id`, or an item is not a message.
         """
-        added = attributed(messages, source)
+        added = add_source(messages, source)
         self.context_messages.setdefault(source_id_of(source), []).extend(added)
 
     def extend_instructions(self, source_id: Any, instructions: str | Sequence[str]) -> None:

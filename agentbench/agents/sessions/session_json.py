@@ -97,9 +97,9 @@ def _write(value: Any, where: _Place, path: Any) -> Any:
     if cls in _AS_THEY_ARE:
         return value
     if cls is int:
-        return value if -_LARGEST_INT < value < _LARGEST_INT else _tagged(value, path)
+        return value if -_LARGEST_INT < value < _LARGEST_INT else _to_tagged(value, path)
     if cls is float:
-        return value if math.isfinite(value) else _tagged(value, path)
+        return value if math.isfinite(value) else _to_tagged(value, path)
     if cls is dict:
         written = _write_values(value, where, path)
         return {TAG: _PLAIN, "v": written} if _meaning_of(written, where) is not None else written
@@ -127,12 +127,12 @@ def _write_key(key: Any, written: dict[str, Any], path: Any) -> str:
 
 def _write_object(value: Any, cls: Any, where: _Place, path: Any) -> Any:
     if registered_form(cls) is not None or cls.__module__.partition(".")[0] in _OF_TABLES:
-        return _tagged(value, path)
+        return _to_tagged(value, path)
     if callable(getattr(cls, "to_dict", None)):
         return _write_own_form(value, cls, where, path)
     if is_model(cls):
         content = value.model_dump(round_trip=True)
-        written = _typed(content, cls, identifier_of(cls), "model", path)
+        written = _write_typed(content, cls, identifier_of(cls), "model", path)
         if isinstance(content, Mapping) and "type" in content and _WHOLE not in written:
             written[_FIELD_TYPE] = _write(content["type"], "model", (path, "type"))
         return written
@@ -144,7 +144,7 @@ def _write_object(value: Any, cls: Any, where: _Place, path: Any) -> Any:
         except UnstorableValueError:
             with suppress(PydanticSerializationError):
                 return to_jsonable_python(value)  # validation of the model restores the value
-    return _tagged(value, path)
+    return _to_tagged(value, path)
 
 
 def refuse_secrets(value: Any) -> None:
@@ -155,7 +155,7 @@ def refuse_secrets(value: Any) -> None:
         raise _unwritable(path, _SECRET.format("It", type(secret).__qualname__))
 
 
-def _tagged(value: Any, path: Any) -> Any:
+def _to_tagged(value: Any, path: Any) -> Any:
     try:
         return json.loads(to_json(value))
     except UnstorableValueError as error:
@@ -179,10 +179,12 @@ def _write_own_form(value: Any, cls: Any, where: _Place, path: Any) -> Any:
     if not callable(getattr(cls, "from_dict", None)):
         return _write(content, where, path)
     identifier = content.get("type") if isinstance(content, Mapping) else None
-    return _typed(content, cls, identifier if isinstance(identifier, str) else identifier_of(cls), "content", path)
+    return _write_typed(
+        content, cls, identifier if isinstance(identifier, str) else identifier_of(cls), "content", path
+    )
 
 
-def _typed(content: Any, cls: type, identifier: str, where: _Place, path: Any) -> dict[str, Any]:
+def _write_typed(content: Any, cls: type, identifier: str, where: _Place, path: Any) -> dict[str, Any]:
     note_identifier(cls, identifier)
     name = stored_name(cls)
     if not isinstance(content, Mapping) or not _RESERVED.isdisjoint(content):

@@ -50,11 +50,13 @@ class SkillFrontmatter:
     ) -> None:
         check_skill_name(name)
         if not description.strip() or len(description) > MOST_DESCRIPTION:
-            message = f"The description of skill {name!r} is {_shown(description)}. Expected 1 to 1,024 characters."
+            message = (
+                f"The description of skill {name!r} is {_short_repr(description)}. Expected 1 to 1,024 characters."
+            )
             raise ValueError(message)
         if compatibility is not None and len(compatibility) > MOST_COMPATIBILITY:
             message = (
-                f"The compatibility of skill {name!r} is {_shown(compatibility)}. Expected at most 500 characters."
+                f"The compatibility of skill {name!r} is {_short_repr(compatibility)}. Expected at most 500 characters."
             )
             raise ValueError(message)
         self.name, self.description, self.license = name, description, license
@@ -102,7 +104,7 @@ def read_skill_md(text: str, most_chars: float = MOST_FRONT_MATTER) -> tuple[Ski
             raise error from None
         changes.append(f"{error} Values were read as plain text. Quote values that contain ': '.")
     if not isinstance(data, dict):
-        message = f"The front matter is {_shown(data)}. Expected a mapping with name and description."
+        message = f"The front matter is {_short_repr(data)}. Expected a mapping with name and description."
         raise ValueError(message)
     fields: dict[str, Any] = {
         name: data[key]
@@ -111,7 +113,7 @@ def read_skill_md(text: str, most_chars: float = MOST_FRONT_MATTER) -> tuple[Ski
     }
     metadata = data.get("metadata") or {}
     if not isinstance(metadata, dict):
-        message = f"The metadata is {_shown(metadata)}. Expected a mapping."
+        message = f"The metadata is {_short_repr(metadata)}. Expected a mapping."
         raise ValueError(message)
     fields["metadata"] = {str(key): str(value) for key, value in metadata.items()}
     missing = [name for name in ("name", "description") if name not in fields]
@@ -159,6 +161,6 @@ _FIELDS: Final = {
 }
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     text = repr(value)
     return text if len(text) <= MOST_NAME else f"{text[:MOST_NAME]}… ({len(text):,} characters)"

@@ -140,7 +140,7 @@ class SkillsProvider(ContextProvider):
         has_resources = any(skill.resources for skill in skills)
         has_scripts = any(skill.scripts for skill in skills)
         texts = {
-            "skills": "\n".join(map(_listed, sorted(skills, key=lambda skill: skill.frontmatter.name))),
+            "skills": "\n".join(map(_skill_entry, sorted(skills, key=lambda skill: skill.frontmatter.name))),
             "resource_instructions": _RESOURCES if has_resources else "",
             "runner_instructions": _SCRIPTS if has_scripts else "",
         }
@@ -185,12 +185,12 @@ class _Tools:
         skill = self._skills.get(skill_name.strip().lower())
         if skill is None:
             return _no("skill", skill_name, self._names())
-        resource = _named(skill.resources, resource_name)
+        resource = _find_part(skill.resources, resource_name)
         if resource is not None:
-            return await _tried(f"Reading {resource_name!r}", lambda: resource.read(**context.kwargs))
-        script = _named(skill.scripts, resource_name)
+            return await _result_or_error(f"Reading {resource_name!r}", lambda: resource.read(**context.kwargs))
+        script = _find_part(skill.scripts, resource_name)
         if isinstance(skill, FileSkill) and isinstance(script, FileSkillScript):
-            return await _tried(f"Reading {resource_name!r}", lambda: script.read(skill))
+            return await _result_or_error(f"Reading {resource_name!r}", lambda: script.read(skill))
         return _no("resource", resource_name, [one.name for one in skill.resources])
 
     async def run_skill_script(
@@ -200,16 +200,16 @@ class _Tools:
         skill = self._skills.get(skill_name.strip().lower())
         if skill is None:
             return _no("skill", skill_name, self._names())
-        script = _named(skill.scripts, script_name)
+        script = _find_part(skill.scripts, script_name)
         if script is None:
             return _no("script", script_name, [one.name for one in skill.scripts])
-        return await _tried(f"Running {script_name!r}", lambda: script.run(skill, args, **context.kwargs))
+        return await _result_or_error(f"Running {script_name!r}", lambda: script.run(skill, args, **context.kwargs))
 
     def _names(self) -> list[str]:
         return [skill.frontmatter.name for skill in self._skills.values()]
 
 
-async def _tried(what: str, act: Callable[[], Awaitable[Any]]) -> Any:
+async def _result_or_error(what: str, act: Callable[[], Awaitable[Any]]) -> Any:
     try:
         return await act()
     except Exception as error:
@@ -218,7 +218,7 @@ async def _tried(what: str, act: Callable[[], Awaitable[Any]]) -> Any:
         return f"Error: {what} failed."
 
 
-def _named(parts: Sequence[Any], name: str) -> Any:
+def _find_part(parts: Sequence[Any], name: str) -> Any:
     wanted = name.strip().lower().removeprefix("./")
     return next((part for part in parts if part.name.lower() == wanted), None)
 
@@ -227,7 +227,7 @@ def _no(kind: str, name: str, names: Sequence[str]) -> str:
     return f"Error: There is no {kind} {name!r}. There are: {', '.join(sorted(names)) or 'none'}."
 
 
-def _listed(skill: Skill) -> str:
+def _skill_entry(skill: Skill) -> str:
     facts = skill.frontmatter
     return (
         f"  <skill>\n    <name>{escape(facts.name)}</name>\n"

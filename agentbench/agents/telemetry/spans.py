@@ -81,7 +81,7 @@ class SpanAround(ABC):
     async def call(self, call: Callable[[], Awaitable[R]]) -> R:
         """Await a call in the span."""
         try:
-            with self._current():
+            with self._enter_span():
                 result = await call()
             self._report(self._last(result))
             return result
@@ -113,7 +113,7 @@ class SpanAround(ABC):
     @contextmanager
     def _around_pull(self) -> Iterator[None]:
         try:
-            with self._current():
+            with self._enter_span():
                 yield
         except GeneratorExit:
             raise
@@ -122,7 +122,7 @@ class SpanAround(ABC):
             raise
 
     @contextmanager
-    def _current(self) -> Iterator[None]:
+    def _enter_span(self) -> Iterator[None]:
         """Start the span if necessary and make it the current one. The task that enters must also exit."""
         if self._span is None:
             title, attributes = self._first()

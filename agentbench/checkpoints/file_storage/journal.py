@@ -269,7 +269,7 @@ class Journal:
         head = record.head.encode()
         key = f"{quote_ascii(record.checkpoint_id)},{record.seq},{quote_ascii(record.timestamp)},{run_id},{len(head)}"
         body = b'"key":[%b]%b%b%b%b}' % (key.encode(), _HEAD, head, _CONTENT, record.content.encode())
-        line = _summed(body)
+        line = _with_checksum(body)
         lines.append(line)
         self._write(b"".join(lines))
         known.update(places)
@@ -281,7 +281,7 @@ class Journal:
         """Remove checkpoints and return their number; their parts stay until `rewrite`."""
         found = [each for each in ids if each in self]
         if found:
-            self._write(_summed(b"%b%b}" % (_REMOVED, json.dumps(found).encode())))
+            self._write(_with_checksum(b"%b%b}" % (_REMOVED, json.dumps(found).encode())))
         for each in found:
             self._drop(each)
         return len(found)
@@ -362,7 +362,7 @@ def new_generation() -> int:
     return 1 + int.from_bytes(os.urandom(6), "big")
 
 
-def _summed(rest: bytes) -> bytes:
+def _with_checksum(rest: bytes) -> bytes:
     return b'%b%08x",%b\n' % (_SUM, crc32(rest), rest)
 
 

@@ -253,7 +253,7 @@ class _PartWriter(JsonWriter):
             return super().write_pairs(value)
         before, runs = self._weight, _Runs()
         self._append(runs, *self._write_each(value.items(), self._write_pair))
-        return self.tagged("dict", self._written(runs, before))
+        return self.add_tag("dict", self._written(runs, before))
 
     def _runs_of(self, value: list[Any]) -> _Runs | None:
         """Return the runs of a list of immutable entries, writing only new ones; None for any other list."""
@@ -341,9 +341,9 @@ class _PartWriter(JsonWriter):
         self._weight = before + runs.weight
         tail = _groups(runs)
         if runs.spine is not None:
-            return self.tagged(_RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
+            return self.add_tag(_RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
         if runs.parts_in_tail:
-            return self.tagged(_RUNS, f"[null,{tail}]")
+            return self.add_tag(_RUNS, f"[null,{tail}]")
         return tail or "[]"
 
     def _part(self, text: str) -> str:

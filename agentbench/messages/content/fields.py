@@ -13,7 +13,7 @@ from operator import attrgetter
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypedDict, Unpack, cast
 
-from agentbench._display import Displayable, shortened
+from agentbench._display import Displayable, shorten
 from agentbench._secrets import mask_secrets, mask_text
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.media import Annotation, data_uri, detect_media_type_from_base64, size_of_data_uri
@@ -200,7 +200,7 @@ class ContentRecord(Displayable):
         values: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {}
         kind = values.pop("type", None)
         if not isinstance(kind, str) or not kind:
-            found = ", ".join(map(repr, values)) or shortened(data)
+            found = ", ".join(map(repr, values)) or shorten(data)
             message = (
                 f"A content dictionary has no type, only {found}. Expected a dictionary like {{'type': 'text', ...}}."
             )
@@ -285,11 +285,11 @@ class ContentRecord(Displayable):
                 continue  # `result` contains the same text
             else:
                 shown = mask_text(str(value)) if name == "exception" else mask_secrets(value, key=name)
-                yield f"{name}={shortened(shown)}"
+                yield f"{name}={shorten(shown)}"
         if self.annotations:
             yield f"annotations={len(self.annotations)}"
         if self.additional_properties:
-            yield f"additional_properties={shortened(self.additional_properties)}"
+            yield f"additional_properties={shorten(self.additional_properties)}"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         cls = type(self)

@@ -47,7 +47,7 @@ def item_bundle(item: EvalItemResult) -> dict[str, Any]:
     """Return one item by media type: its scores, then the conversation."""
     rows = [(score.name, f"{score.score:g}", _word(score.passed), _reason(score.sample)) for score in item.scores]
     facts = [f"{item.error_code}: {item.error_message}"] if item.is_error else []
-    facts += [f"expected: {_expected(item)}"] if _expected(item) else []
+    facts += [f"expected: {_expected_output(item)}"] if _expected_output(item) else []
     page = Page(
         f"Item {item.item_id}", item.status, _LOOK.get(item.status, "failed"), facts,
         [Table("Scores", ("check", "score", "outcome", "reason"), rows)],
@@ -76,14 +76,14 @@ def comparison_bundle(comparison: EvalComparison) -> dict[str, Any]:
 
 
 def _items(items: list[EvalItemResult], *, unfold: bool) -> Table:
-    has_expected = any(_expected(item) for item in items)
+    has_expected = any(_expected_output(item) for item in items)
     rows = []
     for place, item in enumerate(items[:_ROWS]):
         response: Any = item.output_text or ""
         if unfold and not item.is_passed and item.conversation and place < _TRANSCRIPTS:
             summary = element("summary", Markup(esc(response, limit=_TEXT)) if response else "no response")
             response = element("details", summary, Markup(transcript(item.conversation).html))
-        expected = [_expected(item)] if has_expected else []
+        expected = [_expected_output(item)] if has_expected else []
         rows.append((item.item_id, item.status, item.input_text or "", response, *expected, item.error_message or ""))
     head = ("item", "status", "query", "response", *(["expected"] if has_expected else []), "why")
     if len(items) > _ROWS:
@@ -92,7 +92,7 @@ def _items(items: list[EvalItemResult], *, unfold: bool) -> Table:
     return Table("Items", head, rows, limit=_TEXT if unfold else None)
 
 
-def _expected(item: EvalItemResult) -> str:
+def _expected_output(item: EvalItemResult) -> str:
     return str((item.metadata or {}).get("expected_output", ""))
 
 

@@ -146,7 +146,7 @@ def input_of(field: Field, text: str) -> Any:
     if field.kind == "text":
         return field.makes(text)
     if field.kind == "choice":
-        return _chosen(field, text)
+        return _option_value(field, text)
     text = text.strip()
     if field.kind == "number":
         return _number(field, text)
@@ -165,7 +165,7 @@ def input_of(field: Field, text: str) -> Any:
     return text
 
 
-def _chosen(field: Field, text: str) -> object:
+def _option_value(field: Field, text: str) -> object:
     for option in field.options:
         if option.label == text:
             return option.value

@@ -408,7 +408,7 @@ class Form:
 
     def _wait(self, sending: "_bridge.EngineFuture[None] | None") -> bool:
         if sending is not None and not _bridge.on_engine_thread():
-            sending.settled(_PATIENCE_S)
+            sending.wait_until_done(_PATIENCE_S)
         return self._draft.state is FormState.ANSWERED and self._draft.answered_here
 
     # ---- display ----------------------------------------------------------------------------------------------------

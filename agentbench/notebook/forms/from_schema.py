@@ -168,7 +168,7 @@ class _SchemaReader:
             if self.types is None and keyword not in known and not keyword.startswith("x-"):
                 raise UnsupportedSchema(keyword, path)
         if "enum" in schema or "const" in schema:
-            return self._listed(schema, path)
+            return self._choice_field(schema, path)
         if not kinds:
             return json_field()
         if len(kinds) > 1:
@@ -290,7 +290,7 @@ class _SchemaReader:
 
     # ---- fields of one text -----------------------------------------------------------------------------------------
 
-    def _listed(self, schema: Schema, path: str) -> Field:
+    def _choice_field(self, schema: Schema, path: str) -> Field:
         values = schema.get("enum", [schema.get("const")])
         if not isinstance(values, Sequence) or not values or isinstance(values, str):
             keyword = "enum"

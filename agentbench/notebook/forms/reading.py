@@ -21,7 +21,7 @@ def read(place: ValuePlace, problems: Problems) -> Any:
             return None if field.nullable else NO_VALUE
         return _refuse(place, problems, "None is not accepted here.")
     value = place.value if place.is_unchanged else (_read_leaf if field.is_leaf else _read_box)(place, problems)
-    return value if field.validate is None or value is NO_VALUE else _validated(place, value, problems)
+    return value if field.validate is None or value is NO_VALUE else _validate(place, value, problems)
 
 
 def _refuse(place: ValuePlace, problems: Problems, why: str) -> Any:
@@ -86,7 +86,7 @@ def _read_pairs(place: ValuePlace, problems: Problems) -> dict[Any, Any]:
     return found
 
 
-def _validated(place: ValuePlace, value: object, problems: Problems) -> Any:
+def _validate(place: ValuePlace, value: object, problems: Problems) -> Any:
     """Validate a value by its type, even if parts are missing, to find the problems of the other parts."""
     from pydantic import ValidationError
 

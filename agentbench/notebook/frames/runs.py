@@ -67,7 +67,7 @@ def events_frame(
             "superstep": ("Int64", [superstep for _, superstep, _, _ in rows]),
             "type": ("category", [event.type for event in events]),
             "executor": ("category", [event.source_id for event in events]),
-            "duration_ms": ("float64", [_scaled(event.duration_s, 1e3) for event in events]),
+            "duration_ms": ("float64", [_scale(event.duration_s, 1e3) for event in events]),
             "attempt": ("Int64", [event.attempt for event in events]),
             "span_id": ("string", [event.span_id for event in events]),
             "parent_span_id": ("string", [event.parent_span_id for event in events]),
@@ -120,9 +120,9 @@ def timeline_frame(
             "executor": ("string", [call.executor for call in calls]),
             "start": ("time", [call.start_ns for call in calls]),
             "end": ("time", [call.end_ns for call in calls]),
-            "duration_ms": ("float64", [_scaled(call.duration_ns, 1e-6) for call in calls]),
+            "duration_ms": ("float64", [_scale(call.duration_ns, 1e-6) for call in calls]),
             "status": ("category", [call.status for call in calls]),
-            "wait_ms": ("float64", [_scaled(call.wait_ns, 1e-6) for call in calls]),
+            "wait_ms": ("float64", [_scale(call.wait_ns, 1e-6) for call in calls]),
             "messages_in": ("int64", [call.messages_in for call in calls]),
             "messages_out": ("int64", [call.messages_out for call in calls]),
             "run_id": ("category", [run for run, _ in rows]),
@@ -189,7 +189,7 @@ def usage_frame(
             "tokens_out": ("Int64", [call.used.tokens_out for call in calls]),
             "tokens_cached": ("Int64", [call.used.tokens_cached for call in calls]),
             "cost": ("Float64", [call.used.cost for call in calls]),
-            "latency_ms": ("float64", [_scaled(call.latency_ms) for call in calls]),
+            "latency_ms": ("float64", [_scale(call.latency_ms) for call in calls]),
             "run_id": ("category", [each for each, _ in rows]),
         },
         index=["superstep", "executor", "call"],
@@ -372,7 +372,7 @@ def known_prices(prices: Prices | None) -> dict[str, Price]:
     return {**settings.current().prices, **read_prices(prices)}
 
 
-def _scaled(number: float | None, factor: float = 1.0) -> float:
+def _scale(number: float | None, factor: float = 1.0) -> float:
     return _NAN if number is None else number * factor
 
 

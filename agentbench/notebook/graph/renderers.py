@@ -54,7 +54,7 @@ def render_svg(
 
     Returns the picture, and the error of the program if the built-in renderer was used instead.
     """
-    named = _named(renderer)
+    named = _renderer_name(renderer)
     chosen = find_renderer(named) if named else automatic()
     problem = None
     if chosen.program is not None:
@@ -69,7 +69,7 @@ def render_svg(
 
 def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
     """Convert DOT text to `svg`, `png` or `pdf` with the configured program, otherwise the first one that can."""
-    named = _named(renderer)
+    named = _renderer_name(renderer)
     found = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
     for each in found:
         if each.program is not None and output_format in _FORMATS[each.name]:
@@ -79,7 +79,7 @@ def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> 
     raise RenderFailed(found[0].name, f"{reason}. Or save as svg")
 
 
-def _named(renderer: str | None) -> str | None:
+def _renderer_name(renderer: str | None) -> str | None:
     return renderer or settings.current().renderer or os.environ.get(ENVIRONMENT) or None
 
 

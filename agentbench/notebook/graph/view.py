@@ -79,7 +79,7 @@ class GraphView:
     @cached_property
     def svg(self) -> str:
         """The picture as SVG with its own style, for light and dark pages."""
-        return _decorated(self._rendered[0], self.shape, tuple(self.element_states.items()), self.theme, self.text)
+        return _decorate(self._rendered[0], self.shape, tuple(self.element_states.items()), self.theme, self.text)
 
     @cached_property
     def text(self) -> str:
@@ -178,7 +178,7 @@ class GraphView:
 
 
 @functools.lru_cache(maxsize=16)  # many cells draw the same graph
-def _decorated(data: bytes, shape: GraphShape, states: tuple[tuple[str, str], ...], theme: str, text: str) -> str:
+def _decorate(data: bytes, shape: GraphShape, states: tuple[tuple[str, str], ...], theme: str, text: str) -> str:
     return decorate_svg(data, shape, dict(states), theme=theme, text=text)
 
 

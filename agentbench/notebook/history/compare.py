@@ -167,14 +167,14 @@ def _op(same: Callable[[object, object], bool], one: object, other: object) -> O
         return "only_a" if other is _ABSENT else "only_b"
     if _knows_outputs(one) and _knows_outputs(other):
         return "equal" if same(_outcome(one), _outcome(other)) else "changed"
-    return "unknown" if same(_sent(one), _sent(other)) else "changed"
+    return "unknown" if same(_outcome_without_outputs(one), _outcome_without_outputs(other)) else "changed"
 
 
 def _knows_outputs(part: object) -> bool:
     return not isinstance(part, ExecutorCall) or part.knows_outputs
 
 
-def _sent(part: Any) -> object:
+def _outcome_without_outputs(part: Any) -> object:
     """Return the outcome of a call without its outputs."""
     sent = [result for result in part.results if not any(result is output for output in part.outputs)]
     return part.status, part.error, sent, [event.data for event in part.requests]

@@ -11,7 +11,7 @@ from agentbench.notebook.history.compare import CompareRow, RunComparison, compa
 from agentbench.notebook.history.overlay import STATE_OF_CALL
 from agentbench.notebook.look.html import Markup, Table, element, image
 from agentbench.notebook.look.style import PALETTE, read_static
-from agentbench.notebook.plots.plot import Plot, aligned, cut_lines
+from agentbench.notebook.plots.plot import Plot, align_columns, cut_lines
 from agentbench.notebook.text.escape import esc
 
 __all__ = ["ComparePlot", "compare"]
@@ -164,5 +164,5 @@ def _text(found: RunComparison) -> str:
     names = ("", "") if not found.different | found.unknown else (found.a.name, found.b.name)
     rows = [("superstep", "", "", *names), *_lines(found)]
     cut = [[cell if len(cell) <= _CELL else f"{cell[: _CELL - 1]}…" for cell in row] for row in rows]
-    table = aligned(cut, right=(0,)) if found.steps else []
+    table = align_columns(cut, right=(0,)) if found.steps else []
     return "\n".join([found.title, found.verdict, *table[:1], *cut_lines(table[1:])])

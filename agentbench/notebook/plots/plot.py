@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from agentbench.notebook.plots.panel import PlotPanel
 
-__all__ = ["Plot", "aligned", "cut_lines", "require_one_of"]
+__all__ = ["Plot", "align_columns", "cut_lines", "require_one_of"]
 
 
 def require_one_of(name: str, value: str, kinds: Any) -> None:
@@ -35,7 +35,7 @@ def cut_lines(lines: Sequence[str], most: int = 57) -> Sequence[str]:
     return lines if len(lines) <= most else [*lines[:half], f"… {len(lines) - 2 * half:,} more …", *lines[-half:]]
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], right: Collection[int]) -> list[str]:
     """Return rows of cells as lines of text in columns; the columns `right` are right-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     pads = [str.rjust if at in right else str.ljust for at in range(len(widths))]

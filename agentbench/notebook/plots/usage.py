@@ -21,7 +21,7 @@ from agentbench.notebook.look.svg import (
     round_up,
     text,
 )
-from agentbench.notebook.plots.plot import Plot, aligned, cut_lines, require_one_of
+from agentbench.notebook.plots.plot import Plot, align_columns, cut_lines, require_one_of
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_names
 
@@ -130,7 +130,7 @@ class _UsageDrawing:
         rows = [(self._by, "calls", "in", "out", "cached", "cost"), *body, ("all", *self._cells(self._total))]
         if all(row[-1] == _UNKNOWN for row in rows[1:]):
             rows = [row[:-1] for row in rows]
-        lines = aligned(rows, right=range(0 if self._by == "superstep" else 1, 6))
+        lines = align_columns(rows, right=range(0 if self._by == "superstep" else 1, 6))
         return "\n".join([self.title, lines[0], *cut_lines(lines[1:-1]), lines[-1]])
 
     def _cells(self, used: Usage) -> tuple[str, ...]:

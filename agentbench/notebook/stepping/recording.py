@@ -20,7 +20,7 @@ from agentbench.notebook.history.run_history import BEGINNINGS, RunHistory
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.messages import side_message, view_message
-from agentbench.notebook.stepping.view.outputs import displayed
+from agentbench.notebook.stepping.view.outputs import split_displays
 from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
 from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, content_of
 from agentbench.notebook.text.escape import esc
@@ -106,14 +106,14 @@ def _replay(course: Course) -> Iterator[StepperModel]:
     model = StepperModel(course.name, Activity([node.id for node in course.shape.nodes], edges))
     reports, now = course.reports, course.facts
     at = course.ancestors[-1].iteration if course.ancestors else None
-    planned = _planned(reports[0], (), edges) if reports else now.planned
+    planned = _deliveries_of(reports[0], (), edges) if reports else now.planned
     model.start(RunFacts(run_id=now.run_id, superstep=at, planned=planned), course.ancestors)
     yield model
     still_open = {request.request_id for request in now.requests}
     waiting: dict[str, Any] = {}
     saved: list[CheckpointInfo] = []
     for place, report in enumerate(reports):
-        planned = model.facts.planned or _planned(report, (), edges)
+        planned = model.facts.planned or _deliveries_of(report, (), edges)
         model.take_answer(replace(model.facts, status="IN_PROGRESS", requests=(), planned=planned))
         model.step()
         for event in report.events:
@@ -128,14 +128,14 @@ def _replay(course: Course) -> Iterator[StepperModel]:
             states = [str(event.state) for event in report.events if event.type == "status"]
             status = states[-1] if states else "IN_PROGRESS"
             goes_on = status.startswith("IN_PROGRESS")
-            planned = _planned(reports[place + 1], report.events, edges) if goes_on else ()
+            planned = _deliveries_of(reports[place + 1], report.events, edges) if goes_on else ()
             requests = tuple(waiting.values())
             facts = replace(facts, status=status, planned=planned, requests=requests, error=None, pause_reason=None)
         model.end_step(StepEnded(report, facts))
         yield model
 
 
-def _planned(
+def _deliveries_of(
     report: StepReport, before: Sequence[WorkflowEvent[Any]], edges: Sequence[tuple[str, str]]
 ) -> Sequence[PlannedDelivery]:
     """Return the deliveries of a superstep from its events, and the senders from the previous events."""
@@ -303,7 +303,7 @@ def _requests(model: StepperModel) -> TabContent:
     questions = [
         (f"{esc(each.source_executor_id, into='line', limit=60)} asks", question_of(each.data)) for each in requests
     ]
-    displays, entries = displayed(questions)
+    displays, entries = split_displays(questions)
     return TabContent(
         count_text(len(questions), "request") if questions else "No request", ValueTree(entries), displays=displays
     )

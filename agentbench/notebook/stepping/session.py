@@ -228,11 +228,11 @@ class StepperSession:
             self.model.require("edit")
             checkpoint_id = checkpoint_id or self.model.checkpoints.displayed_id or ""
             staged = self.model.staged_edits.of(checkpoint_id)
-        edit = self._checked(await self.storage.load(checkpoint_id), path, value, staged)
+        edit = self._make_edit(await self.storage.load(checkpoint_id), path, value, staged)
         self.dispatch(lambda model: model.stage_edit(checkpoint_id, edit))
         return edit
 
-    def _checked(self, content: WorkflowCheckpoint, path: str, value: Any, staged: tuple[Edit, ...]) -> Edit:
+    def _make_edit(self, content: WorkflowCheckpoint, path: str, value: Any, staged: tuple[Edit, ...]) -> Edit:
         """Make an edit that fits the current value and, in a state graph, its field."""
         hook: Any = self._require_run().handle.workflow.boundary_hook
         edit = checked_edit(content, path, value, staged, getattr(hook, "field_names", ()))
@@ -257,7 +257,7 @@ class StepperSession:
         if edits is not None:
             content, staged = await self.storage.load(wanted), ()
             for path, value in edits.items():
-                staged = (*staged, self._checked(content, path, value, staged))
+                staged = (*staged, self._make_edit(content, path, value, staged))
         async with self._turn:
             run = self._require_run()
             if workflow is None:

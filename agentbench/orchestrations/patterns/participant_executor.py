@@ -13,7 +13,7 @@ from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorResponse, AgentNodeContext
 from agentbench.orchestrations.agent_node import AgentReply, OnUpdate
-from agentbench.orchestrations.host_executor import reassigned
+from agentbench.orchestrations.host_executor import reassign_to_user
 from agentbench.orchestrations.patterns.participants import yield_response
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.approval import TextAnswer
@@ -96,7 +96,7 @@ class ParticipantExecutor(AgentExecutor):
         self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
     ) -> AgentReply:
         if self.reassigns:
-            messages = reassigned(messages, self)
+            messages = reassign_to_user(messages, self)
         try:
             return await super()._call_agent(messages, ctx, on_update)
         except Exception as error:

@@ -88,9 +88,9 @@ class Participants:
         ):
             msg = "output_from and intermediate_output_from are both empty. Expected participants in one of them."
             raise ValueError(msg)
-        chosen = self._chosen("output_from", output_from, ("all",), [])
+        chosen = self._select("output_from", output_from, ("all",), [])
         rest = [node for node in self.nodes if node not in chosen]
-        between = self._chosen("intermediate_output_from", intermediate_output_from, ("all", "all_other"), rest)
+        between = self._select("intermediate_output_from", intermediate_output_from, ("all", "all_other"), rest)
         if both := [node.id for node in chosen if node in between]:
             msg = f"{', '.join(both)} is in output_from and in intermediate_output_from. Expected one of them."
             raise ValueError(msg)
@@ -98,7 +98,7 @@ class Participants:
             chosen = [node for node in default if node not in between]
         return {"output_from": [*chosen, *always], "intermediate_output_from": between}
 
-    def _chosen(self, keyword: str, given: Any, words: Sequence[str], others: list[Executor]) -> list[Executor]:
+    def _select(self, keyword: str, given: Any, words: Sequence[str], others: list[Executor]) -> list[Executor]:
         if given is None:
             return []
         if isinstance(given, str) and given not in self.ids:

@@ -110,7 +110,7 @@ class StateFields(ABC):
         """Return the conversation in a node's state."""
         return [] if self.conversation is None else self.read(state, [self.conversation]).get(self.conversation) or []
 
-    def touched(self, state: Any) -> dict[str, Any]:
+    def values_to_compare(self, state: Any) -> dict[str, Any]:
         """Return the values in a node's state that it may have changed."""
         return self.read(state)
 
@@ -143,7 +143,7 @@ class StateFields(ABC):
         """Return the values that an instance of the class writes."""
         return self.read(state)
 
-    def shown(self, values: Mapping[str, Any], meta: ExecutionState) -> Any:
+    def to_display(self, values: Mapping[str, Any], meta: ExecutionState) -> Any:
         """Return values as displayed in results, snapshots and streams, without validating them again."""
         return dict(values)
 
@@ -174,7 +174,7 @@ class TypedDictFields(StateFields):
 
     def __init__(self, cls: Any) -> None:
         hints = _hints(cls)
-        super().__init__(cls, {name: annotated_field(name, _unqualified(hint)) for name, hint in hints.items()})
+        super().__init__(cls, {name: annotated_field(name, _strip_qualifiers(hint)) for name, hint in hints.items()})
 
     def view(
         self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None
@@ -278,7 +278,7 @@ class AgentStateFields(ModelFields):
             self.cls, lambda name: meta() if name == "execution_meta" else copied(values[name]), stop_probe
         )
 
-    def touched(self, state: AgentState) -> dict[str, Any]:
+    def values_to_compare(self, state: AgentState) -> dict[str, Any]:
         """Return the fields that have been read or set."""
         return fields_read(state)
 
@@ -300,7 +300,7 @@ class AgentStateFields(ModelFields):
         """Return the fields that were set."""
         return {name: getattr(state, name) for name in state.model_fields_set if name != "execution_meta"}
 
-    def shown(self, values: Mapping[str, Any], meta: ExecutionState) -> AgentState:
+    def to_display(self, values: Mapping[str, Any], meta: ExecutionState) -> AgentState:
         """Return an instance."""
         state: AgentState = self.cls.model_construct(**{**values, "execution_meta": meta})
         return state
@@ -342,11 +342,11 @@ def _hints(cls: Any) -> dict[str, Any]:
         raise declared_wrongly(str(error.name), problem) from error
 
 
-def _unqualified(hint: Any) -> Any:
+def _strip_qualifiers(hint: Any) -> Any:
     """Return the annotation of a key without `Required`, `NotRequired` and `ReadOnly`."""
     origin = get_origin(hint)
     if origin in (Required, NotRequired, ReadOnly):
-        return _unqualified(get_args(hint)[0])
+        return _strip_qualifiers(get_args(hint)[0])
     if origin is Annotated:
-        return Annotated[(_unqualified(hint.__origin__), *hint.__metadata__)]
+        return Annotated[(_strip_qualifiers(hint.__origin__), *hint.__metadata__)]
     return hint

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agentbench._display import shortened
+from agentbench._display import shorten
 from agentbench.exceptions import (
     ConcurrentUpdateError,
     GraphError,
@@ -90,16 +90,16 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
     if isinstance(value, (str, Message, RemoveMessage)):
         value = [value]
     if isinstance(value, Mapping):
-        return [(_known_field(name, fields, node), _stamped(update)) for name, update in value.items()]
+        return [(_known_field(name, fields, node), _stamp(update)) for name, update in value.items()]
     if fields.is_instance(value):
         return _state_writes(value, fields, copied)
     added: Any = getattr(value, "messages", None)  # an agent's response
     if isinstance(value, (list, tuple)):
         added = [Message.text_message(each, "assistant") if isinstance(each, str) else each for each in value]
     if isinstance(added, list) and all(isinstance(each, (Message, RemoveMessage)) for each in added):
-        return [(_known_field("messages", fields, node), _stamped(added))] if added else []
+        return [(_known_field("messages", fields, node), _stamp(added))] if added else []
     message = (
-        f"Node {node!r} returned {shortened(value)}, of type {type(value).__name__}. Expected a dict of fields, "
+        f"Node {node!r} returned {shorten(value)}, of type {type(value).__name__}. Expected a dict of fields, "
         f"messages, text, a Command, a {fields.cls.__name__}, or None."
     )
     raise InvalidUpdateError(message, node=node)
@@ -121,7 +121,7 @@ def _known_field(name: Any, fields: StateFields, node: str) -> str:
     raise InvalidUpdateError(message, node=node, field=str(name))
 
 
-def _stamped(update: Any) -> Any:
+def _stamp(update: Any) -> Any:
     """Return an update in which all messages have an id and a time."""
     inner = update.value if isinstance(update, Overwrite) else update
     for message in inner if isinstance(inner, list) else (inner,):
@@ -133,7 +133,7 @@ def _stamped(update: Any) -> Any:
 def _state_writes(state: Any, fields: StateFields, copied: Mapping[str, Any] | None) -> list[Write]:
     """Return the fields of a state that a node returned; for an `AgentState`, only the changed ones."""
     if not fields.is_agent_state:
-        return [(name, _stamped(value)) for name, value in fields.values_of(state).items()]
+        return [(name, _stamp(value)) for name, value in fields.values_of(state).items()]
     after = {name: value for name, value in state.__dict__.items() if name in fields.by_name}
     return [*updates_between(copied or {}, after).items()]
 
@@ -146,9 +146,9 @@ def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
         if name in before and are_equal(old, value):
             continue
         if isinstance(old, list) and isinstance(value, list) and are_equal(value[: len(old)], old):
-            updates[name] = _stamped(value[len(old) :])
+            updates[name] = _stamp(value[len(old) :])
         else:
-            updates[name] = _stamped(Overwrite(value))
+            updates[name] = _stamp(Overwrite(value))
     return updates
 
 
@@ -187,7 +187,7 @@ def merge(
         _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
     if by_field:
         task = tasks[-1]
-        merged.values = {**_checked(lambda: fields.check(merged.values), task, fields.cls.__name__, None)}
+        merged.values = {**_run_validation(lambda: fields.check(merged.values), task, fields.cls.__name__, None)}
     return merged
 
 
@@ -229,7 +229,7 @@ def _merge_field(
     task = updates[-1][0]
     if overwrites:
         task, value = overwrites[-1]
-        values[name] = _checked(lambda: fields.validate(name, value, values), task, name, value)
+        values[name] = _run_validation(lambda: fields.validate(name, value, values), task, name, value)
     for task, update in plain:
         left = values.get(name)
         try:
@@ -246,12 +246,14 @@ def _merge_field(
             raise ReducerError(message, context=facts, node=task.node, field=name, task_id=task.task_id) from error
         if state_field.reducer is add_messages:
             merged.warnings += _dropped_messages(name, task, left or [], update, reduced)
-        validate = partial(_validated, fields, state_field, left, reduced, values)
-        values[name] = _checked(validate, task, name, reduced)
+        validate = partial(_validate_reduced, fields, state_field, left, reduced, values)
+        values[name] = _run_validation(validate, task, name, reduced)
     merged.writers[name] = list(dict.fromkeys(task.node for task, _ in updates))
 
 
-def _validated(fields: StateFields, state_field: StateField, left: Any, reduced: Any, values: Mapping[str, Any]) -> Any:
+def _validate_reduced(
+    fields: StateFields, state_field: StateField, left: Any, reduced: Any, values: Mapping[str, Any]
+) -> Any:
     if not (state_field.is_appended_to and isinstance(left, list) and isinstance(reduced, list)):
         return fields.validate(state_field.name, reduced, values)
     assert state_field.items is not None
@@ -264,7 +266,7 @@ def _is(one: Any, other: Any) -> bool:
     return one is other
 
 
-def _checked(validate: Callable[[], Any], task: TaskWrites, name: str, value: Any) -> Any:
+def _run_validation(validate: Callable[[], Any], task: TaskWrites, name: str, value: Any) -> Any:
     """Return what a validation returns; its error names the field and the node."""
     try:
         return validate()
@@ -272,7 +274,7 @@ def _checked(validate: Callable[[], Any], task: TaskWrites, name: str, value: An
         if isinstance(error, GraphError):
             raise
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        got = "" if value is None else f" It got {shortened(value)}."
+        got = "" if value is None else f" It got {shorten(value)}."
         given = "The input" if task.node == START else f"The update of node {task.node!r}"
         message = f"{given} does not fit {name!r}: {problem}.{got} The state is unchanged."
         raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error

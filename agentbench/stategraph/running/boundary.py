@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentbench._copying import isolate
-from agentbench._display import shortened
+from agentbench._display import shorten
 from agentbench.exceptions import (
     ExecutorTimeoutError,
     GraphError,
@@ -94,7 +94,7 @@ class GraphHook:
             try:
                 checked[name] = self.plan.fields.validate(name, updates[name], {})
             except ValidationError as error:
-                message = f"{name!r} cannot be {shortened(updates[name])}: {error.errors()[0]['msg']}."
+                message = f"{name!r} cannot be {shorten(updates[name])}: {error.errors()[0]['msg']}."
                 raise StateValidationError(message, field=name) from error
         return checked
 

@@ -116,7 +116,7 @@ class NodeExecutor(Executor):
     @handler
     async def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:
         """Call the function with its own copy of the state, and keep its result for the boundary."""
-        result = _kept(activation, ctx)
+        result = _find_result(activation, ctx)
         if result is None:
             task = _Task(self, activation, ctx)
             QUESTIONS.set(task.questions)
@@ -136,7 +136,7 @@ class ThreadNodeExecutor(NodeExecutor):
     @handler
     def run(self, activation: Activation, ctx: WorkflowContext[Any, Any]) -> None:  # type: ignore[override]
         """Call the function with its own copy of the state, and keep its result for the boundary."""
-        result = _kept(activation, ctx)
+        result = _find_result(activation, ctx)
         if result is None:
             task = _Task(self, activation, ctx)
             QUESTIONS.set(task.questions)
@@ -156,7 +156,7 @@ def node_executor(spec: NodeSpec, plan: GraphPlan) -> NodeExecutor:
     return executor if executor.function.is_async else ThreadNodeExecutor(spec, plan)
 
 
-def _kept(activation: Activation, ctx: Any) -> TaskResult | None:
+def _find_result(activation: Activation, ctx: Any) -> TaskResult | None:
     """Return the result of a task that finished before its process ended; `CancelledError` if the run is stopped."""
     if ctx.stop_requested:
         raise CancelledError
@@ -251,7 +251,7 @@ class _Task:
         return tuple(
             f"Node {self.node.id!r} changed {name!r} in its copy of the state but did not return it, so the state is "
             f"unchanged. Write: return {{{name!r}: ...}}."
-            for name, mine in view.touched(self.state).items()
+            for name, mine in view.values_to_compare(self.state).items()
             if name in self.values and name not in written and not are_equal(mine, self.values[name])
         )
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 from pydantic import ValidationError
 
 from agentbench._copying import register_frozen
-from agentbench._display import shortened
+from agentbench._display import shorten
 from agentbench.exceptions import GraphError, StateValidationError
 from agentbench.stategraph.command import Send
 from agentbench.stategraph.merging.state_fields import StateFields
@@ -103,7 +103,7 @@ async def route(
                 via = ", ".join(arrived.pop(join.key))
                 due.append(_Due(plan.nodes[join.target].order, 0, 0, join.target, via, None))
     frontier = _activations(due, step)
-    return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _unfinished(plan, arrived))
+    return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _join_warnings(plan, arrived))
 
 
 def _with_fields(plan: GraphPlan, send: Send, sender: str, values: Mapping[str, Any]) -> Send:
@@ -193,11 +193,11 @@ async def _follow(
             try:
                 target = condition.path_map[each]
             except (KeyError, TypeError):
-                _refuse(plan, condition, node, f"returned {shortened(each)}, which is not in its path_map")
+                _refuse(plan, condition, node, f"returned {shorten(each)}, which is not in its path_map")
         if isinstance(target, Enum):
             target = target.value
         if not isinstance(target, Send) and target != END and target not in plan.nodes:
-            _refuse(plan, condition, node, f"returned {shortened(each)}, which is not a node")
+            _refuse(plan, condition, node, f"returned {shorten(each)}, which is not a node")
         targets.append(target)
     return targets
 
@@ -215,7 +215,7 @@ def _refuse_target(plan: GraphPlan, target: object, node: str) -> NoReturn:
     raise GraphError(message, "GRAPH_ROUTING_001", {"target": str(target)}, node=node)
 
 
-def _unfinished(plan: GraphPlan, joins: Mapping[str, Sequence[str]]) -> list[str]:
+def _join_warnings(plan: GraphPlan, joins: Mapping[str, Sequence[str]]) -> list[str]:
     by_key = {join.key: join for join in plan.joins}
     return [
         f"The run ended before the join {key} was complete: {', '.join(set(by_key[key].sources) - set(arrived))} did "

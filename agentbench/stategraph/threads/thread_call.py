@@ -10,7 +10,7 @@ from typing import Any
 
 from agentbench._bridge import call_on, wait_for_loop
 from agentbench._clock import runtime_defaults
-from agentbench._display import shortened
+from agentbench._display import shorten
 from agentbench._extras import require
 from agentbench._signatures import type_name
 from agentbench.checkpoints.access import head_of, load_checkpoint
@@ -195,7 +195,7 @@ def _require_form(data: Any, workflow: Workflow) -> None:
     start = workflow.get_start_executor()
     if data is not None and start.find_handler(data) is None:
         expected = " | ".join(map(type_name, start.input_types))
-        message = f"The input is {shortened(data)}, of type {type_name(type(data))}; expected {expected}."
+        message = f"The input is {shorten(data)}, of type {type_name(type(data))}; expected {expected}."
         raise InvalidUpdateError(message)
 
 

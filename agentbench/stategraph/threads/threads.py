@@ -174,7 +174,7 @@ class Threads:
             routed = await route(
                 self.plan, tasks, waiting, state_for, {"thread_id": thread_id}, meta["step"] + 1, merged.values
             )
-            messages = _queued(routed.frontier)
+            messages = _queue_messages(routed.frontier)
             state |= {META: _at(meta, routed.frontier), PENDING: [], RESUME: {}, WAITING: routed.waiting}
         return await self._fork(
             checkpoint,
@@ -196,7 +196,7 @@ class Threads:
         if asking:
             meta = _at(dict(checkpoint.state[META]), asking)
             state = {PENDING: [result for result in pending if not result.interrupts], RESUME: {}, META: meta}
-            messages = _queued(asking)
+            messages = _queue_messages(asking)
         return await self._fork(
             checkpoint,
             thread_id,
@@ -298,7 +298,7 @@ def _at(meta: dict[str, Any], frontier: Sequence[tuple[str, Activation]]) -> dic
     return meta
 
 
-def _queued(frontier: Sequence[tuple[str, Activation]]) -> dict[str, list[Any]]:
+def _queue_messages(frontier: Sequence[tuple[str, Activation]]) -> dict[str, list[Any]]:
     messages: dict[str, list[Any]] = {}
     for node, activation in frontier:
         source = internal_source(node)

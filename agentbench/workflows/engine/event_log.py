@@ -142,13 +142,13 @@ class EventLog:
         if self._waiter is not None:
             self.wake()
 
-    def invoked(self, delivery: Delivery) -> None:
+    def record_invoked(self, delivery: Delivery) -> None:
         """Record that a handler is about to start. Its input is copied, since the handler may change it."""
-        self._records += (_INVOKED, delivery.executor_id, _copied(delivery.data))
+        self._records += (_INVOKED, delivery.executor_id, _copy(delivery.data))
         if self._waiter is not None:
             self.wake()
 
-    def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
+    def record_completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
         """Record that a handler succeeded."""
         if not yielded and len(sent) == 1:
             self._records += (_COMPLETED_ONE, delivery.executor_id, sent[0].data)
@@ -157,7 +157,7 @@ class EventLog:
         if self._waiter is not None:
             self.wake()
 
-    def failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
+    def record_failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
         """Record that a handler raised."""
         self.append(WorkflowEvent.executor_failed(delivery.executor_id, details), delivery)
 
@@ -227,7 +227,7 @@ class EventLog:
 
     # ---- waiting ---------------------------------------------------------------------------------
 
-    def changed(self) -> asyncio.Future[None]:
+    def next_change(self) -> asyncio.Future[None]:
         """Return a future that is done at the next event (or `wake()`); for one reader at a time."""
         loop = asyncio.get_running_loop()
         if self._waiter is None or self._waiter.get_loop() is not loop:
@@ -244,12 +244,12 @@ class EventLog:
                 pass
 
 
-def _copied(value: Any) -> Any:
+def _copy(value: Any) -> Any:
     return value if value.__class__ in SHARED_TYPES else isolate_or_same(value)
 
 
 def _results(sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> list[Any] | None:
-    return [*(m.data for m in sent), *map(_copied, yielded)] or None
+    return [*(m.data for m in sent), *map(_copy, yielded)] or None
 
 
 class ObservedEventLog(EventLog):
@@ -295,19 +295,19 @@ class ObservedEventLog(EventLog):
         self.append(WorkflowEvent.superstep_completed(superstep, info))
         self._set_duration(self._step_began)
 
-    def invoked(self, delivery: Delivery) -> None:
+    def record_invoked(self, delivery: Delivery) -> None:
         """Record that a handler is about to start."""
         delivery.began_ns = self._clock.perf_ns()
-        self.append(WorkflowEvent.executor_invoked(delivery.executor_id, _copied(delivery.data)), delivery)
+        self.append(WorkflowEvent.executor_invoked(delivery.executor_id, _copy(delivery.data)), delivery)
 
-    def completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
+    def record_completed(self, delivery: Delivery, sent: Sequence[WorkflowMessage], yielded: Sequence[Any]) -> None:
         """Record that a handler succeeded."""
         self.append(WorkflowEvent.executor_completed(delivery.executor_id, _results(sent, yielded)), delivery)
         self._set_duration(delivery.began_ns)
 
-    def failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
+    def record_failed(self, delivery: Delivery, details: WorkflowErrorDetails) -> None:
         """Record that a handler raised."""
-        super().failed(delivery, details)
+        super().record_failed(delivery, details)
         self._set_duration(delivery.began_ns)
 
     def append_end(self, event: WorkflowEvent[Any], began_ns: int) -> None:

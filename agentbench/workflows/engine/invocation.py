@@ -54,7 +54,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
             and run.around is None
             and run.timeout is None
         ):
-            log.invoked(delivery)
+            log.record_invoked(delivery)
             result = await spec.function(executor, delivery.data, ctx)
             if result is not None:
                 _warn_of_result(result, delivery, run)
@@ -63,7 +63,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
     except Exception as error:
         _abandon(delivery)
         delivery.error = error
-        log.failed(delivery, WorkflowErrorDetails.from_exception(error, executor_id=executor.id))
+        log.record_failed(delivery, WorkflowErrorDetails.from_exception(error, executor_id=executor.id))
         raise
     except BaseException:
         _abandon(delivery)
@@ -75,7 +75,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
         ctx._close()  # noqa: SLF001
     if spec.unawaited or (ctx._yielded and not executor._ab_yielded.issuperset(map(type, ctx._yielded))):  # noqa: SLF001
         _warn_of_call(spec, ctx, delivery, run)
-    log.completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
+    log.record_completed(delivery, ctx._sent, ctx._yielded)  # noqa: SLF001
     if note_result:
         delivery.result = DeliveryResult(tuple(ctx._sent), tuple(ctx._yielded))  # noqa: SLF001
     return ctx._sent  # noqa: SLF001
@@ -139,7 +139,7 @@ async def _run_guarded(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContex
 async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:
     policy = delivery.executor.policy
     delivery.attempt = 1 if policy.retries else None
-    run.log.invoked(delivery)
+    run.log.record_invoked(delivery)
     for attempt in range(1, policy.retries + 2):
         if policy.retries:
             ctx._defer_events()  # noqa: SLF001 - the engine's side of the context

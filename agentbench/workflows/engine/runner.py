@@ -214,8 +214,8 @@ class SuperstepRunner:
         if self._hook is not None:
             one = self._deliver_to_end if self._hook.failure_policy == "finish" else self._deliver_for_hook
         if plan.lanes is None:
-            return _joined(await run_all(one, plan.deliveries))
-        return _joined(await run_all(partial(self._run_lane, one), plan.lanes))
+            return _flatten(await run_all(one, plan.deliveries))
+        return _flatten(await run_all(partial(self._run_lane, one), plan.lanes))
 
     async def _run_lane(self, one: Callable[[Delivery], Sends], lane: list[list[Delivery]]) -> list[WorkflowMessage]:
         """Run batches of deliveries one after the other."""
@@ -223,7 +223,7 @@ class SuperstepRunner:
         for batch in lane:
             if monotonic() > self.run.turn_ends:
                 await self.run.yield_turn()
-            sent += _joined(await run_all(one, batch))
+            sent += _flatten(await run_all(one, batch))
         return sent
 
     async def _deliver_for_hook(self, delivery: Delivery) -> list[WorkflowMessage]:
@@ -338,7 +338,7 @@ class SuperstepRunner:
         )
 
 
-def _joined(parts: list[list[WorkflowMessage]]) -> list[WorkflowMessage]:
+def _flatten(parts: list[list[WorkflowMessage]]) -> list[WorkflowMessage]:
     return [message for part in parts for message in part]
 
 

@@ -350,12 +350,15 @@ class WorkflowExecutor(Executor):
         """Return the complete state of the inner workflow, for each run that waits for responses."""
         await self._put_back()
         contexts = {
-            str(number): {**await _saved(inner.graph, inner.run_state), "responses": dict(inner.responses)}
+            str(number): {**await _take_snapshot(inner.graph, inner.run_state), "responses": dict(inner.responses)}
             for number, inner in enumerate(self._ab_waiting)
         }
         if contexts or self.concurrency == "isolate":
             return {"execution_contexts": contexts}
-        return {"execution_contexts": {}, "workflow": await _saved(self.workflow.graph, RunState(self._ab_state))}
+        return {
+            "execution_contexts": {},
+            "workflow": await _take_snapshot(self.workflow.graph, RunState(self._ab_state)),
+        }
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Restore the result of `on_checkpoint_save`."""
@@ -371,7 +374,7 @@ class WorkflowExecutor(Executor):
         self._ab_state, self._ab_waiting = shared, waiting
 
 
-async def _saved(graph: Graph, run_state: RunState) -> dict[str, Any]:
+async def _take_snapshot(graph: Graph, run_state: RunState) -> dict[str, Any]:
     found = await snapshot(graph, run_state)
     return {each.name: getattr(found, each.name) for each in fields(found)}
 

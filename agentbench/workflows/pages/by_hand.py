@@ -70,7 +70,7 @@ class HandRun(ActiveRun):
                 await self.forward()
                 yield
                 if not ended and not self.log.has_unread and not task.done():
-                    await self.log.changed()
+                    await self.log.next_change()
         finally:
             if not task.done():
                 task.cancel()

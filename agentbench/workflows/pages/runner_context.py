@@ -79,7 +79,7 @@ class InProcRunnerContext(RunState):
         """Wait for the next event, remove it, and return it."""
         while not self._unread:
             if not self.log.has_unread:
-                await self.log.changed()
+                await self.log.next_change()
             self._unread = self.log.take()
         return self._unread.pop(0)
 

@@ -133,10 +133,10 @@ def _groups(old: Sequence[Signature], new: Sequence[Signature], *, gone: set[str
             yield from _group(group, twin)
             continue
         is_clear = all(edge["source"] in gone or edge["target"] in gone for edge in group["edges"])
-        yield Change(_path(group), group, None, None if is_clear else f"{_named(group)} is gone")
+        yield Change(_path(group), group, None, None if is_clear else f"{_group_name(group)} is gone")
     for group in come:
         condition = group["edges"][0].get("condition") if len(group["edges"]) == 1 else None
-        text = f"{_named(group)} is new{f', with the condition {condition!r}' if condition else ''}"
+        text = f"{_group_name(group)} is new{f', with the condition {condition!r}' if condition else ''}"
         yield Change(_path(group), None, group, text)
 
 
@@ -153,7 +153,7 @@ def _group(old: Signature, new: Signature) -> Iterator[Change]:
         else:
             # A fan-in that waits for all its sources does not name its mode.
             usual = "barrier" if key == "mode" else None
-            text = _changed(f"{_NAMES.get(key, key)} of {_named(new)}", before or usual, after or usual)
+            text = _describe_change(f"{_NAMES.get(key, key)} of {_group_name(new)}", before or usual, after or usual)
         yield Change(f"{_path(new)}.{key}", before, after, text)
 
 
@@ -161,7 +161,7 @@ def _conditions(old: Sequence[Signature], new: Sequence[Signature]) -> Iterator[
     before, after = ({f"{e['source']} -> {e['target']}": e.get("condition") for e in edges} for edges in (old, new))
     for pair in dict.fromkeys([*before, *after]):
         if before.get(pair) != after.get(pair):
-            yield _changed(f"condition of {pair}", before.get(pair), after.get(pair))
+            yield _describe_change(f"condition of {pair}", before.get(pair), after.get(pair))
 
 
 def _values(path: str, old: Any, new: Any) -> Iterator[Change]:
@@ -169,16 +169,16 @@ def _values(path: str, old: Any, new: Any) -> Iterator[Change]:
         for key in dict.fromkeys([*old, *new]):
             yield from _values(f"{path}.{key}" if path else key, old.get(key), new.get(key))
     elif old != new:
-        yield Change(path, old, new, _changed(path, old, new))
+        yield Change(path, old, new, _describe_change(path, old, new))
 
 
-def _changed(what: str, before: object, after: object) -> str:
+def _describe_change(what: str, before: object, after: object) -> str:
     if before is None:
         return f"{what} is new: {after!r}"
     return f"{what} is gone" if after is None else f"{what} changed from {before!r} to {after!r}"
 
 
-def _named(group: Signature) -> str:
+def _group_name(group: Signature) -> str:
     return f"{_KINDS.get(group['group_type'], group['group_type'])} {_ends(group)}"
 
 

@@ -77,7 +77,7 @@ class LiveSteps:
                 continue
             self._reading = True
             try:
-                await log.changed()
+                await log.next_change()
             except asyncio.CancelledError:
                 await self.cancel()
                 raise

@@ -6,7 +6,7 @@ import pytest
 
 from agentbench import Content, Message
 from agentbench.agents.history.pending_calls import UNANSWERED, PendingCalls, has_pending_calls, replace_messages
-from agentbench.agents.sessions.attribution import attributed
+from agentbench.agents.sessions.attribution import add_source
 
 
 def call(*ids: str, at_service: bool = False) -> Message:
@@ -32,7 +32,7 @@ HI, HELLO = Message("user", ["hi"]), Message("assistant", ["hello"])
 
 def following(history: list[Message], new: list[Message]) -> tuple[list[Message], list[Message]]:
     """What the model gets of new messages, and what is stored of them."""
-    before = attributed(history, "history")
+    before = add_source(history, "history")
     if not has_pending_calls([*before, *new]):
         return new, new
     seen, replaced = PendingCalls([*before, *new]).resolve()

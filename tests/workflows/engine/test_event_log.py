@@ -54,15 +54,15 @@ ENTRIES = [
     (lambda log: log.superstep_started(3), WorkflowEvent.superstep_started(3)),
     (lambda log: log.superstep_completed(3, None), WorkflowEvent.superstep_completed(3)),
     (lambda log: log.superstep_completed(3, INFO), WorkflowEvent.superstep_completed(3, INFO)),
-    (lambda log: log.invoked(delivery("in")), WorkflowEvent.executor_invoked("node", "in")),
-    (lambda log: log.invoked(delivery(None)), WorkflowEvent.executor_invoked("node")),
-    (lambda log: log.invoked(delivery(1)), WorkflowEvent.executor_invoked("node", 1)),
-    (lambda log: log.completed(delivery(), [], []), WorkflowEvent.executor_completed("node")),
-    (lambda log: log.completed(delivery(), sent(None), []), WorkflowEvent.executor_completed("node", [None])),
-    (lambda log: log.completed(delivery(), sent(1, 2), []), WorkflowEvent.executor_completed("node", [1, 2])),
-    (lambda log: log.completed(delivery(), [], ["y"]), WorkflowEvent.executor_completed("node", ["y"])),
-    (lambda log: log.completed(delivery(), sent(1), ["y"]), WorkflowEvent.executor_completed("node", [1, "y"])),
-    (lambda log: log.failed(delivery(), DETAILS), WorkflowEvent.executor_failed("node", DETAILS)),
+    (lambda log: log.record_invoked(delivery("in")), WorkflowEvent.executor_invoked("node", "in")),
+    (lambda log: log.record_invoked(delivery(None)), WorkflowEvent.executor_invoked("node")),
+    (lambda log: log.record_invoked(delivery(1)), WorkflowEvent.executor_invoked("node", 1)),
+    (lambda log: log.record_completed(delivery(), [], []), WorkflowEvent.executor_completed("node")),
+    (lambda log: log.record_completed(delivery(), sent(None), []), WorkflowEvent.executor_completed("node", [None])),
+    (lambda log: log.record_completed(delivery(), sent(1, 2), []), WorkflowEvent.executor_completed("node", [1, 2])),
+    (lambda log: log.record_completed(delivery(), [], ["y"]), WorkflowEvent.executor_completed("node", ["y"])),
+    (lambda log: log.record_completed(delivery(), sent(1), ["y"]), WorkflowEvent.executor_completed("node", [1, "y"])),
+    (lambda log: log.record_failed(delivery(), DETAILS), WorkflowEvent.executor_failed("node", DETAILS)),
     (lambda log: log.status(WorkflowRunState.IDLE), WorkflowEvent.status(WorkflowRunState.IDLE)),
     (lambda log: log.append(WorkflowEvent.warning("w")), WorkflowEvent.warning("w")),
     (lambda log: log.append(WorkflowEvent("output", 0, executor_id="a")), WorkflowEvent("output", 0, executor_id="a")),
@@ -93,7 +93,7 @@ def test_the_log_reads_the_same_however_and_whenever_it_is_read(chosen, reads):
 def test_an_input_is_copied_when_its_handler_starts(observed):
     log = ObservedEventLog("run", TickingClock()) if observed else EventLog()
     data = [1]
-    log.invoked(delivery(data))
+    log.record_invoked(delivery(data))
     data.append(2)
     assert log.events()[0].data == [1]
 
@@ -256,7 +256,7 @@ def test_the_events_from_a_number_on_are_the_end_of_all(observed, writes, number
         if write == "take":
             log.take()
         elif write == "brief":
-            log.invoked(delivery("in"))
+            log.record_invoked(delivery("in"))
         else:
             log.status(WorkflowRunState.IDLE)
     assert [facts(event) for event in log.events_from(number)] == [facts(event) for event in log.events()[number:]]

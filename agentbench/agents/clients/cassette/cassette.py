@@ -113,7 +113,7 @@ class Cassette:
     def _refresh(self) -> None:
         try:
             if _status(os.stat(self._place)) != self._status:
-                with open(self._place, "rb", buffering=0) as file, _locked(file.fileno()):
+                with open(self._place, "rb", buffering=0) as file, _lock_file(file.fileno()):
                     self._read(file)
         except FileNotFoundError:
             self._reset()
@@ -175,7 +175,7 @@ class Cassette:
 
     def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> StoredCall:
         """Write a call, `{"updates": [...]}` or `{"response": {...}}`, unless it contains secrets."""
-        answer = self._masked(answer)
+        answer = self._mask(answer)
         contents = [content for update in answer.get("updates", ()) for content in update.get("contents", ())]
         for name in ("text", "arguments"):  # a secret may be split across updates
             self.refuse_secrets("".join(str(content[name]) for content in contents if content.get(name)), secrets)
@@ -203,7 +203,7 @@ class Cassette:
             self._used.add(len(self.lines.calls) - 1)
             return self.lines.calls[-1]
 
-    def _masked(self, answer: Plain) -> Plain:
+    def _mask(self, answer: Plain) -> Plain:
         if "updates" in answer:
             return {"updates": self._redaction.updates(answer["updates"])}
         messages = answer["response"].get("messages", [])
@@ -272,7 +272,7 @@ class Cassette:
         """Open the file for appending and lock it; create it if it is missing."""
         os.makedirs(os.path.dirname(self._place), exist_ok=True)
         while True:
-            with open(self._place, "a+b", buffering=0) as file, _locked(file.fileno()):
+            with open(self._place, "a+b", buffering=0) as file, _lock_file(file.fileno()):
                 # The file may have been replaced while this waited for the lock.
                 if os.path.exists(self._place) and os.path.samestat(os.fstat(file.fileno()), os.stat(self._place)):
                     yield file
@@ -289,7 +289,7 @@ if sys.platform == "win32":
     _FAR_AWAY = 0x7FFF_FFF0  # on Windows others cannot read locked bytes, so this locks a byte beyond every cassette
 
     @contextmanager
-    def _locked(descriptor: int) -> Iterator[None]:
+    def _lock_file(descriptor: int) -> Iterator[None]:
         os.lseek(descriptor, _FAR_AWAY, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
         try:
@@ -302,7 +302,7 @@ else:
     import fcntl
 
     @contextmanager
-    def _locked(descriptor: int) -> Iterator[None]:
+    def _lock_file(descriptor: int) -> Iterator[None]:
         with suppress(OSError):  # on a file system without locks, users must ensure that there is one writer
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield  # closing the file releases the lock

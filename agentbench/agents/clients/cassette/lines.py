@@ -16,7 +16,7 @@ from itertools import count
 from types import NoneType
 from typing import Any
 
-from agentbench._display import shortened
+from agentbench._display import shorten
 from agentbench.agents.clients.cassette.request import Plain, prompt_of
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -71,7 +71,7 @@ class StoredCall:
         return " ".join(filter(None, parts))
 
     def __repr__(self) -> str:
-        prompt, answer = (shortened(text, _MOST_CHARACTERS) for text in (self.prompt, self.answer))
+        prompt, answer = (shorten(text, _MOST_CHARACTERS) for text in (self.prompt, self.answer))
         return f"<call {self.number}: {prompt} -> {answer}>"
 
 

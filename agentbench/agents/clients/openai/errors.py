@@ -235,17 +235,17 @@ def secret_pattern(secrets: Iterable[str], headers: Iterable[tuple[str, str]]) -
             whole |= {value, *(part for part in re.split(r"[\s;,=]+", value) if len(part) >= _SHORTEST_PART)}
         else:
             words.add(value)
-    forms = {re.escape(form): form for value in whole if value for form in _quoted(value)}
+    forms = {re.escape(form): form for value in whole if value for form in _quoted_forms(value)}
     forms |= {
         rf"(?<!\w){re.escape(form)}(?!\w)": form
         for value in words
         if len(value) >= _SHORTEST_WORD
-        for form in _quoted(value)
+        for form in _quoted_forms(value)
     }
     return re.compile("|".join(sorted(forms, key=lambda one: -len(forms[one])))) if forms else None
 
 
-def _quoted(value: str) -> tuple[str, ...]:
+def _quoted_forms(value: str) -> tuple[str, ...]:
     """Return a text plain, as in JSON, and as in the `repr` of a dictionary."""
     return value, json.dumps(value)[1:-1], repr(value)[1:-1]
 

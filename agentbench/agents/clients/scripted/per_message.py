@@ -49,10 +49,10 @@ def _value_of(message: Message) -> Hashable:
     if type(message) is not Message or raw is not None:
         raise TypeError
     rare = _frozen([usages, properties]) if properties or usages is not None else None
-    return (_plain_fields(message), rare, *map(_content, contents))
+    return (_plain_fields(message), rare, *map(_content_key, contents))
 
 
-def _content(content: Content) -> Hashable:
+def _content_key(content: Content) -> Hashable:
     if type(content) is not Content:
         raise TypeError
     fields, properties, annotations, raw, text, kind = _stored(content)
@@ -73,7 +73,7 @@ def _frozen(value: Any) -> Hashable:
     if kind is list or kind is tuple:
         return (kind, *map(_frozen, value))
     if kind is Content:
-        return _content(value)
+        return _content_key(value)
     if kind in (bool, int, float, bytes):
         return kind, repr(value)  # distinguishes 1, 1.0 and True, which are equal
     raise TypeError

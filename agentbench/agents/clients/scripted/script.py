@@ -140,7 +140,7 @@ def read_entry(
 def _long_form_message(facts: dict[str, Any], ids: Ids) -> Message:
     contents, text = facts.pop("contents", None), facts.pop("text", None)
     items = list(contents) if isinstance(contents, (list, tuple)) else [contents]
-    items = [_content(item, ids) for item in [*items, text] if item is not None]
+    items = [_to_content(item, ids) for item in [*items, text] if item is not None]
     return Message("assistant", items, author_name=facts.pop("author_name", None))
 
 
@@ -148,13 +148,13 @@ def _as_messages(entry: ScriptEntry, items: list[Any], ids: Ids) -> list[Message
     if items and all(isinstance(item, Message) for item in items):
         return copy.deepcopy(items)
     if isinstance(entry, (str, Content, Call, list, tuple)) or (isinstance(entry, Mapping) and "type" in entry):
-        return [Message("assistant", [_content(item, ids) for item in items])]
+        return [Message("assistant", [_to_content(item, ids) for item in items])]
     if _is_value(entry) and not isinstance(entry, Mapping):
         return [Message("assistant", [_as_json(entry)])]
     raise _no_entry(entry)
 
 
-def _content(item: Any, ids: Ids) -> Content:
+def _to_content(item: Any, ids: Ids) -> Content:
     if isinstance(item, Call):
         arguments = item.arguments
         if not isinstance(arguments, str):

@@ -11,7 +11,7 @@ from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text
 from agentbench.notebook.text.value_tree import Entry
 
-__all__ = ["Display", "displayed", "outputs_in"]
+__all__ = ["Display", "outputs_in", "split_displays"]
 
 #: The number of values above it, a caption, a media type and its data as text (PNG in base 64).
 Display = tuple[int, str, str, str]
@@ -29,10 +29,10 @@ def outputs_in(model: StepperModel) -> tuple[str, tuple[Display, ...], list[Entr
     title = (
         count_text(len(found), "output") + (", newest first" if len(found) > 1 else "") if found else "No output yet"
     )
-    return title, *displayed(newest)
+    return title, *split_displays(newest)
 
 
-def displayed(named: Iterable[tuple[str, Any]]) -> tuple[tuple[Display, ...], list[Entry]]:
+def split_displays(named: Iterable[tuple[str, Any]]) -> tuple[tuple[Display, ...], list[Entry]]:
     """Split named values into displays, for those that have one, and entries."""
     displays: list[Display] = []
     entries: list[Entry] = []
