@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from agentbench._signatures.forms import TypeLike, is_typed_dict, is_union, origin_of, required_keys_of
 
-_twins: WeakKeyDictionary[type, type] = WeakKeyDictionary()
+_readable_copies: WeakKeyDictionary[type, type] = WeakKeyDictionary()
 
 
 def readable_by_pydantic(annotation: TypeLike) -> TypeLike:
@@ -19,7 +19,7 @@ def readable_by_pydantic(annotation: TypeLike) -> TypeLike:
     if sys.version_info >= (3, 12):
         return annotation
     if is_typed_dict(annotation):
-        return _twin(annotation)
+        return _readable_copy(annotation)
     arguments = get_args(annotation)
     if not arguments or not any(isinstance(one, type) or get_args(one) for one in arguments):
         return annotation
@@ -33,23 +33,23 @@ def readable_by_pydantic(annotation: TypeLike) -> TypeLike:
     return annotation.copy_with(changed) if hasattr(annotation, "copy_with") else origin_of(annotation)[changed]
 
 
-def _twin(cls: TypeLike) -> TypeLike:
+def _readable_copy(cls: TypeLike) -> TypeLike:
     if type(cls).__module__ != "typing":
         return cls
-    twin: TypeLike = _twins.get(cls)
-    if twin is None:
+    readable: TypeLike = _readable_copies.get(cls)
+    if readable is None:
         from typing_extensions import TypedDict
 
         # It is registered before its fields are known, since they may refer to the class itself.
-        _twins[cls] = twin = TypedDict(cls.__name__, {})  # type: ignore[operator]
-        twin.__doc__, twin.__module__ = cls.__doc__, cls.__module__
+        _readable_copies[cls] = readable = TypedDict(cls.__name__, {})  # type: ignore[operator]
+        readable.__doc__, readable.__module__ = cls.__doc__, cls.__module__
         hints, required = get_type_hints(cls, include_extras=True), required_keys_of(cls)
-        twin.__required_keys__, twin.__optional_keys__ = required, frozenset(hints) - required
-        twin.__annotations__ = {
+        readable.__required_keys__, readable.__optional_keys__ = required, frozenset(hints) - required
+        readable.__annotations__ = {
             name: (Required if name in required else NotRequired)[readable_by_pydantic(_strip_requirement(type_))]
             for name, type_ in hints.items()
         }
-    return twin
+    return readable
 
 
 def _strip_requirement(type_: TypeLike) -> TypeLike:

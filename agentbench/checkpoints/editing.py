@@ -15,7 +15,7 @@ from agentbench.checkpoints.difference.changes import CheckpointChange, path_tex
 from agentbench.checkpoints.paths import Place, find_place, replace_at
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
 
-__all__ = ["Edit", "EditDesk", "StagedEdits", "Updates", "checked_edit", "updates_of"]
+__all__ = ["Edit", "StagedEdits", "StepperEdits", "Updates", "checked_edit", "updates_of"]
 
 _MESSAGE = re.compile(r"(pending_messages|messages)\[(0|[1-9][0-9]*)\]\.?(.+)?", re.ASCII | re.DOTALL)
 
@@ -69,7 +69,7 @@ class StagedEdits(list[Edit], Displayable):
         return f"StagedEdits({', '.join(str(edit)[2:] for edit in self)})"
 
 
-class EditDesk:
+class StepperEdits:
     """The staged edits of one stepper, by checkpoint."""
 
     def __init__(self) -> None:

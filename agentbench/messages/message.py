@@ -197,17 +197,17 @@ class Message(Record):
         if cls is not Message:
             return super().__copy__()
         # Field by field, because messages are copied in every turn and a loop takes four times as long.
-        twin = cls.__new__(cls)
-        twin.role = self.role
-        twin.contents = self.contents
-        twin.author_name = self.author_name
-        twin.message_id = self.message_id
-        twin.delta = self.delta
-        twin.timestamp = self.timestamp
-        twin.usages = self.usages
-        twin.additional_properties = self.additional_properties
-        twin.raw_representation = self.raw_representation
-        return twin
+        clone = cls.__new__(cls)
+        clone.role = self.role
+        clone.contents = self.contents
+        clone.author_name = self.author_name
+        clone.message_id = self.message_id
+        clone.delta = self.delta
+        clone.timestamp = self.timestamp
+        clone.usages = self.usages
+        clone.additional_properties = self.additional_properties
+        clone.raw_representation = self.raw_representation
+        return clone
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Message):

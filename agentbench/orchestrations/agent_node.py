@@ -147,10 +147,10 @@ class AgentNode(Executor):
 
     def fresh(self) -> Self:
         """Return a node with the same agent, but its own session and cache."""
-        twin = copy.copy(self)
-        twin.session = self.agent.create_session()
-        twin.reset()
-        return twin
+        clone = copy.copy(self)
+        clone.session = self.agent.create_session()
+        clone.reset()
+        return clone
 
     def on_fresh(self, executors: Mapping[str, Executor]) -> None:
         """Share one session with the nodes whose originals share one."""
@@ -159,9 +159,9 @@ class AgentNode(Executor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         memo[id(self.agent)] = self.agent  # it has no run state, and its client may hold connections
-        twin = memo[id(self)] = copy.copy(self)
-        twin.__dict__.update(copy.deepcopy(self.__dict__, memo))
-        return twin
+        clone = memo[id(self)] = copy.copy(self)
+        clone.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return clone
 
     # ---- checkpoints -----------------------------------------------------------------------------
 

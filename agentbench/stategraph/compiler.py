@@ -139,15 +139,15 @@ def _warn_of_second_runs(plan: GraphPlan) -> None:
     ways: list[tuple[str, ...]] = [(START,)]
     while ways:
         way = ways.pop()
-        found = depths.setdefault(way[-1], set())
-        if len(way) in found:
+        lengths = depths.setdefault(way[-1], set())
+        if len(way) in lengths:
             continue
-        found.add(len(way))
+        lengths.add(len(way))
         ways += [(*way, target) for target in plan.edges.get(way[-1], ()) if target not in way and target != END]
-    for name, found in depths.items():
+    for name, lengths in depths.items():
         sources = [source for source, targets in plan.edges.items() if name in targets]
         if (
-            len(found) > 1
+            len(lengths) > 1
             and len({min(depths.get(source, {0})) for source in sources}) > 1
             and not plan.nodes[name].defer
         ):
@@ -203,7 +203,7 @@ def _edges(plan: GraphPlan) -> Iterator[tuple[str, str, str | None]]:
             if condition.targets is None:
                 yield source, f"dynamic: {condition.name}", condition.name
             results: dict[str, list[str]] = {}
-            for result, target in (condition.path_map or {each: each for each in condition.targets or ()}).items():
+            for result, target in (condition.path_map or {name: name for name in condition.targets or ()}).items():
                 results.setdefault(target, []).append(str(result))
             for target, names in results.items():
                 yield source, target, " or ".join(names)

@@ -294,7 +294,9 @@ def _duplicate_edge(edge: Join) -> GraphError:
 
 
 def _n_defaults(function: Callable[..., Any]) -> int:
-    return sum(each.default is not each.empty for each in inspect.signature(function).parameters.values())
+    return sum(
+        parameter.default is not parameter.empty for parameter in inspect.signature(function).parameters.values()
+    )
 
 
 def _literal_targets(hint: Any) -> tuple[str, ...] | None:
@@ -307,11 +309,11 @@ def _command_targets(function: Any) -> tuple[str, ...] | None:
     if hasattr(function, "returns_commands"):
         return None if function.returns_commands else ()
     called = function if inspect.isroutine(function) else getattr(function, "func", function.__call__)
-    found: list[str] = []
+    nodes: list[str] = []
     for hint in flatten_union(annotations_of(called).get("return", Any)):
         origin: Any = get_origin(hint)
         names = _literal_targets(*get_args(hint)[:1]) if origin is Command else ()
         if names is None or hint in (Any, object) or Command in (hint, *get_args(hint)):
             return None
-        found += names
-    return tuple(found)
+        nodes += names
+    return tuple(nodes)

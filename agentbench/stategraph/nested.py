@@ -77,7 +77,7 @@ class WorkflowTask:
             builder = WorkflowBuilder(start_executor=target, name=target.id)
             target = builder.add_edge(target, Outbox(f"{target.id} sends")).build()
         self._runs = target
-        self.may_ask = any(each.is_request_response_capable for each in target.executors.values())
+        self.may_ask = any(executor.is_request_response_capable for executor in target.executors.values())
 
     async def __call__(
         self, state: Any, fields: StateFields, config: dict[str, Any], ctx: WorkflowContext[Any, Any]
@@ -141,7 +141,7 @@ class WorkflowTask:
         """Keep a run that waits; one that failed or was stopped begins again."""
         if run_state.requests:
             saved = await snapshot(graph, run_state)
-            done["run"] = {each.name: getattr(saved, each.name) for each in fields(saved)}
+            done["run"] = {field.name: getattr(saved, field.name) for field in fields(saved)}
             done["outputs"] = outputs
 
 
@@ -187,7 +187,7 @@ class GraphTask(WorkflowTask):
     async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
         """Keep a run that waits, has failed or was stopped, so that it can continue."""
         saved = await snapshot(graph, run_state)
-        done["run"] = {each.name: getattr(saved, each.name) for each in fields(saved)}
+        done["run"] = {field.name: getattr(saved, field.name) for field in fields(saved)}
 
 
 async def _drive(execution: Execution, around: ActiveRun, node: str) -> None:
@@ -264,7 +264,7 @@ class GraphAnswers(GraphExecutor):
     def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         given = [*map(id, message)] if isinstance(message, list) else [id(message)]
         result = super()._ab_output(data, options, message)
-        return [each for each in result.messages if id(each) not in given]
+        return [message for message in result.messages if id(message) not in given]
 
 
 def graph_agent(graph: CompiledGraph[Any], name: str, **settings: Any) -> Any:

@@ -61,11 +61,11 @@ def add_messages(left: list[Message] | None, right: list[Message] | Message | No
         >>> add_messages([Message("user", "Hi", message_id=1)], Message("assistant", "Hello", message_id=2))
     """
     there = left or []
-    known = {message.message_id for message in there}
+    message_ids = {message.message_id for message in there}
     new = []
     for message in _complete(right):
-        if message.message_id is None or message.message_id not in known:
-            known.add(message.message_id)
+        if message.message_id is None or message.message_id not in message_ids:
+            message_ids.add(message.message_id)
             new.append(message)
     return there + new
 
@@ -94,14 +94,14 @@ def append_items(left: list[Any] | None, right: list[Any] | None) -> list[Any]:
         assert append_items([{"id": 1}], [{"id": 1}, {"id": 2}]) == [{"id": 1}, {"id": 2}]
     """
     there = left or []
-    known = [_item_id(item, at) for at, item in enumerate(there)]
+    present_ids = [_item_id(item, at) for at, item in enumerate(there)]
     ids = [_item_id(item, at) for at, item in enumerate(right or ())]
     new = []
     try:
-        seen: Any = set(known)
+        seen: Any = set(present_ids)
         hash(tuple(ids))
     except TypeError:  # ids that cannot be hashed are compared one by one
-        seen = known
+        seen = present_ids
     for item, item_id in zip(right or (), ids, strict=True):
         if item_id is None or item_id not in seen:
             seen.add(item_id) if isinstance(seen, set) else seen.append(item_id)
@@ -132,16 +132,16 @@ def upsert_messages(
         old, new = Message("user", ["Hello"], message_id="m1"), Message("user", ["Hi"], message_id="m1")
         assert [message.text for message in upsert_messages([old], [new])] == ["Hi"]
     """
-    found: dict[Any, Message] = {_key(message): message for message in left or ()}
+    by_key: dict[Any, Message] = {_key(message): message for message in left or ()}
     for message in [right] if isinstance(right, (Message, RemoveMessage)) else right or ():
         if not isinstance(message, RemoveMessage):
             if not message.delta:
-                found[_key(message)] = message
+                by_key[_key(message)] = message
         elif message.message_id == "*":
-            found.clear()
+            by_key.clear()
         else:
-            found.pop(message.message_id, None)
-    return [*found.values()]
+            by_key.pop(message.message_id, None)
+    return [*by_key.values()]
 
 
 def remove_tool_messages(messages: list[Message]) -> list[Message]:
@@ -172,9 +172,9 @@ def _complete(messages: list[Message] | Message | None) -> list[Message]:
     if isinstance(messages, Message):
         messages = [messages]
     given: Sequence[object] = messages or ()
-    for each in given:
-        if not isinstance(each, Message):
-            text = f"{masked_repr(each)} is not a message. Convert it: Message.text_message(..., role='assistant')"
+    for message in given:
+        if not isinstance(message, Message):
+            text = f"{masked_repr(message)} is not a message. Convert it: Message.text_message(..., role='assistant')"
             raise TypeError(text)
     return [message for message in messages or () if not message.delta]
 

@@ -98,7 +98,7 @@ def graph_result(
             result["state"] = state
     else:
         result = GraphResult(state)
-        if asked := [each for each in interrupts if isinstance(each, Interrupt)]:
+        if asked := [request for request in interrupts if isinstance(request, Interrupt)]:
             result["__interrupt__"] = asked
     result.state, result.status, result.step, result.messages = state, meta.status, meta.step, messages
     result.thread_id, result.run_id, result.checkpoint_id = meta.thread_id, meta.run_id, checkpoint_id  # type: ignore[assignment]
@@ -112,17 +112,17 @@ def messages_of(state: Any) -> list[Message]:
     if not isinstance(state, Mapping):
         return state.context  # type: ignore[no-any-return]
     lists = (value for value in state.values() if isinstance(value, list) and value)
-    return next((each for each in lists if all(isinstance(item, Message) for item in each)), [])
+    return next((items for items in lists if all(isinstance(item, Message) for item in items)), [])
 
 
 def token_usage(messages: list[Message]) -> dict[str, int]:
     """Return the tokens that messages used, by kind; zero if nothing is recorded."""
     usages = [message.usages or {} for message in messages]
-    n_in = sum(int(each.get("prompt_tokens") or 0) for each in usages)
-    n_out = sum(int(each.get("completion_tokens") or 0) for each in usages)
+    n_in = sum(int(usage.get("prompt_tokens") or 0) for usage in usages)
+    n_out = sum(int(usage.get("completion_tokens") or 0) for usage in usages)
     return {
         "total_input_tokens": n_in,
         "total_output_tokens": n_out,
-        "total_reasoning_tokens": sum(int(each.get("reasoning_tokens") or 0) for each in usages),
+        "total_reasoning_tokens": sum(int(usage.get("reasoning_tokens") or 0) for usage in usages),
         "total_tokens": n_in + n_out,
     }

@@ -103,11 +103,11 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     tasks = [SnapshotTask(activation.task_id, node, meta.get("error_message")) for node, activation in due]
     tasks += [
         SnapshotTask(
-            each.activation.task_id, each.writes.node, None, each.interrupts, dict(isolate(each.writes.writes))
+            result.activation.task_id, result.writes.node, None, result.interrupts, dict(isolate(result.writes.writes))
         )
-        for each in pending
+        for result in pending
     ]
-    following = [node for node, _ in due] + [each.writes.node for each in pending if each.interrupts]
+    following = [node for node, _ in due] + [result.writes.node for result in pending if result.interrupts]
     requests = [event.data for event in checkpoint.pending_request_info_events.values()]
     return StateSnapshot(
         values=plan.fields.to_display(values, ExecutionState(**meta)),
@@ -119,9 +119,9 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         step=meta["step"],
         status=ExecutionStatus(meta["status"]),
         tasks=tuple(tasks),
-        interrupts=tuple(each for each in requests if isinstance(each, (Interrupt, BreakpointRequest))),
+        interrupts=tuple(request for request in requests if isinstance(request, (Interrupt, BreakpointRequest))),
         pending_writes={
-            each.activation.task_id: isolate(each.writes.writes) for each in pending if not each.interrupts
+            result.activation.task_id: isolate(result.writes.writes) for result in pending if not result.interrupts
         },
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=plan.fields.misfit(values),
@@ -132,10 +132,10 @@ def values_diff(before: WorkflowCheckpoint, after: WorkflowCheckpoint) -> Checkp
     """Return the differences between the values of two checkpoints."""
     one, other = (
         replace(
-            each, state=_public(each.state), messages={}, pending_request_info_events={}, iteration_count=0,
+            checkpoint, state=_public(checkpoint.state), messages={}, pending_request_info_events={}, iteration_count=0,
             metadata={},
         )
-        for each in (before, after)
+        for checkpoint in (before, after)
     )  # fmt: skip
     return replace(diff_checkpoints(one, other), before=CheckpointInfo.of(before), after=CheckpointInfo.of(after))
 

@@ -125,9 +125,9 @@ class ToolNode:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         # Users see the questions in the order of the calls, whichever call asked first.
         current_questions().open.sort(key=lambda question: names.index(question.tool_call_id or ""))
-        for error in sorted((each for each in ended if isinstance(each, BaseException)), key=_is_question):
+        for error in sorted((result for result in ended if isinstance(result, BaseException)), key=_is_question):
             raise error
-        return Collected(_updates([each for each in ended if isinstance(each, EndedCall)], calls, fields))
+        return Collected(_updates([result for result in ended if isinstance(result, EndedCall)], calls, fields))
 
     async def _end_of(
         self, call: Content, name: str, asking: Message, state: Any, gets: Mapping[str, Any]
@@ -157,10 +157,10 @@ class ToolNode:
                 question = f"Call {name} with {arguments}?"
                 if not interrupt({"tool": name, "arguments": arguments}, message=question, response_schema=bool):
                     return _failure(call_id, f"A person declined the call to {name}.")
-            own = isolate(state)
-            given = {**gets, "state": own, "tool_call_id": call_id}
+            state_copy = isolate(state)
+            given = {**gets, "state": state_copy, "tool_call_id": call_id}
             ended = _to_ended_call(call_id, await asyncio.wait_for(tool.call(arguments, given), limit))
-            if own != state and (questions := QUESTIONS.get()) is not None:
+            if state_copy != state and (questions := QUESTIONS.get()) is not None:
                 questions.warnings.append(
                     f"Tool {name!r} changed its copy of the state, which has no effect. Write: "
                     "return ToolResult(..., state={...})."
@@ -222,7 +222,9 @@ class _Tool:
         try:
             valid = self.model.model_validate(given)
         except ValidationError as error:
-            problems = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+            problems = "; ".join(
+                f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
+            )
             message = f"The arguments of {self.name} do not fit: {problems}."
             raise ValueError(message) from error
         return {name: getattr(valid, name) for name in valid.model_fields_set}
@@ -275,9 +277,9 @@ def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], fields: State
                     "Add one: Annotated[list, operator.add]; or annotate it with replace_value."
                 )
                 raise ConcurrentUpdateError(message, context={"tools": [tool, call.name]}, field=name)
-    results: list[Any] = [Message.tool_message([each.content]) for each in ended]
-    results += [dict(each.state) for each in ended if each.state]
-    return results + [each.command for each in ended if each.command is not None]
+    results: list[Any] = [Message.tool_message([call.content]) for call in ended]
+    results += [dict(call.state) for call in ended if call.state]
+    return results + [call.command for call in ended if call.command is not None]
 
 
 def _is_question(error: BaseException) -> bool:

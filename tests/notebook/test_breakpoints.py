@@ -10,8 +10,8 @@ from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEve
 from agentbench.workflows.run.break_places import (
     Boundary,
     Breakpoint,
-    BreakpointBoard,
     Hit,
+    StepperBreakpoints,
     breakpoint_at,
     find_hits,
     pause_reason,
@@ -97,17 +97,17 @@ def test_an_error_of_a_condition_pauses_the_run_and_is_the_reason() -> None:
 
 
 def test_a_breakpoint_is_checked_once_per_boundary() -> None:
-    board = BreakpointBoard()
-    board.add(at("review"))
-    assert board.unchecked == board.all
-    board.take([Hit(board.all[0])])
-    assert (board.hit, board.unchecked) == (board.all[0], ())
-    board.move_on(checked=False)
-    assert (board.hit, board.unchecked) == (None, board.all)
+    breakpoints = StepperBreakpoints()
+    breakpoints.add(at("review"))
+    assert breakpoints.unchecked == breakpoints.all
+    breakpoints.record_hits([Hit(breakpoints.all[0])])
+    assert (breakpoints.hit, breakpoints.unchecked) == (breakpoints.all[0], ())
+    breakpoints.enter_boundary(checked=False)
+    assert (breakpoints.hit, breakpoints.unchecked) == (None, breakpoints.all)
 
 
 def test_inherited_breakpoints_do_not_pause_at_the_current_boundary() -> None:
-    board = BreakpointBoard()
-    board.inherit([at("review"), at("plan")])
-    assert [each.id for each in board.all] == ["bp-1", "bp-2"]
-    assert board.unchecked == ()
+    breakpoints = StepperBreakpoints()
+    breakpoints.inherit([at("review"), at("plan")])
+    assert [each.id for each in breakpoints.all] == ["bp-1", "bp-2"]
+    assert breakpoints.unchecked == ()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.editing import Edit, EditDesk, StagedEdits, checked_edit, updates_of
+from agentbench.checkpoints.editing import Edit, StagedEdits, StepperEdits, checked_edit, updates_of
 from agentbench.checkpoints.paths import find_place, replace_at
 from agentbench.exceptions import InvalidEdit
 from agentbench.workflows.executors.message import WorkflowMessage
@@ -153,18 +153,18 @@ def test_secrets_are_masked() -> None:
 
 
 def test_edits_wait_with_the_checkpoint_that_they_are_edits_of() -> None:
-    desk, first, second = EditDesk(), Edit("a", 1, 2), Edit("a", 1, 3)
-    desk.stage("cp-1", first)
-    desk.stage("cp-1", Edit("b", 1, 2))
-    desk.stage("cp-1", second)
-    desk.stage("cp-2", first)
-    assert [edit.path for edit in desk.of("cp-1")] == ["b", "a"]
-    assert desk.of("cp-1")[1] is second
-    desk.discard("cp-1", "a")
-    desk.discard("cp-1", "unknown")
-    assert [edit.path for edit in desk.of("cp-1")] == ["b"]
-    desk.discard("cp-1")
-    assert (desk.of("cp-1"), desk.of("cp-2"), desk.of(None)) == ((), (first,), ())
+    stepper_edits, first, second = StepperEdits(), Edit("a", 1, 2), Edit("a", 1, 3)
+    stepper_edits.stage("cp-1", first)
+    stepper_edits.stage("cp-1", Edit("b", 1, 2))
+    stepper_edits.stage("cp-1", second)
+    stepper_edits.stage("cp-2", first)
+    assert [edit.path for edit in stepper_edits.of("cp-1")] == ["b", "a"]
+    assert stepper_edits.of("cp-1")[1] is second
+    stepper_edits.discard("cp-1", "a")
+    stepper_edits.discard("cp-1", "unknown")
+    assert [edit.path for edit in stepper_edits.of("cp-1")] == ["b"]
+    stepper_edits.discard("cp-1")
+    assert (stepper_edits.of("cp-1"), stepper_edits.of("cp-2"), stepper_edits.of(None)) == ((), (first,), ())
 
 
 # --- a law ------------------------------------------------------------------------------------------------------------
@@ -221,12 +221,12 @@ def test_a_path_that_leads_nowhere_says_how_paths_are_written(path) -> None:
 def test_a_place_has_one_edit_however_its_path_is_written() -> None:
     checkpoint = WorkflowCheckpoint("flow", "hash", state={"items": [1, 2], "messages": ["state"]})
     checkpoint.messages = {"a": [WorkflowMessage(["queued"], "a")]}
-    desk = EditDesk()
+    stepper_edits = StepperEdits()
     for path, value in (("items.0", 5), ("items[0]", 6)):
-        desk.stage("c", checked_edit(checkpoint, path, value, desk.of("c")))
-    assert [(edit.path, edit.before, edit.after) for edit in desk.of("c")] == [("items[0]", 1, 6)]
-    desk.discard("c", "items.0")
-    assert desk.of("c") == ()
+        stepper_edits.stage("c", checked_edit(checkpoint, path, value, stepper_edits.of("c")))
+    assert [(edit.path, edit.before, edit.after) for edit in stepper_edits.of("c")] == [("items[0]", 1, 6)]
+    stepper_edits.discard("c", "items.0")
+    assert stepper_edits.of("c") == ()
     assert checked_edit(checkpoint, "messages[0]", "new").before == "state"
     assert checked_edit(checkpoint, "pending_messages[0][0]", "new").before == "queued"
 

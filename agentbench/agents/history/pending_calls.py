@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Final, NamedTuple, cast
 
-from agentbench.agents.history.settled import Replacement
+from agentbench.agents.history.resolved_start import Replacement
 from agentbench.agents.sessions.attribution import ATTRIBUTION
 from agentbench.messages.answers import ANSWER, with_contents
 from agentbench.messages.content.content import Content
@@ -103,13 +103,13 @@ class PendingCalls:
     Attributes:
         approved: The calls to make now, in order. The loop sets each `result` before it calls `resolve`.
         refers_back: Whether messages may refer to calls before `start`.
-        settled: Index of the model's last message. Later messages do not change anything before it.
+        resolved_until: Index of the model's last message. Later messages do not change anything before it.
         dropped: The reason for each invalid answer.
     """
 
     def __init__(self, messages: Sequence[Message], recorded: Sequence[RecordedCall] = (), start: int = 0) -> None:
         self._messages, self._recorded, self._start = messages, recorded, start
-        self.refers_back, self.settled = False, start
+        self.refers_back, self.resolved_until = False, start
         self._calls: list[PendingCall] = []
         self._open: list[PendingCall] = []
         self._latest: dict[str, PendingCall] = {}  # by call id; models reuse ids
@@ -144,7 +144,7 @@ class PendingCalls:
             self._input_at = at
         if speaks:
             self._close(is_over=True)
-            self._input_at, self.settled = None, at
+            self._input_at, self.resolved_until = None, at
         if is_relevant:
             left = [self._take(one, at, message.role) for one in contents if id(one) not in repeated]
             self._contents[at] = [one for one in left if one is not None]
@@ -311,16 +311,17 @@ class PendingCalls:
         return resolved, replaced
 
     def replacements(self) -> list[Replacement]:
-        """Return the replacements for the model of messages between `start` and `settled`."""
+        """Return the replacements for the model of messages between `start` and `resolved_until`."""
         found: list[Replacement] = []
         first, instead = self._start, list[Message]()
-        for at, (message, _, own, behind) in enumerate(self._resolve(self._start, self.settled), start=self._start):
+        resolved = self._resolve(self._start, self.resolved_until)
+        for at, (message, _, own, behind) in enumerate(resolved, start=self._start):
             if behind or len(own) != 1 or own[0] is not message:
                 instead += [*own, *behind]
                 continue
             self._add_replacement(found, first, at, instead)
             first, instead = at + 1, []
-        self._add_replacement(found, first, self.settled, instead)
+        self._add_replacement(found, first, self.resolved_until, instead)
         return found
 
     def _add_replacement(self, found: list[Replacement], first: int, last: int, instead: list[Message]) -> None:

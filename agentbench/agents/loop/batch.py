@@ -82,8 +82,8 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
             raise _unknown_tool(call)
     if not waiting:
         return Batch([*calls], [])
-    left = [call for call in calls if not any(call is one for one in waiting)]
-    return Batch(left, [_approval_request(call) for call in waiting])
+    remaining = [call for call in calls if not any(call is one for one in waiting)]
+    return Batch(remaining, [_approval_request(call) for call in waiting])
 
 
 def _approval_request(call: Content) -> Content:

@@ -23,12 +23,12 @@ from agentbench.agents.history.pending_calls import (
     is_same_call,
 )
 from agentbench.agents.history.recorded_calls import RecordedCalls
-from agentbench.agents.history.settled import Settled
+from agentbench.agents.history.resolved_start import ResolvedStart
 from agentbench.agents.history.unique_calls import UniqueCalls, with_unique_calls
 from agentbench.agents.loop.batch import REQUEST_APPROVAL, Batch, Toolbox, open_calls, plan_batch, run_batch
 from agentbench.agents.loop.call import Calling, Outcome, ToolCall
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
-from agentbench.agents.sessions.session import ANSWERING, SETTLED, AgentSession
+from agentbench.agents.sessions.session import ANSWERING, RESOLVED_START, AgentSession
 from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import AgentInvalidRequestException
@@ -65,7 +65,7 @@ class Addition(NamedTuple):
 class ToolLoop:
     """The state of one request. The caller's messages and options are not changed.
 
-    `messages` and `options` are for the next model call; `settled` messages need not be read again. With
+    `messages` and `options` are for the next model call; the messages in `resolved_start` are not read again. With
     `own_messages` they are copies, because compaction marks them.
     """
 
@@ -81,7 +81,7 @@ class ToolLoop:
         own_messages: bool = False,
     ) -> None:
         self.messages, self._configuration, self._session = messages, configuration, session
-        self.settled: Settled | None = None
+        self.resolved_start: ResolvedStart | None = None
         self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
         self.options: dict[str, Any] = dict(options)
         self._toolbox: Toolbox | None = None
@@ -120,28 +120,28 @@ class ToolLoop:
         return additions
 
     def _read(self) -> tuple[list[Message], PendingCalls | None]:
-        """Return the conversation for the model; if calls are pending, only the settled part and these calls."""
-        messages, settled, pending = self.messages, self.settled, None
-        start = 0 if settled is None else len(settled.messages)
+        """Return the conversation for the model; if calls are pending, only the resolved start and these calls."""
+        messages, resolved_start, pending = self.messages, self.resolved_start, None
+        start = 0 if resolved_start is None else len(resolved_start.messages)
         if has_pending_calls(messages, start):
             recorded = self._recorded.read()
             pending = PendingCalls(messages, recorded, start)
             if start and pending.refers_back:
-                settled, start = None, 0
+                resolved_start, start = None, 0
                 pending = PendingCalls(messages, recorded)
             for reason in pending.dropped:
                 logger.warning("Dropped an approval: %s.", reason)
-        found = messages if pending is None else messages[:start]
-        if settled is not None and settled.replacements:
-            found = settled.resolve(found)
+        conversation = messages if pending is None else messages[:start]
+        if resolved_start is not None and resolved_start.replacements:
+            conversation = resolved_start.resolve(conversation)
         if isinstance(self._session, AgentSession) and not self.options.get("conversation_id"):
-            settled = settled or Settled()
-            end = end_of_stored(messages, start) if pending is None else pending.settled
+            resolved_start = resolved_start or ResolvedStart()
+            end = end_of_stored(messages, start) if pending is None else pending.resolved_until
             if pending is not None:
-                settled.replacements += pending.replacements()
-            settled.messages += messages[start:end]
-            vars(self._session)[SETTLED] = settled
-        return found, pending
+                resolved_start.replacements += pending.replacements()
+            resolved_start.messages += messages[start:end]
+            vars(self._session)[RESOLVED_START] = resolved_start
+        return conversation, pending
 
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
         """Make the approved calls; return the messages for the model, and the additions to the answer."""
@@ -458,12 +458,14 @@ def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) 
                     back[one.call_id] if one.type == "function_call" and one.call_id in ids else one
                     for one in message.contents
                 ]
-        left = [one for one in contents if one.call_id not in used or one.type != "function_call"] if used else contents
-        if left and combined and combined[-1].role == role:
+        remaining = (
+            [one for one in contents if one.call_id not in used or one.type != "function_call"] if used else contents
+        )
+        if remaining and combined and combined[-1].role == role:
             combined[-1] = copy.copy(combined[-1])
-            combined[-1].contents = [*combined[-1].contents, *left]
-        elif left:
-            combined.append(Message(role, left))
+            combined[-1].contents = [*combined[-1].contents, *remaining]
+        elif remaining:
+            combined.append(Message(role, remaining))
     return combined
 
 

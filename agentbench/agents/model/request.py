@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 
 from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.compaction.projection import apply_compaction
-from agentbench.agents.history.settled import Settled
+from agentbench.agents.history.resolved_start import ResolvedStart
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
@@ -23,7 +23,7 @@ from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hook
 from agentbench.agents.model.network import require_network
 from agentbench.agents.model.replies import BuildStream, ChatStream, response_of, stream_of
 from agentbench.agents.model.settings import Middleware, sort_client_middleware
-from agentbench.agents.sessions.session import SETTLED, AgentSession
+from agentbench.agents.sessions.session import RESOLVED_START, AgentSession
 from agentbench.agents.tools.collection import normalize_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
@@ -107,12 +107,13 @@ def tool_loop(
         checked = normalize_function_invocation_configuration({**checked, **arguments.configuration})
     if not enabled:
         checked = {**checked, "enabled": False}
-    settled: Settled | None = None
+    resolved_start: ResolvedStart | None = None
     if isinstance(arguments.session, AgentSession) and not arguments.options.get("conversation_id"):
-        settled = vars(arguments.session).pop(SETTLED, None)  # if requests overlap, the later one reads everything
-        if settled is not None and not (type(messages) is list and settled.begins(messages)):
-            settled = None
-    count = 0 if settled is None else len(settled.messages)  # number of messages that need no check
+        # If requests overlap, the later one reads everything.
+        resolved_start = vars(arguments.session).pop(RESOLVED_START, None)
+        if resolved_start is not None and not (type(messages) is list and resolved_start.begins(messages)):
+            resolved_start = None
+    count = 0 if resolved_start is None else len(resolved_start.messages)  # number of messages that need no check
     own = normalize_messages(cast("list[Message]", messages)[count:] if count else messages)
     if count:
         own[:0] = cast("list[Message]", messages)[:count]
@@ -125,7 +126,7 @@ def tool_loop(
         arguments.for_tools,
         own_messages=own_messages,
     )
-    loop.settled = settled
+    loop.resolved_start = resolved_start
     return loop
 
 

@@ -17,7 +17,7 @@ from agentbench.serialization.registry import register_type
 #: Attribute of a session: by id of the provider, the list of messages in the state whose attributions are already set.
 STAMPED: Final = "_stamped_lists"
 #: Attribute of a session: the start of its conversation, which later requests do not need to read again.
-SETTLED: Final = "_settled"
+RESOLVED_START: Final = "_resolved_start"
 #: Attribute of a session: by id of the provider, the compacted conversation so far.
 COMPACTED: Final = "_compacted"
 #: Attribute of a session: by id of an approval request, the run that makes its call now.
@@ -115,7 +115,7 @@ class AgentSession(Displayable):
         return {
             name: value
             for name, value in self.__dict__.items()
-            if name not in (LOCKS, STAMPED, SETTLED, COMPACTED, ANSWERING)
+            if name not in (LOCKS, STAMPED, RESOLVED_START, COMPACTED, ANSWERING)
         }
 
     def __copy__(self) -> Self:

@@ -108,19 +108,19 @@ class ChainMemory:
         self.generation = generation
         self.spoilt = False
         self._writer = _PartWriter()
-        self._settled: tuple[Any, PartReference] | None = None
+        self._last_part: tuple[Any, PartReference] | None = None
 
     def cut(self, value: Any) -> tuple[str, PartTexts]:
         """Return the JSON of a value and its parts that are not stored yet; from now on they count as stored."""
         return self._writer.cut(value)
 
-    def settle(self, value: Any) -> tuple[PartReference, PartTexts]:
+    def make_part(self, value: Any) -> tuple[PartReference, PartTexts]:
         """Make a value a separate part; meant for a value that stays equal along the chain."""
-        if self._settled is not None and self._settled[0] == value:
-            return self._settled[1], {}
+        if self._last_part is not None and self._last_part[0] == value:
+            return self._last_part[1], {}
         text = JsonWriter().write(value)
         reference = PartReference(part_id(text))
-        self._settled = isolate(value), reference
+        self._last_part = isolate(value), reference
         return reference, {str(reference): text}
 
 
@@ -403,7 +403,7 @@ def join_parts(text: str, fetch: Fetch) -> Any:
 
 
 def join_part(name: str, fetch: Fetch) -> Any:
-    """Read a value that `ChainMemory.settle` made a part."""
+    """Read a value that `ChainMemory.make_part` wrote."""
     return join_parts(_reference(name), fetch)
 
 

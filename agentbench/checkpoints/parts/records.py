@@ -53,7 +53,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
     }
     if keys.GRAPH_SIGNATURE in found:
         found = found.copy()
-        signature, parts = memory.settle(found.pop(keys.GRAPH_SIGNATURE))
+        signature, parts = memory.make_part(found.pop(keys.GRAPH_SIGNATURE))
         content[keys.GRAPH_SIGNATURE] = signature
     text, cut_off = memory.cut(content)
     parts = {**parts, **cut_off} if parts else cut_off

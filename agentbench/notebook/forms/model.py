@@ -100,7 +100,7 @@ class Draft:
         """Call `edit` with the form to write into it, and return its result. If it raises, nothing changes."""
         root = ValuePlace(self.root.field, self.root.texts.copy())
         result = edit(root)
-        self._settle(root.again(), origin, check=check)
+        self._replace_root(root.again(), origin, check=check)
         return result
 
     def set_raw(self, raw: Mapping[str, Raw]) -> None:
@@ -112,7 +112,7 @@ class Draft:
 
         self.change(edit)
 
-    def _settle(self, root: ValuePlace, origin: str | None, *, check: bool) -> None:
+    def _replace_root(self, root: ValuePlace, origin: str | None, *, check: bool) -> None:
         self.root, self._problems = root, []
         if check:
             self._read(root)
@@ -143,7 +143,7 @@ class Draft:
                 root = root.again()
             except JsonError as error:
                 root, self._json_problem = self.root, str(error)
-        self._settle(root, origin, check=check)
+        self._replace_root(root, origin, check=check)
 
     def edit_fields(self) -> bool:
         """Go back to the fields, if the JSON text is valid for them."""
@@ -226,7 +226,7 @@ class Draft:
         self.state = FormState.EDITING
         filled = ValuePlace(self.root.field, Texts(self.answer))
         secret = frozenset(place.key for place in filled.walk() if place.field.secret)
-        self._settle(ValuePlace(self.root.field, Texts(self.answer, cleared=secret)), None, check=False)
+        self._replace_root(ValuePlace(self.root.field, Texts(self.answer, cleared=secret)), None, check=False)
 
 
 def _write(place: ValuePlace, text: object) -> None:

@@ -106,7 +106,7 @@ class _Grid:
         self.lanes: dict[Pair, float] = {}
         self._reserve_room()
         self._order()
-        self._settle()
+        self._set_positions()
         gap = max(_RANK_GAP, min(144.0, 4.0 * shape.largest_fan)) + (TITLE_HEIGHT if upright and number else 0.0)
         self.bends: list[Point] = []  # before and after each rank; texts are between these points and the nodes
         x = 0.0
@@ -154,7 +154,7 @@ class _Grid:
                 together = {frame: fmean(means[cell] for cell in row if cell.frame == frame) for frame in frames}
                 _sort(row, {cell: (together.get(cell.frame, means[cell]), cell.frame, means[cell]) for cell in row})
 
-    def _settle(self) -> None:
+    def _set_positions(self) -> None:
         """Set the position of every cell across the ranks: near its neighbours, without overlaps in its row."""
         for row in self.rows:
             _spread(row, dict.fromkeys(row, 0.0))

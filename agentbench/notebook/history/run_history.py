@@ -212,7 +212,7 @@ class RunHistory:
                 state = _apply_changes(state, event.data)
             step.state = state
             for call in step.all_calls.values():
-                self._settle(call)
+                self._set_status(call)
             step.calls = {c.executor: c for c in sorted(step.calls.values(), key=lambda c: (c.order, c.executor))}
         return ordered
 
@@ -226,7 +226,7 @@ class RunHistory:
         """The calls of executors, including those in sub-workflows, superstep by superstep."""
         return [call for step in self.supersteps for call in step.all_calls.values()]
 
-    def _settle(self, call: ExecutorCall) -> None:
+    def _set_status(self, call: ExecutorCall) -> None:
         """Set the status of a call if it follows from the status of the run."""
         if call.status == "failed":
             return

@@ -72,7 +72,7 @@ class DrivenRun:
         if not breakpoints or facts.status in ("IDLE", "CANCELLED"):
             return ()
         if facts.status == "FAILED":
-            breakpoints = [each for each in breakpoints if each.kind == "failure"]
+            breakpoints = [point for point in breakpoints if point.kind == "failure"]
         goes_on = facts.status in ("STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS")
         last = -1 if facts.superstep is None else facts.superstep
         at = Boundary(report, last + 1 if goes_on else None, facts.planned, self.handle.state)
@@ -173,8 +173,8 @@ async def ancestors_of(storage: CheckpointStorage, checkpoint_id: str) -> list[C
     last = CheckpointInfo.of(await storage.load(checkpoint_id))
     if not isinstance(storage, SupportsCheckpointInfos):
         return [last]
-    known = {info.checkpoint_id: info for info in await storage.list_infos(workflow_name=last.workflow_name)}
+    infos = {info.checkpoint_id: info for info in await storage.list_infos(workflow_name=last.workflow_name)}
     line = [last]
-    while (before := known.pop(line[0].previous_checkpoint_id or "", None)) is not None:
+    while (before := infos.pop(line[0].previous_checkpoint_id or "", None)) is not None:
         line.insert(0, before)
     return line

@@ -140,8 +140,8 @@ class StepperPage:
         else:
             self.panel.add_class("abs-graph")
             # Shows the whole picture if there is room; the values are beside it or, on narrow pages, below.
-            found = re.match(r'<svg[^>]* width="(\d+)', getattr(self.panel, "svg", ""))
-            width = int(found.group(1)) if found else 0
+            match = re.match(r'<svg[^>]* width="(\d+)', getattr(self.panel, "svg", ""))
+            width = int(match.group(1)) if match else 0
             self.panel.layout.min_width = f"min({width + _AROUND_PICTURE}px, 60%)"
             side = [self._requests.box, *filter(None, [self._parts.get("side")])]
             rows.append(_box([self.panel, _box(side, "abs-side-box")], "abs-main"))
@@ -161,8 +161,8 @@ class StepperPage:
                 return
             self._send_top(screen)
             if self.panel is not None:
-                points = [each for each in self._session.model.breakpoints.all if each.kind in ("before", "after")]
-                marks = {str(each.where) for each in points}
+                points = [point for point in self._session.model.breakpoints.all if point.kind in ("before", "after")]
+                marks = {str(point.where) for point in points}
                 if marks != set(self.panel.breakpoint_ids):
                     self.panel.set_breakpoints(marks)
                 self.panel.update(screen.states, screen.badges)
@@ -215,8 +215,8 @@ class StepperPage:
         def send() -> None:
             self._tabs.update()
             with TRAIT_LOCK:
-                for part, each in messages_of(self._state()).items():
-                    self._send(part, {**each, "view": message["view"]})
+                for part, content in messages_of(self._state()).items():
+                    self._send(part, {**content, "view": message["view"]})
 
         self._session.call_on_loop(send)
 
@@ -227,7 +227,7 @@ class StepperPage:
             self._open_tab(_OPENS_TAB[name])
         elif name == "break":
             if (node := self._tabs.selected) is not None:
-                points = [(each.kind, each.where) for each in self._session.model.breakpoints.all]
+                points = [(point.kind, point.where) for point in self._session.model.breakpoints.all]
                 self._break_at(node, "before", on=("before", node) not in points)
         elif name == "save":
             self._save(message)
@@ -283,7 +283,7 @@ class StepperPage:
     def _place(self, message: Message) -> tuple[TabContent, list[int]]:
         """Return the content and the path in a message; `LookupError` if no page displays them."""
         content, path = self._tabs.content_at(message["stamp"]), message["path"]
-        if not all(type(each) is int for each in path):
+        if not all(type(index) is int for index in path):
             raise LookupError(path)
         return content, path
 
@@ -360,7 +360,7 @@ class StepperPage:
 
     def _offers(self, message: Message) -> None:
         def send() -> None:
-            offers = [(each.sort, each.label, each.options, each.asks) for each in self._choices]
+            offers = [(offer.sort, offer.label, offer.options, offer.asks) for offer in self._choices]
             self._answer(message, {"kind": "offers", "offers": offers}, "top")
 
         self._session.call_on_loop(send)
@@ -383,7 +383,7 @@ class StepperPage:
             self._break_at(breaks["executor"], message["when"], on=message["on"])
 
     def _unbreak(self, message: Message) -> None:
-        if any(each.id == message["id"] for each in self._session.model.breakpoints.all):
+        if any(point.id == message["id"] for point in self._session.model.breakpoints.all):
             self._session.dispatch(lambda model: model.clear(message["id"]))
 
     def _break_at(self, executor_id: str, kind: str, *, on: bool) -> None:
@@ -393,12 +393,12 @@ class StepperPage:
 
     def _take_marks(self, executor_ids: tuple[str, ...]) -> None:
         """Apply the breakpoints that a person set or removed in the picture."""
-        points = [each for each in self._session.model.breakpoints.all if each.kind in ("before", "after")]
+        points = [point for point in self._session.model.breakpoints.all if point.kind in ("before", "after")]
         try:
-            for each in points:
-                if each.where not in executor_ids:
-                    self._break_at(str(each.where), each.kind, on=False)
-            for executor_id in set(executor_ids).difference(str(each.where) for each in points):
+            for point in points:
+                if point.where not in executor_ids:
+                    self._break_at(str(point.where), point.kind, on=False)
+            for executor_id in set(executor_ids).difference(str(point.where) for point in points):
                 self._break_at(executor_id, "before", on=True)
         except (NotebookError, ValueError) as error:
             self._session.note_down(str(error))

@@ -57,16 +57,18 @@ class Course:
 
 def reports_of(history: RunHistory) -> list[StepReport]:
     """Return the supersteps of a run in order of execution, including repeated ones."""
-    found: list[list[int]] = [[]]
+    supersteps: list[list[int]] = [[]]
     has_begun = False
     for place, event in enumerate(history.events):
         if has_begun and event.type in ("started", "superstep_started"):
-            found.append([])
+            supersteps.append([])
             has_begun = False
         has_begun = has_begun or event.type in BEGINNINGS
-        found[-1].append(place)
-    begun = found if has_begun else found[:-1]
-    return [StepReport(history.numbers[each[-1]], [history.events[place] for place in each], None) for each in begun]
+        supersteps[-1].append(place)
+    begun = supersteps if has_begun else supersteps[:-1]
+    return [
+        StepReport(history.numbers[places[-1]], [history.events[place] for place in places], None) for places in begun
+    ]
 
 
 def report_of_checkpoint(
@@ -74,18 +76,18 @@ def report_of_checkpoint(
 ) -> StepReport:
     """Reconstruct the report of a superstep without events from its checkpoint and the previous one."""
     info = CheckpointInfo.of(checkpoint)
-    waiting = [] if before is None else [each for sent in before.messages.values() for each in sent]
+    waiting = [] if before is None else [message for sent in before.messages.values() for message in sent]
     asked_before = {} if before is None else before.pending_request_info_events
     events: list[WorkflowEvent[Any]] = [WorkflowEvent.superstep_started(info.iteration)]
     for executor in info.writers:
         got = [
-            each.data
-            for each in waiting
-            if each.target_id == executor or (each.target_id is None and (each.source_id, executor) in edges)
+            message.data
+            for message in waiting
+            if message.target_id == executor or (message.target_id is None and (message.source_id, executor) in edges)
         ]
         events.append(WorkflowEvent.executor_invoked(executor, got[0] if len(got) == 1 else None))
     for executor in info.writers:
-        sent = [each.data for each in checkpoint.messages.get(executor, ())]
+        sent = [message.data for message in checkpoint.messages.get(executor, ())]
         events.append(WorkflowEvent.executor_completed(executor, sent))
     requests = checkpoint.pending_request_info_events
     events += [request for request_id, request in requests.items() if request_id not in asked_before]
@@ -140,11 +142,11 @@ def _deliveries_of(
 ) -> Sequence[PlannedDelivery]:
     """Return the deliveries of a superstep from its events, and the senders from the previous events."""
     sent = {event.source_id for event in before if event.type == "executor_completed" and event.data}
-    found = []
+    deliveries = []
     for order, (target, message) in enumerate(report.delivered):
         sources = tuple(source for source, to in edges if to == target and source in sent) or (WORKFLOW_SOURCE,)
-        found.append(PlannedDelivery(", ".join(sources), target, message, order, sources))
-    return found
+        deliveries.append(PlannedDelivery(", ".join(sources), target, message, order, sources))
+    return deliveries
 
 
 # --- the displayed parts ----------------------------------------------------------------------------------------------
@@ -188,7 +190,7 @@ class _Parts:
     def place_of_tab(self, screen: ScreenState, content: TabContent) -> int:
         """Return the index of the content of a tab."""
         side = side_message(replace(screen, content=content))
-        side["displays"] = [self.place(self.hide(each)) for each in content.displays]
+        side["displays"] = [self.place(self.hide(display)) for display in content.displays]
         side_parts = {name: self.hide(side[name]) for name in _OF_SIDE}
         return self.place(side_parts | {"rows": self.place_of_level(content.tree)})
 
@@ -201,7 +203,7 @@ def record(course: Course) -> dict[str, Any]:
     """Return the data of a saved run's page: graph, log, parts, and a frame per superstep that refers to parts."""
     values: list[object] = [event.data for report in course.reports for event in report.events]
     values += [request.data for request in course.facts.requests]
-    values += [part for each in course.checkpoints.values() for part in (each.state, each.messages)]
+    values += [part for checkpoint in course.checkpoints.values() for part in (checkpoint.state, checkpoint.messages)]
     parts = _Parts(secrets_in(values))
     picture = draw(course.shape)
     nodes_drawn = picture.shape.node_of
@@ -278,8 +280,8 @@ def _screen(model: StepperModel, course: Course) -> ScreenState:
     screen = screen_of(model, times=course.times)
     if model.status is StepperStatus.WAITING:
         questions = [
-            f"{esc(each.source_executor_id, into='line', limit=60)} asks: {line_preview(each.data, 400)}"
-            for each in model.facts.requests
+            f"{esc(request.source_executor_id, into='line', limit=60)} asks: {line_preview(request.data, 400)}"
+            for request in model.facts.requests
         ]
         return replace(screen, banner=replace(screen.banner, text="; ".join(questions)))
     if model.status is StepperStatus.FAILED:
@@ -301,7 +303,8 @@ def _requests(model: StepperModel) -> TabContent:
     """Return the open requests, each with the display of its payload."""
     requests = model.facts.requests
     questions = [
-        (f"{esc(each.source_executor_id, into='line', limit=60)} asks", question_of(each.data)) for each in requests
+        (f"{esc(request.source_executor_id, into='line', limit=60)} asks", question_of(request.data))
+        for request in requests
     ]
     displays, entries = split_displays(questions)
     return TabContent(
@@ -319,5 +322,9 @@ def _state(model: StepperModel, course: Course, folded: Mapping[int, Mapping[str
 
 def _difference(model: StepperModel, course: Course) -> CheckpointDiff | None:
     """Return the difference between the displayed checkpoint and the previous one."""
-    pair = [course.checkpoints[each] for each in model.checkpoints.compared_ids if each in course.checkpoints]
+    pair = [
+        course.checkpoints[checkpoint_id]
+        for checkpoint_id in model.checkpoints.compared_ids
+        if checkpoint_id in course.checkpoints
+    ]
     return diff_checkpoints(*pair) if len(pair) == 2 else None

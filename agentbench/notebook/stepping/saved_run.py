@@ -51,10 +51,10 @@ def save_run(run: WorkflowRun, path: str | Path) -> Path:
         pause_reason=run.pause_reason,
     )
     reports: list[StepReport] = []
-    each: WorkflowRun | None = run
-    while each is not None:
-        reports = [*reports_of(read_runs(each)[-1]), *reports]
-        each = each.origin
+    ancestor: WorkflowRun | None = run
+    while ancestor is not None:
+        reports = [*reports_of(read_runs(ancestor)[-1]), *reports]
+        ancestor = ancestor.origin
     return _write(_page(_course(run.workflow, reports, facts, infos, run.storage)), path)
 
 
@@ -86,18 +86,18 @@ def _course(
 ) -> Course:
     """Return the supersteps that led to the current state; `infos` are its checkpoints, oldest first."""
     reports = _without_undone(reports, infos)
-    own = [report.checkpoint for report in reports if report.checkpoint is not None]
-    ancestors = list(takewhile(lambda info: info not in own, infos))
-    checkpoints = {} if storage is None else run_on_engine(_load(storage, [*ancestors, *own]), storage)
+    saved = [report.checkpoint for report in reports if report.checkpoint is not None]
+    ancestors = list(takewhile(lambda info: info not in saved, infos))
+    checkpoints = {} if storage is None else run_on_engine(_load(storage, [*ancestors, *saved]), storage)
     shape = read_shape(workflow)
     edges = {(edge.source, edge.target) for edge in shape.edges}
     # A superstep without events is read from its checkpoints; the first one is where the stored chain begins.
     begins = 1 if ancestors and ancestors[0].previous_checkpoint_id is not None else 0
     loaded = [checkpoints.get(info.checkpoint_id) for info in ancestors]
     earlier = [
-        report_of_checkpoint(each, before, edges)
-        for each, before in zip(loaded[begins:], [None, *loaded][begins:], strict=False)
-        if each is not None and writers_of(each.metadata)
+        report_of_checkpoint(checkpoint, before, edges)
+        for checkpoint, before in zip(loaded[begins:], [None, *loaded][begins:], strict=False)
+        if checkpoint is not None and writers_of(checkpoint.metadata)
     ]
     return Course(
         name=workflow_name(workflow),
@@ -123,11 +123,11 @@ def _without_undone(reports: Sequence[StepReport], infos: Sequence[CheckpointInf
 
 
 async def _load(storage: CheckpointStorage, infos: Sequence[CheckpointInfo]) -> dict[str, WorkflowCheckpoint]:
-    found = {}
+    checkpoints = {}
     for info in infos:
         with contextlib.suppress(WorkflowCheckpointException):  # then its state is not displayed
-            found[info.checkpoint_id] = await load_checkpoint(storage, info)
-    return found
+            checkpoints[info.checkpoint_id] = await load_checkpoint(storage, info)
+    return checkpoints
 
 
 def _page(course: Course) -> str:
@@ -135,7 +135,7 @@ def _page(course: Course) -> str:
     at_ns = next((event.time_ns for report in course.reports for event in report.events), None)
     when = f", {shorten(iso_utc(at_ns))}" if at_ns is not None and course.times else ""
     parts = (("stepper", SCRIPT), ("graph", read_script("svg.js", "graph_panel.js")))
-    modules = [f"const {each} = (() => {{\n{text}\n}})();" for each, text in parts]
+    modules = [f"const {variable} = (() => {{\n{text}\n}})();" for variable, text in parts]
     script = "\n".join([*modules, read_script("saved_run.js")]).replace("export default", "return")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(read_script("saved_run.html")).substitute(

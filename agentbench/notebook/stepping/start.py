@@ -81,13 +81,13 @@ def stepper(  # noqa: PLR0913 - published signature
         msg = "stepper() needs an input or a checkpoint. Pass input=, or checkpoint= with a checkpoint's id."
         raise ValueError(msg)
     chosen = Options(name, layout, height, kernel_loop(loop), max_supersteps, autosave)
-    found = bare_storage(storage, "storage")
+    given_storage = bare_storage(storage, "storage")
     graph = workflow if isinstance(workflow, CompiledGraph) else None
     if graph is not None:
-        workflow, found = graph.workflow, graph.storage
-    elif found is None and isinstance(workflow, Workflow):
-        found = workflow.storage
-    target = InMemoryCheckpointStorage() if found is None else found
+        workflow, given_storage = graph.workflow, graph.storage
+    elif given_storage is None and isinstance(workflow, Workflow):
+        given_storage = workflow.storage
+    target = InMemoryCheckpointStorage() if given_storage is None else given_storage
     options = options or RunOptions(clock=clock, ids=ids)
 
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:

@@ -103,7 +103,7 @@ class Stepper:
         for where in breakpoints:
             self.break_at(where)
         take_over(self, options.name)
-        self._settle(self._session.start(self._session.open(start)))
+        self._wait_for(self._session.start(self._session.open(start)))
 
     # ---- properties --------------------------------------------------------------------------------------------------
 
@@ -222,7 +222,7 @@ class Stepper:
             The report of the last superstep. An executor that raised is in its `failures`, and in `error`.
         """
         taken = len(self._session.model.reports)
-        self._wait("step", lambda: self._begin_steps(n, inside), twin="stepper.astep")
+        self._wait("step", lambda: self._begin_steps(n, inside), async_call="stepper.astep")
         return self._last_report(taken)
 
     async def astep(self, n: int = 1, *, inside: bool = False) -> StepReport:
@@ -243,7 +243,7 @@ class Stepper:
                 0 the start executors get the input. Breakpoints pause the run with any `until`.
             speed: Supersteps per second, for demonstrations; as fast as possible by default.
         """
-        self._wait("run", lambda: self._begin_run(until, speed), twin="stepper.arun")
+        self._wait("run", lambda: self._begin_run(until, speed), async_call="stepper.arun")
         self._stand_in.update()
         if self._options.shows_itself and in_kernel():
             at_end_of_cell(self._show_question)  # the cell may display the panel or answer by code
@@ -267,7 +267,7 @@ class Stepper:
 
     def stop(self) -> None:
         """End the run. Its checkpoints are kept: `branch()` resumes from the last one in a new run."""
-        self._settle(self._session.begin(StepperModel.stop))
+        self._wait_for(self._session.begin(StepperModel.stop))
 
     def respond(self, request: WorkflowEvent[Any] | str, value: Any) -> None:
         """Answer a request, named by its event or its id; the run processes the answer in its next superstep.
@@ -450,7 +450,7 @@ class Stepper:
         self._stand_in.update()
         future = self._session.begin(StepperModel.close)
         self._screen.close()
-        self._settle(future)
+        self._wait_for(future)
 
     def __repr__(self) -> str:
         with self._session.reading() as model:
@@ -471,16 +471,16 @@ class Stepper:
 
     # ---- execution of calls ------------------------------------------------------------------------------------------
 
-    def _wait(self, call: str, begin: Callable[[], EngineFuture[T]], *, twin: str = "asyncio.to_thread") -> T:
+    def _wait(self, call: str, begin: Callable[[], EngineFuture[T]], *, async_call: str = "asyncio.to_thread") -> T:
         """Wait for the work that `begin` starts; raise if that would deadlock. An interrupt ends both."""
         __tracebackhide__ = True  # of IPython
         if self._session.on_own_loop:
-            raise NestedLoopError(twin, f"stepper.{call} waits for the loop of this very thread")
-        _bridge.require_blocking(twin)
+            raise NestedLoopError(async_call, f"stepper.{call} waits for the loop of this very thread")
+        _bridge.require_blocking(async_call)
         with _bridge.cancelled_with_caller():
             return _bridge.wait_sync(begin())
 
-    def _settle(self, future: EngineFuture[Any]) -> None:
+    def _wait_for(self, future: EngineFuture[Any]) -> None:
         """Wait for work, unless this thread's own loop does it."""
         if not self._session.on_own_loop:
             _bridge.wait_sync(future)

@@ -52,13 +52,13 @@ class StepperTabs:
         with self._session.reading() as model:
             compared = model.checkpoints.compared_ids if self.open == "diff" else []
             viewed = [] if model.checkpoints.viewed is None else [model.checkpoints.viewed.checkpoint_id]
-            found = {each: self._load(each) for each in (*compared, *viewed)}
-            problem = next((each for each in found.values() if isinstance(each, str)), "")
+            loaded = {checkpoint_id: self._load(checkpoint_id) for checkpoint_id in (*compared, *viewed)}
+            problem = next((value for value in loaded.values() if isinstance(value, str)), "")
             events = self._session.handle.event_count if self._session.handle and self.open == "events" else 0
             made_of = (self.open, self.selected, model.revision, problem, events)
             if made_of != self._made_of:
                 self._made_of = made_of
-                content = TabContent(problem) if problem else self._make(model, found, viewed, compared)
+                content = TabContent(problem) if problem else self._make(model, loaded, viewed, compared)
                 self._contents = (*self._contents, replace(content, stamp=self.content.stamp + 1))[-_MOST_CONTENTS:]
 
     def _load(self, checkpoint_id: str) -> Any:
@@ -75,16 +75,16 @@ class StepperTabs:
         return loading.result() if error is None else esc(text, into="line", limit=400)
 
     def _make(
-        self, model: StepperModel, found: Mapping[str, Any], viewed: Sequence[str], compared: Sequence[str]
+        self, model: StepperModel, loaded: Mapping[str, Any], viewed: Sequence[str], compared: Sequence[str]
     ) -> TabContent:
         handle = self._session.handle
         sources = Sources(
             self._shape,
             handle.state if handle is not None and self.open == "state" else {},
-            checkpoint=found[viewed[0]] if viewed else None,
+            checkpoint=loaded[viewed[0]] if viewed else None,
             events=handle.events if handle is not None and self.open == "events" else (),
             selected=self.selected,
-            difference=diff_checkpoints(*(found[each] for each in compared)) if compared else None,
+            difference=diff_checkpoints(*(loaded[checkpoint_id] for checkpoint_id in compared)) if compared else None,
             fields=getattr(handle and handle.workflow.boundary_hook, "field_names", ()),
             times=not settings.current().deterministic,
         )

@@ -126,9 +126,9 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
 
     def fresh(self) -> Self:
         """Return the orchestrator at the beginning of a conversation, with its own session."""
-        twin = super().fresh()
-        twin.manager = self.manager.fresh()
-        return twin
+        clone = super().fresh()
+        clone.manager = self.manager.fresh()
+        return clone
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the conversation, the number of turns, and the session of the manager."""

@@ -135,7 +135,7 @@ class BaseGroupChatOrchestrator(Executor):
 
     async def _go_on(self, new: list[Message], author: str | None, ctx: OrchestratorContext) -> None:
         """Pass new messages on and give the turn; or end the conversation."""
-        if await self._is_at_its_end():
+        if await self._is_finished():
             await self.end("the termination condition holds", ctx)
             return
         if self.max_rounds is not None and self.round_index >= self.max_rounds:
@@ -149,7 +149,7 @@ class BaseGroupChatOrchestrator(Executor):
         speaker, reason = chosen
         for name in self.participant_registry.participants:
             if name != author and new:
-                await self._tell(name, new, ctx)
+                await self._send_messages(name, new, ctx)
         self.round_index += 1
         await ctx.add_event(_event(GroupChatRequestSentEvent(self.round_index, speaker, reason), self.id))
         await self._give_turn(speaker, ctx, speaks_again=speaker == author)
@@ -160,13 +160,13 @@ class BaseGroupChatOrchestrator(Executor):
         self.conversation.append(message)
         await yield_response(AgentResponse(messages=[message]), ctx)
 
-    async def _is_at_its_end(self) -> bool:
+    async def _is_finished(self) -> bool:
         if self.termination_condition is None:
             return False
         found = self.termination_condition([*self.conversation])
         return bool(await found if inspect.isawaitable(found) else found)
 
-    async def _tell(self, name: str, messages: list[Message], ctx: OrchestratorContext) -> None:
+    async def _send_messages(self, name: str, messages: list[Message], ctx: OrchestratorContext) -> None:
         if self.participant_registry.is_agent(name):
             await ctx.send_message(AgentExecutorRequest([*messages], should_respond=False), name)
         else:
@@ -187,9 +187,9 @@ class BaseGroupChatOrchestrator(Executor):
 
     def fresh(self) -> Self:
         """Return the orchestrator at the beginning of a conversation."""
-        twin = copy.copy(self)
-        twin.begin([])
-        return twin
+        clone = copy.copy(self)
+        clone.begin([])
+        return clone
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the conversation and the number of turns."""

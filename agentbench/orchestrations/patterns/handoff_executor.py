@@ -134,21 +134,21 @@ class HandoffAgentExecutor(AgentExecutor):
     async def from_user(self, request: HandoffAgentUserRequest, answer: list[Message], ctx: HandoffContext) -> None:
         """Continue with the user's message; an empty list ends the conversation."""
         if answer:
-            await self._hear_user(answer, ctx)
+            await self._handle_user_messages(answer, ctx)
 
     # ---- one turn --------------------------------------------------------------------------------
 
     async def _begin(self, messages: list[Message], ctx: HandoffContext) -> None:
         ctx.set_state(CONVERSATION, [])
-        await self._hear_user(messages, ctx)
+        await self._handle_user_messages(messages, ctx)
 
-    async def _hear_user(self, messages: list[Message], ctx: HandoffContext) -> None:
+    async def _handle_user_messages(self, messages: list[Message], ctx: HandoffContext) -> None:
         self._autonomous_turns = 0
-        await self._tell_others(clean_conversation_for_handoff(messages), ctx)
+        await self._broadcast(clean_conversation_for_handoff(messages), ctx)
         await self._answer(self._take_in(messages), ctx)
 
     async def _answer(self, messages: list[Message], ctx: HandoffContext) -> None:
-        if not await self._is_at_its_end(ctx):
+        if not await self._is_finished(ctx):
             await self._take_turn(messages, ctx)  # type: ignore[arg-type]
 
     async def _take_turn(
@@ -197,12 +197,12 @@ class HandoffAgentExecutor(AgentExecutor):
     async def _pass_on(self, response: AgentResponse, ctx: Any) -> None:
         """Send the messages to the others, and hand over, end the conversation, continue alone, or ask the user."""
         texts = clean_conversation_for_handoff(message for message in response.messages if message.role != "tool")
-        await self._tell_others(texts, ctx)
+        await self._broadcast(texts, ctx)
         target = None if self._handoff is None else self._handoff.target
         if target is not None:
             await ctx.add_event(WorkflowEvent("handoff_sent", HandoffSentEvent(self.id, target), executor_id=self.id))
             await ctx.send_message(AgentExecutorRequest([]), target)
-        elif await self._is_at_its_end(ctx):
+        elif await self._is_finished(ctx):
             return
         elif self.autonomous_mode and self._autonomous_turns < self.autonomous_mode_turn_limit:
             self._autonomous_turns += 1
@@ -210,12 +210,12 @@ class HandoffAgentExecutor(AgentExecutor):
         else:
             await ctx.request_info(HandoffAgentUserRequest(response), list[Message])
 
-    async def _tell_others(self, texts: list[Message], ctx: HandoffContext) -> None:
+    async def _broadcast(self, texts: list[Message], ctx: HandoffContext) -> None:
         ctx.set_state(CONVERSATION, [*ctx.get_state(CONVERSATION, []), *texts])
         if texts:
             await ctx.send_message(AgentExecutorRequest(texts, should_respond=False))
 
-    async def _is_at_its_end(self, ctx: HandoffContext) -> bool:
+    async def _is_finished(self, ctx: HandoffContext) -> bool:
         if self.termination_condition is None:
             return False
         found = self.termination_condition([*ctx.get_state(CONVERSATION, [])])

@@ -158,7 +158,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         """Send the task and the plan to all participants, and begin."""
         self.context.chat_history.append(plan)
         for name in self.participant_registry.participants:
-            await self._tell(name, [Message("user", [self.context.task]), plan], ctx)
+            await self._send_messages(name, [Message("user", [self.context.task]), plan], ctx)
         await self._give_turns(ctx)
 
     # ---- the work --------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         if texts:
             for name in self.participant_registry.participants:
                 if name != author:
-                    await self._tell(name, texts, ctx)
+                    await self._send_messages(name, texts, ctx)
         await self._give_turns(ctx)
 
     async def _give_turns(self, ctx: Any) -> None:
@@ -248,10 +248,10 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
 
     def fresh(self) -> Self:
         """Return the orchestrator before a task, with a manager in its initial state."""
-        twin = super().fresh()
-        twin.manager = copy.copy(self.manager)
-        twin.manager.on_checkpoint_restore({})
-        return twin
+        clone = super().fresh()
+        clone.manager = copy.copy(self.manager)
+        clone.manager.on_checkpoint_restore({})
+        return clone
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the work up to now: task, history, plan, progress, and the state of the manager."""

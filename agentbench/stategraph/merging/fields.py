@@ -93,11 +93,13 @@ def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateF
     core, definitions = _fields_schema(cls)
     # For the fields without the model: validators of the model run once, when all fields have been merged.
     validator = SchemaValidator(_with(core, definitions))
-    whole = {name for each in cls.__pydantic_decorators__.field_validators.values() for name in each.info.fields}
+    whole = {
+        name for decorator in cls.__pydantic_decorators__.field_validators.values() for name in decorator.info.fields
+    }
 
     def validate(name: str, value: Any, values: Mapping[str, Any]) -> Any:
-        found: Any = validator.validate_assignment(dict(values), name, value)
-        return found[0][name]
+        validated: Any = validator.validate_assignment(dict(values), name, value)
+        return validated[0][name]
 
     return {
         name: StateField(
@@ -148,7 +150,7 @@ def _fields_schema(cls: type[BaseModel]) -> tuple[Any, list[Any]]:
     definitions: list[Any] = []
     while schema["type"] != "model-fields":
         if schema["type"] == "definition-ref":
-            schema = next(each for each in definitions if each["ref"] == schema["schema_ref"])
+            schema = next(definition for definition in definitions if definition["ref"] == schema["schema_ref"])
         else:
             definitions = schema.get("definitions", definitions)
             schema = schema["schema"]
@@ -171,13 +173,13 @@ def _items_validator(schema: Any, definitions: list[Any]) -> SchemaValidator | N
 
 
 def _reducer(name: str, info: FieldInfo) -> Callable[[Any, Any], Any] | None:
-    found = [each for each in info.metadata if _is_reducer(each)]
-    if len(found) > 1:
-        raise declared_wrongly(name, f"it has {len(found)} reducers. Name one: Annotated[list[str], operator.add].")
-    if not found:
+    reducers = [item for item in info.metadata if _is_reducer(item)]
+    if len(reducers) > 1:
+        raise declared_wrongly(name, f"it has {len(reducers)} reducers. Name one: Annotated[list[str], operator.add].")
+    if not reducers:
         _refuse_hidden_reducer(name, info.annotation)
         return None
-    reducer = found[0]
+    reducer = reducers[0]
     function = reducer.fn if isinstance(reducer, Reducer) else reducer
     if function is remove_tool_messages:
         raise declared_wrongly(

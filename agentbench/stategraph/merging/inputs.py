@@ -28,8 +28,8 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
     values: Any = None
     goto = None
     if isinstance(data, Command):
-        found = read_return(data, fields, START)
-        writes, goto = [*found.writes], found.goto
+        returned = read_return(data, fields, START)
+        writes, goto = [*returned.writes], returned.goto
     elif isinstance(data, Mapping):
         others = {**data}
         messages, values, _ = (_word(others, word, fields) for word in ("messages", "state", "resume"))

@@ -75,8 +75,8 @@ class StateFields(ABC):
         if view is self or view.cls in self.views:
             return self
         for name, field in view.by_name.items():
-            known = self.by_name.get(name, field)
-            if field.reducer is not None and field.reducer != known.reducer:
+            own_field = self.by_name.get(name, field)
+            if field.reducer is not None and field.reducer != own_field.reducer:
                 problem = f"{view.cls.__name__} and {self.cls.__name__} have different reducers for it. Use one."
                 raise declared_wrongly(name, problem)
         more = copy.copy(self)
@@ -225,7 +225,7 @@ class ModelFields(StateFields):
         required = [name for name in names if cls.model_fields[name].is_required()]
         super().__init__(cls, model_fields(cls, names), required)
         validators = cls.__pydantic_decorators__.model_validators.values()
-        self._after = [each.func for each in validators if each.info.mode == "after"]
+        self._after = [validator.func for validator in validators if validator.info.mode == "after"]
 
     def view(
         self, values: Mapping[str, Any], copied: Copy, meta: Meta, stop_probe: Callable[[], bool] | None = None

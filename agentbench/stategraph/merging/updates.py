@@ -95,8 +95,8 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
         return _state_writes(value, fields, copied)
     added: Any = getattr(value, "messages", None)  # an agent's response
     if isinstance(value, (list, tuple)):
-        added = [Message.text_message(each, "assistant") if isinstance(each, str) else each for each in value]
-    if isinstance(added, list) and all(isinstance(each, (Message, RemoveMessage)) for each in added):
+        added = [Message.text_message(item, "assistant") if isinstance(item, str) else item for item in value]
+    if isinstance(added, list) and all(isinstance(message, (Message, RemoveMessage)) for message in added):
         return [(_known_field("messages", fields, node), _stamp(added))] if added else []
     message = (
         f"Node {node!r} returned {shorten(value)}, of type {type(value).__name__}. Expected a dict of fields, "
@@ -200,14 +200,16 @@ def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
     if not answers_in(_messages_in(inner)):
         return update
     keep = {id(answer) for value in held for answer in answers_in(_messages_in(value))}
-    left: list[Any] = []
-    for each in inner if isinstance(inner, (list, tuple)) else [inner]:
-        left += without_answers([each], f"node {node!r}", keep) if isinstance(each, Message) else [each]
-    return Overwrite(left) if isinstance(update, Overwrite) else left
+    kept: list[Any] = []
+    for item in inner if isinstance(inner, (list, tuple)) else [inner]:
+        kept += without_answers([item], f"node {node!r}", keep) if isinstance(item, Message) else [item]
+    return Overwrite(kept) if isinstance(update, Overwrite) else kept
 
 
 def _messages_in(value: Any) -> list[Message]:
-    return [each for each in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(each, Message)]
+    return [
+        message for message in (value if isinstance(value, (list, tuple)) else [value]) if isinstance(message, Message)
+    ]
 
 
 def _merge_field(
@@ -302,7 +304,7 @@ def _dropped_messages(
     name: str, task: TaskWrites, left: list[Message], update: list[Message] | Message, reduced: list[Message]
 ) -> list[str]:
     """Return a warning for each message that was dropped because of a different one with the same id."""
-    new = [update] if isinstance(update, Message) else [each for each in update or () if not each.delta]
+    new = [update] if isinstance(update, Message) else [message for message in update or () if not message.delta]
     if len(reduced) == len(left) + len(new):
         return []
     there = {message.message_id: message for message in reduced}

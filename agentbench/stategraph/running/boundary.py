@@ -133,8 +133,8 @@ class _Call:
         if not self.values:
             self.values = fields.initial(self.plan.template)
         if self.meta.get("status") in ("error", "running"):
-            left = ", ".join(self.meta.get("current_nodes") or ())
-            self._warn([f"A new turn begins. Unfinished nodes of the previous turn are dropped: {left}."])
+            unfinished = ", ".join(self.meta.get("current_nodes") or ())
+            self._warn([f"A new turn begins. Unfinished nodes of the previous turn are dropped: {unfinished}."])
         self.meta = {"step": 0, "status": "running", "current_node": START}
         self.meta.update(_of_run(self.config))
         self.pending, self.waiting = [], Waiting()
@@ -155,28 +155,31 @@ class _Call:
         if written := [name for name in self.plan.fields.by_name if name in self.view.state.pending]:
             name = written[0]
             message = f"A node has set {name!r} by ctx.set_state(). It is a field: return {{{name!r}: ...}}."
-            again = [(each.executor_id, each.data) for each in deliveries]
+            again = [(delivery.executor_id, delivery.data) for delivery in deliveries]
             return self._fail(InvalidUpdateError(message, field=name), again)
         # A stepper continues after a breakpoint without an answer.
         self.passed = [
-            key for key, each in self.view.pending_requests.items() if isinstance(each.data, BreakpointRequest)
+            key for key, request in self.view.pending_requests.items() if isinstance(request.data, BreakpointRequest)
         ]
         if self.passed:
             self._resume()
         by_task = {result.activation.task_id: result for result in [*self.pending, *_results(deliveries)]}
         results = sorted(by_task.values(), key=lambda result: result.activation.order)
         finished = [result for result in results if not result.interrupts]
-        failed = sorted((each for each in deliveries if each.error is not None), key=lambda each: each.data.order)
-        if failed and all(isinstance(each.error, CancelledError) for each in failed):  # the run was stopped
+        failed = sorted(
+            (delivery for delivery in deliveries if delivery.error is not None),
+            key=lambda delivery: delivery.data.order,
+        )
+        if failed and all(isinstance(delivery.error, CancelledError) for delivery in failed):  # the run was stopped
             self.pending = results
             self.updates = {PENDING: results}
             self._note_stop(failed[0].executor_id)
-            return self._outcome("stop", messages=[(each.executor_id, each.data) for each in failed])
+            return self._outcome("stop", messages=[(delivery.executor_id, delivery.data) for delivery in failed])
         if failed:
             self.pending = finished
-            again = [(each.executor_id, each.data) for each in failed]
+            again = [(delivery.executor_id, delivery.data) for delivery in failed]
             again += [(result.writes.node, result.activation) for result in results if result.interrupts]
-            errors = [_node_error(each, self.meta) for each in failed]
+            errors = [_node_error(delivery, self.meta) for delivery in failed]
             if isinstance(errors[0], NodeError):
                 errors[0].errors = errors[1:]
             return self._fail(errors[0], again, raised=self._as_raised(failed))
@@ -242,7 +245,7 @@ class _Call:
     def _take(self, values: Mapping[str, Any]) -> None:
         """Use values as the fields from now on."""
         stored, absent = self.view.state.committed, object()
-        self.updates |= {name: each for name, each in values.items() if stored.get(name, absent) is not each}
+        self.updates |= {name: value for name, value in values.items() if stored.get(name, absent) is not value}
         self.values = values
 
     def _new_messages(self, merged: MergedState, source: str) -> list[Message]:
@@ -264,8 +267,8 @@ class _Call:
             if task.node != START
         ]
         for name, writers in merged.writers.items():
-            known = self.record.changed.setdefault(name, [])
-            known += [writer for writer in writers if writer not in known]
+            all_writers = self.record.changed.setdefault(name, [])
+            all_writers += [writer for writer in writers if writer not in all_writers]
         if self.record.is_watched:
             changes = StateChanges(
                 (name, {"old": self.values.get(name), "new": merged.values[name], "writers": writers})
@@ -324,16 +327,16 @@ class _Call:
         )  # fmt: skip
         self.updates = {PENDING: [*finished, *asking]}
         requests = [
-            WorkflowEvent.request_info(each.id, each.node, each, _answer_type(each))
+            WorkflowEvent.request_info(question.id, question.node, question, _answer_type(question))
             for result in asking
-            for each in result.interrupts
+            for question in result.interrupts
         ]
         return self._outcome("interrupt", requests=requests)
 
     async def take_answers(self, answers: Mapping[str, Any]) -> BoundaryOutcome:
         """Store the answers; when all have arrived, let the tasks that asked run again."""
         resume: dict[str, dict[str, Any]] = {**(self.view.state.get(RESUME) or {})}
-        asked = {each.id: each for result in self.pending for each in result.interrupts}
+        asked = {interrupt.id: interrupt for result in self.pending for interrupt in result.interrupts}
         update = None
         for request_id, answer in answers.items():
             question = asked.get(request_id)
@@ -384,7 +387,7 @@ class _Call:
         note = f"Node {node!r} of graph {self.plan.name!r} failed on thread {thread_id!r}."
         if self.plan.saves and not self.is_nested:
             note += f" app.invoke(None, {{'thread_id': {thread_id!r}}}) runs it again."
-        others = [f"Node {each.executor_id!r} failed too: {each.error!r}" for each in failed[1:]]
+        others = [f"Node {delivery.executor_id!r} failed too: {delivery.error!r}" for delivery in failed[1:]]
         for line in (note, *others):
             if line not in getattr(error, "__notes__", ()):
                 error.add_note(line)
@@ -401,7 +404,7 @@ class _Call:
         self.record.values = self.values
         self.record.meta = self.meta
         if pending := self.updates.get(PENDING):
-            self.updates[PENDING] = [replace(each, writes=isolate(each.writes)) for each in pending]
+            self.updates[PENDING] = [replace(result, writes=isolate(result.writes)) for result in pending]
         done = {task_id: dict(what) for task_id, what in self.record.done.items() if what}
         if done or self.view.state.get(DONE):
             self.updates[DONE] = done
@@ -416,7 +419,7 @@ def _of_run(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results(deliveries: Sequence[DeliveryView]) -> list[TaskResult]:
-    return [each.result.yielded[-1] for each in deliveries if each.result and each.result.yielded]
+    return [delivery.result.yielded[-1] for delivery in deliveries if delivery.result and delivery.result.yielded]
 
 
 def _names(of_call: Any, of_graph: frozenset[str]) -> frozenset[str]:

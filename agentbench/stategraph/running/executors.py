@@ -44,7 +44,7 @@ class TaskResult:
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        asks = "; ".join(f"asks {each.message or masked_repr(each.value)}" for each in self.interrupts)
+        asks = "; ".join(f"asks {interrupt.message or masked_repr(interrupt.value)}" for interrupt in self.interrupts)
         goes = f" and goes to {[*self.writes.goto]}" if self.writes.goto is not None else ""
         return asks or f"writes {masked_repr(dict(self.writes.writes))}{goes}"
 
@@ -65,8 +65,8 @@ class InputExecutor(Executor):
     @property
     def input_types(self) -> list[Any]:
         """The forms of an input, including instances of the state class."""
-        own = [] if self.fields.is_agent_state or is_typeddict(self.fields.cls) else [self.fields.cls]
-        return [*super().input_types, *own]
+        state_classes = [] if self.fields.is_agent_state or is_typeddict(self.fields.cls) else [self.fields.cls]
+        return [*super().input_types, *state_classes]
 
     def find_handler(self, data: Any) -> HandlerSpec | None:
         """Return the handler of an input in any of its forms."""
@@ -266,7 +266,7 @@ def _calls_interrupt(function: Any, seen: set[Any]) -> bool:
         return True
     called = [function.__globals__.get(name) for name in function.__code__.co_names]
     called += inspect.getclosurevars(function).nonlocals.values()
-    return any(_calls_interrupt(each, seen) for each in called)
+    return any(_calls_interrupt(function, seen) for function in called)
 
 
 def _shallow(value: Any) -> Any:

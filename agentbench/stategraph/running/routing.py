@@ -95,7 +95,9 @@ async def route(
             else:
                 due.append(_Due(node.order, position, place, node.name, task.task_id, send))
     if not due:
-        due = [_Due(plan.nodes[node].order, 0, 0, node, each, None) for node, via in deferred.items() for each in via]
+        due = [
+            _Due(plan.nodes[node].order, 0, 0, node, source, None) for node, via in deferred.items() for source in via
+        ]
         deferred = {}
     if not due:
         for join in plan.joins:
@@ -143,18 +145,18 @@ def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
     frontier: list[tuple[str, Activation]] = []
     plain: dict[str, int] = {}
     counts: dict[str, int] = {}
-    for each in sorted(due, key=lambda each: each[:3]):
-        if each.send is None and each.node in plain:
-            at = plain[each.node]
+    for cause in sorted(due, key=lambda cause: cause[:3]):
+        if cause.send is None and cause.node in plain:
+            at = plain[cause.node]
             first = frontier[at][1]
-            frontier[at] = (each.node, replace(first, via=(*first.via, each.via)))
+            frontier[at] = (cause.node, replace(first, via=(*first.via, cause.via)))
             continue
-        if each.send is None:
-            plain[each.node] = len(frontier)
-        counts[each.node] = counts.get(each.node, 0) + 1
-        arg = None if each.send is None else each.send.arg
-        activation = Activation(f"{step}:{each.node}:{counts[each.node]}", len(frontier), (each.via,), arg)
-        frontier.append((each.node, activation))
+        if cause.send is None:
+            plain[cause.node] = len(frontier)
+        counts[cause.node] = counts.get(cause.node, 0) + 1
+        arg = None if cause.send is None else cause.send.arg
+        activation = Activation(f"{step}:{cause.node}:{counts[cause.node]}", len(frontier), (cause.via,), arg)
+        frontier.append((cause.node, activation))
     return frontier
 
 
@@ -187,17 +189,17 @@ async def _follow(
     except Exception as error:  # noqa: BLE001 - a condition is code of the user
         _refuse(plan, condition, node, f"raised {type(error).__name__}: {error}", error)
     targets: list[str | Send] = []
-    for each in result if isinstance(result, (list, tuple)) else [result]:
-        target: Any = each
-        if condition.path_map is not None and not isinstance(each, Send):
+    for chosen in result if isinstance(result, (list, tuple)) else [result]:
+        target: Any = chosen
+        if condition.path_map is not None and not isinstance(chosen, Send):
             try:
-                target = condition.path_map[each]
+                target = condition.path_map[chosen]
             except (KeyError, TypeError):
-                _refuse(plan, condition, node, f"returned {shorten(each)}, which is not in its path_map")
+                _refuse(plan, condition, node, f"returned {shorten(chosen)}, which is not in its path_map")
         if isinstance(target, Enum):
             target = target.value
         if not isinstance(target, Send) and target != END and target not in plan.nodes:
-            _refuse(plan, condition, node, f"returned {shorten(each)}, which is not a node")
+            _refuse(plan, condition, node, f"returned {shorten(chosen)}, which is not a node")
         targets.append(target)
     return targets
 

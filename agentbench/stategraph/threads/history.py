@@ -59,7 +59,7 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
     def diff(self, before: int | str, after: int | str) -> CheckpointDiff:
         """Return the differences between the values of two checkpoints, each named by its position or id."""
         one, other = (
-            run_sync(load_checkpoint(self.storage, self._find(each).checkpoint_id)) for each in (before, after)
+            run_sync(load_checkpoint(self.storage, self._find(place).checkpoint_id)) for place in (before, after)
         )
         return values_diff(one, other)
 
@@ -88,11 +88,11 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
     def _find(self, place: int | str) -> CheckpointInfo:
         if isinstance(place, int):
             return self.infos[place]
-        found = [info for info in self.infos if info.checkpoint_id.startswith(place)]
-        if len(found) != 1:
-            message = f"{len(found)} checkpoints of thread {self.thread_id!r} have an id that begins with {place!r}."
+        matches = [info for info in self.infos if info.checkpoint_id.startswith(place)]
+        if len(matches) != 1:
+            message = f"{len(matches)} checkpoints of thread {self.thread_id!r} have an id that begins with {place!r}."
             raise KeyError(message)
-        return found[0]
+        return matches[0]
 
     async def _load(self, info: CheckpointInfo) -> StateSnapshot[Any]:
         return snapshot_of(self.plan, await load_checkpoint(self.storage, info.checkpoint_id), self.thread_id)

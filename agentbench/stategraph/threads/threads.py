@@ -113,8 +113,8 @@ class Threads:
         if branch is not None:
             led_there = {info.checkpoint_id for info in await list_lineage(self.storage, branch)}
             infos = [info for info in infos if info.checkpoint_id in led_there]
-        found = [info for info in reversed(infos) if info.source != "pending" and _has(info, filter or {})]
-        return StateHistory(self.plan, self.storage, thread_id, found if limit is None else found[:limit])
+        matches = [info for info in reversed(infos) if info.source != "pending" and _has(info, filter or {})]
+        return StateHistory(self.plan, self.storage, thread_id, matches if limit is None else matches[:limit])
 
     async def diff(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> CheckpointDiff:
         """Return the differences between the values of two checkpoints; without the second one, since its parent."""

@@ -95,8 +95,8 @@ def _warn_of_call(spec: HandlerSpec, ctx: HandlerContext, delivery: Delivery, ru
         return  # each value was checked already
     for cls in {*map(type, ctx._yielded)} - executor._ab_yielded:  # noqa: SLF001
         types = executor.workflow_output_types
-        output = next(each for each in ctx._yielded if type(each) is cls)  # noqa: SLF001
-        if not types or any(_fits_class_of(output, each) for each in types):
+        output = next(value for value in ctx._yielded if type(value) is cls)  # noqa: SLF001
+        if not types or any(_fits_class_of(output, type_) for type_ in types):
             executor._ab_yielded |= {cls}  # noqa: SLF001
             continue
         declared = " | ".join(map(type_name, types))

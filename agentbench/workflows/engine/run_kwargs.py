@@ -29,8 +29,8 @@ def kwargs_for(stored: Mapping[str, Any] | None, executor_id: str, kind: RunKwar
     by_executor = (stored or {}).get(kind)
     if by_executor is None:
         return None
-    found = by_executor[executor_id] if executor_id in by_executor else by_executor.get(GLOBAL)
-    if found is not None and not isinstance(found, dict):
-        logger.warning("%s for executor %r is %r, not a dict; it is ignored.", kind, executor_id, type(found).__name__)
+    kwargs = by_executor[executor_id] if executor_id in by_executor else by_executor.get(GLOBAL)
+    if kwargs is not None and not isinstance(kwargs, dict):
+        logger.warning("%s for executor %r is %r, not a dict; it is ignored.", kind, executor_id, type(kwargs).__name__)
         return None
-    return found
+    return kwargs

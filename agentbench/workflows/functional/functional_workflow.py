@@ -207,9 +207,9 @@ class FunctionalWorkflow(Displayable):
 
     def clone(self) -> FunctionalWorkflow:
         """Return another instance of the same function, with its own state."""
-        twin = copy.copy(self)
-        twin.run_state, twin._holder = RunState(), None  # noqa: SLF001 - its own class
-        return twin
+        clone = copy.copy(self)
+        clone.run_state, clone._holder = RunState(), None  # noqa: SLF001 - its own class
+        return clone
 
     def as_agent(
         self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any

@@ -32,7 +32,7 @@ def recorded_name(function: object, name: str | None, what: str, expected: str) 
     return callable_name(function) if name is None else name
 
 
-async def settle(result: Any) -> Any:
+async def await_if_needed(result: Any) -> Any:
     """Return the result of a sync or async user function: awaited if it is awaitable, otherwise unchanged."""
     return await result if isawaitable(result) else result
 
@@ -136,7 +136,7 @@ class Edge(_Part):
     async def should_route(self, data: Any) -> bool:
         """Return whether the edge carries this data. RuntimeError: the condition is known by its name only."""
         try:
-            return self.condition is None or bool(await settle(self.condition(data)))
+            return self.condition is None or bool(await await_if_needed(self.condition(data)))
         except Exception as error:
             where = f"the condition {self.condition_name!r} of the edge from {self.source_id!r} to {self.target_id!r}"
             error.add_note(f"Raised by {where}, for data of type {type(data).__name__}.")

@@ -105,9 +105,9 @@ class Graph:
 
     def with_executors(self, executors: dict[str, Executor]) -> Graph:
         """Return the same graph over other executors with the same ids and classes."""
-        twin = copy.copy(self)
-        vars(twin)["executors"] = MappingProxyType(executors)
-        return twin
+        clone = copy.copy(self)
+        vars(clone)["executors"] = MappingProxyType(executors)
+        return clone
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out of copies and pickles what is derived from the executors."""

@@ -14,9 +14,9 @@ from agentbench.workflows.graph.edges import (
     MissingCallable,
     SwitchCaseEdgeGroupCase,
     SwitchCaseEdgeGroupDefault,
+    await_if_needed,
     callable_name,
     recorded_name,
-    settle,
 )
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class FanOutEdgeGroup(EdgeGroup):
             return list(self._target_ids)
         name = self.selection_func_name or callable_name(self._selection_func)
         try:
-            chosen = await settle(self._selection_func(data, list(self._target_ids)))
+            chosen = await await_if_needed(self._selection_func(data, list(self._target_ids)))
         except Exception as error:
             where = f"the fan-out from {self._edges[0].source_id!r} to {', '.join(map(repr, self._target_ids))}"
             where = f"the selection function {name!r} of {where}"
@@ -240,7 +240,7 @@ class SwitchCaseEdgeGroup(FanOutEdgeGroup):
             if isinstance(case.condition, MissingCallable):
                 case.condition(data)
             try:
-                holds = bool(await settle(case.condition(data)))
+                holds = bool(await await_if_needed(case.condition(data)))
             except Exception as error:  # noqa: BLE001 - a failing condition is a false one, and is reported
                 text = (
                     f"The condition {case.condition_name!r} of the switch after {self._edges[0].source_id!r}, to "

@@ -166,10 +166,10 @@ class WorkflowExecutor(Executor):
 
     def fresh(self) -> WorkflowExecutor:
         """Return the same node without earlier runs, over a clone of the inner workflow."""
-        twin = copy.copy(self)
-        twin.workflow = self.workflow.clone()
-        twin._drop_runs()  # noqa: SLF001 - its own class
-        return twin
+        clone = copy.copy(self)
+        clone.workflow = self.workflow.clone()
+        clone._drop_runs()  # noqa: SLF001 - its own class
+        return clone
 
     def to_dict(self) -> dict[str, Any]:
         """Return id, type, and the definition of the inner workflow."""

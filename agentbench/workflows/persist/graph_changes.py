@@ -127,10 +127,10 @@ def _executor(executor_id: str, path: str, old: Any, new: Any) -> Iterator[Chang
 def _groups(old: Sequence[Signature], new: Sequence[Signature], *, gone: set[str]) -> Iterator[Change]:
     left, come = [g for g in old if g not in new], [g for g in new if g not in old]
     for group in left:
-        twin = next((each for each in come if _ends(each) == _ends(group)), None)
-        if twin is not None:
-            come.remove(twin)
-            yield from _group(group, twin)
+        counterpart = next((each for each in come if _ends(each) == _ends(group)), None)
+        if counterpart is not None:
+            come.remove(counterpart)
+            yield from _group(group, counterpart)
             continue
         is_clear = all(edge["source"] in gone or edge["target"] in gone for edge in group["edges"])
         yield Change(_path(group), group, None, None if is_clear else f"{_group_name(group)} is gone")

@@ -76,7 +76,7 @@ def _edit_event(
     }
     if messages is not None:
         for source in dict.fromkeys([*original.messages, *messages]):
-            before, after = ([m.data for m in each.get(source, ())] for each in (original.messages, messages))
+            before, after = ([m.data for m in queues.get(source, ())] for queues in (original.messages, messages))
             changes[f"messages.{source}"] = {"before": before, "after": isolate_or_same(after)}
     return WorkflowEvent("state_edited", changes)
 
@@ -93,8 +93,8 @@ def _require_handlers(source: str, messages: Sequence[WorkflowMessage], graph: G
         if message.type is not MessageType.STANDARD:  # a response, which is delivered by its request
             continue
         forms = [message.data, [message.data]] if gathered else [message.data]
-        meant = [each for each in targets.values() if message.target_id in (None, each.id)]
-        if not any(each.find_handler(form) is not None for each in meant for form in forms):
+        receivers = [executor for executor in targets.values() if message.target_id in (None, executor.id)]
+        if not any(executor.find_handler(form) is not None for executor in receivers for form in forms):
             takes = "; ".join(
                 f"{executor_id!r} takes {', '.join(map(type_name, executor.input_types)) or 'nothing'}"
                 for executor_id, executor in targets.items()

@@ -13,10 +13,10 @@ from agentbench.workflows.run.report import PlannedDelivery, StepReport
 __all__ = [
     "Boundary",
     "Breakpoint",
-    "BreakpointBoard",
     "BreakpointKind",
     "Hit",
     "StatePredicate",
+    "StepperBreakpoints",
     "Where",
     "breakpoint_at",
     "find_hits",
@@ -135,9 +135,9 @@ def _read_text(where: str, executors: Collection[str]) -> _Place:
     if where in executors or before not in ("before", "after"):
         before, executor = "before", where
     if executor not in executors:
-        known = ", ".join(sorted(executors))
+        ids = ", ".join(sorted(executors))
         msg = (
-            f"There is no executor {executor!r} to pause at. Expected one of {known}, with or without 'before:' or "
+            f"There is no executor {executor!r} to pause at. Expected one of {ids}, with or without 'before:' or "
             "'after:'; or 'failure', or 'request'."
         )
         raise ValueError(msg)
@@ -183,16 +183,16 @@ class Hit:
 
 def find_hits(breakpoints: Iterable[Breakpoint], at: Boundary) -> tuple[Hit, ...]:
     """Return the breakpoints reached at a boundary, in the order in which they were set."""
-    found = (_hit(each, at) for each in breakpoints)
-    return tuple(hit for hit in found if hit is not None)
+    hits = (_hit(point, at) for point in breakpoints)
+    return tuple(hit for hit in hits if hit is not None)
 
 
-def _hit(each: Breakpoint, at: Boundary) -> Hit | None:
+def _hit(point: Breakpoint, at: Boundary) -> Hit | None:
     try:
-        reached = _is_reached(each, at) and (each.when is None or each.when(at.state))
-        return Hit(each) if reached else None
+        reached = _is_reached(point, at) and (point.when is None or point.when(at.state))
+        return Hit(point) if reached else None
     except Exception as error:  # noqa: BLE001 - user code; its error pauses the run and is displayed
-        return Hit(each, error)
+        return Hit(point, error)
 
 
 def pause_reason(hits: Sequence[Hit]) -> PauseReason | None:
@@ -211,20 +211,20 @@ def _hit_text(hit: Hit) -> str:
     return plain_line(f"{hit.breakpoint.text} raised {type(hit.error).__name__}: {hit.error}", 300)
 
 
-def _is_reached(each: Breakpoint, at: Boundary) -> object:
-    if each.kind == "superstep":
-        return at.upcoming == each.where
-    if each.kind == "before":
-        return any(delivery.target == each.where for delivery in at.plan)
-    if each.kind == "message":
-        return any(_carries(delivery, each.target) for delivery in at.plan)
+def _is_reached(point: Breakpoint, at: Boundary) -> object:
+    if point.kind == "superstep":
+        return at.upcoming == point.where
+    if point.kind == "before":
+        return any(delivery.target == point.where for delivery in at.plan)
+    if point.kind == "message":
+        return any(_carries(delivery, point.target) for delivery in at.plan)
     if at.report is None:
         return False
-    if each.kind == "state":  # before the first superstep the state is empty
-        return each.target(at.state)
-    if each.kind == "after":
-        return each.where in at.report.invoked
-    return bool(at.report.failures if each.kind == "failure" else at.report.requests)
+    if point.kind == "state":  # before the first superstep the state is empty
+        return point.target(at.state)
+    if point.kind == "after":
+        return point.where in at.report.invoked
+    return bool(at.report.failures if point.kind == "failure" else at.report.requests)
 
 
 def _carries(delivery: PlannedDelivery, wanted: type) -> bool:
@@ -238,7 +238,7 @@ def _carries(delivery: PlannedDelivery, wanted: type) -> bool:
 # --- the breakpoints of one stepper -----------------------------------------------------------------------------------
 
 
-class BreakpointBoard:
+class StepperBreakpoints:
     """The breakpoints of one stepper, and which of them has paused it.
 
     Each breakpoint is checked once per boundary, so that a run that resumes from one does not pause there again.
@@ -266,26 +266,26 @@ class BreakpointBoard:
 
     def remove(self, ids: Collection[str]) -> None:
         """Remove the breakpoints with these ids."""
-        self.all = tuple(each for each in self.all if each.id not in ids)
+        self.all = tuple(point for point in self.all if point.id not in ids)
 
     def inherit(self, breakpoints: Sequence[Breakpoint]) -> None:
         """Add breakpoints of another stepper under new ids; they do not pause the run at the current boundary."""
-        for each in breakpoints:
-            self.add(replace(each, id=self.next_id))
-        self._checked = {each.id for each in self.all}
+        for point in breakpoints:
+            self.add(replace(point, id=self.next_id))
+        self._checked = {point.id for point in self.all}
 
     @property
     def unchecked(self) -> tuple[Breakpoint, ...]:
         """Return the breakpoints that have not been checked at the current boundary."""
-        return tuple(each for each in self.all if each.id not in self._checked)
+        return tuple(point for point in self.all if point.id not in self._checked)
 
-    def move_on(self, *, checked: bool) -> None:
+    def enter_boundary(self, *, checked: bool) -> None:
         """Enter another boundary; with `checked`, the current breakpoints do not pause the run there."""
         self.hit = None
-        self._checked = {each.id for each in self.all} if checked else set()
+        self._checked = {point.id for point in self.all} if checked else set()
 
-    def take(self, hits: Sequence[Hit]) -> None:
+    def record_hits(self, hits: Sequence[Hit]) -> None:
         """Record that all breakpoints were checked and which of them were reached."""
-        self._checked.update(each.id for each in self.all)
+        self._checked.update(point.id for point in self.all)
         self.hit = hits[0].breakpoint if hits else None
         self.remove({hit.breakpoint.id for hit in hits if hit.breakpoint.once and hit.error is None})

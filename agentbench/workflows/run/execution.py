@@ -306,7 +306,7 @@ class Execution:
         run_state = self.run.run_state
         if state is None:
             if run_state.buffers:
-                waiting = "; ".join(f"{key} (has {', '.join(found)})" for key, found in run_state.buffers.items())
+                waiting = "; ".join(f"{key} (has {', '.join(sources)})" for key, sources in run_state.buffers.items())
                 text = (
                     f"The run ended while a fan-in was still waiting for other sources: {waiting}. "
                     "Its target did not run; find out why the missing sources sent nothing."
@@ -322,10 +322,14 @@ class Execution:
 
     def _warn_of_unanswered(self) -> None:
         """Warn about requests inside nodes that were not passed on to a person and that no executor answered."""
-        found = {each.id: count for each in self.run.graph.stateful_executors if (count := each.count_unanswered())}
-        if not found:
+        unanswered = {
+            executor.id: count
+            for executor in self.run.graph.stateful_executors
+            if (count := executor.count_unanswered())
+        }
+        if not unanswered:
             return
-        total, nodes = sum(found.values()), ", ".join(map(repr, found))
+        total, nodes = sum(unanswered.values()), ", ".join(map(repr, unanswered))
         text = (
             f"{total} {'question' if total == 1 else 'questions'} unanswered, from inside {nodes}. Let the executor "
             "that gets its SubWorkflowRequestMessage answer, or pass propagate_request=True to ask a person."
@@ -379,11 +383,11 @@ class Execution:
 
 def id_of_request(request: Any) -> str:
     """Return the id of a request, from an id, a `request_info` event or any object that has its id."""
-    found = request if isinstance(request, str) else getattr(request, "request_id", None)
-    if not isinstance(found, str):
+    request_id = request if isinstance(request, str) else getattr(request, "request_id", None)
+    if not isinstance(request_id, str):
         msg = f"request is {request!r}; expected the id of a request, or a request_info event."
         raise TypeError(msg)
-    return found
+    return request_id
 
 
 def check_responses(

@@ -78,8 +78,8 @@ class StepReport(Displayable):
     sent: Sequence[WorkflowMessage] = ()
 
     def _events_of(self, event_type: str) -> list[WorkflowEvent[Any]]:
-        found = [e for e in self.events if e.type == event_type]
-        return sorted(found, key=lambda e: (e.order or 0, e.seq or 0))
+        events = [e for e in self.events if e.type == event_type]
+        return sorted(events, key=lambda e: (e.order or 0, e.seq or 0))
 
     @property
     def invoked(self) -> list[str]:

@@ -134,7 +134,7 @@ class _UnreadRunResult(WorkflowRunResult):
             return outputs
         from agentbench.messages.update import AgentResponseUpdate  # noqa: PLC0415
 
-        if not any(isinstance(each, AgentResponseUpdate) for each in outputs):
+        if not any(isinstance(output, AgentResponseUpdate) for output in outputs):
             return outputs
         self.read()
         return WorkflowRunResult.get_outputs(self)

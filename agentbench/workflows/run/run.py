@@ -151,7 +151,7 @@ class WorkflowRun(RunStatus):
             for event in events or ():
                 yield event
             if events is None:
-                report = await self._settle()
+                report = await self._end_superstep()
                 if self._execution.ended or report.pause_reason is not None:
                     return
 
@@ -179,7 +179,7 @@ class WorkflowRun(RunStatus):
         while not self._inner_steps.waiting and await self._next_events() is not None:
             pass
         if not self._inner_steps.waiting:
-            return await self._settle()
+            return await self._end_superstep()
         self._notify_listeners()
         path, superstep = next(iter(self._inner_steps.waiting.values()))
         reason = self._pause_reason = PauseReason(f"inside {'/'.join(path)}, after its superstep {superstep}", "inside")
@@ -253,7 +253,7 @@ class WorkflowRun(RunStatus):
         if self._execution.ended and self._has_work and self.status not in _OVER:
             self._execute(RunInput(fresh=False, storage=self._storage))
 
-    async def _settle(self) -> StepReport:
+    async def _end_superstep(self) -> StepReport:
         """Report the superstep, and evaluate the breakpoints."""
         self._superstep = self._state.superstep
         reason: PauseReason | None = None

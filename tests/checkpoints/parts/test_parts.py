@@ -152,8 +152,8 @@ def test_what_a_person_wrote_is_never_taken_for_a_part() -> None:
 def test_a_settled_value_is_written_once_and_read_by_its_id() -> None:
     shelf, memory = Shelf(), ChainMemory(0)
     signature = {"start": "a", "edges": [["a", "b"]] * 30}
-    reference, parts = memory.settle(signature)
-    again, none = memory.settle(copy.deepcopy(signature))
+    reference, parts = memory.make_part(signature)
+    again, none = memory.make_part(copy.deepcopy(signature))
     assert (again, none) == (reference, {})
     text = shelf.keep(memory.cut({"signature": reference}))
     shelf.texts.update(parts)

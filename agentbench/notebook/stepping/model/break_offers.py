@@ -29,22 +29,22 @@ class Offer:
     @property
     def options(self) -> tuple[str, ...]:
         """Labels of the places."""
-        return tuple(esc(getattr(each, "__qualname__", each), into="line", limit=80) for each in self.places)
+        return tuple(esc(getattr(place, "__qualname__", place), into="line", limit=80) for place in self.places)
 
 
 def offers_of(executors: Sequence[str], types: Sequence[type], keys: Iterable[str]) -> tuple[Offer, ...]:
     """Return the sorts of breakpoints for these executor ids, message types and state keys."""
-    ids, known = tuple(executors), tuple(keys)
+    ids, key_names = tuple(executors), tuple(keys)
     offers = [
         Offer("before", "before an executor", ids),
         Offer("after", "after an executor", ids),
         Offer("superstep", "before superstep", asks="number"),
         Offer("message", "before a message of type", tuple(types)),
-        *(Offer(sort, f"when a value {words}", known, "text") for sort, (words, _, _) in _TESTS.items()),
+        *(Offer(sort, f"when a value {words}", key_names, "text") for sort, (words, _, _) in _TESTS.items()),
         Offer("failure", "at a failure"),
         Offer("request", "at a request to a person"),
     ]
-    return tuple(each for each in offers if each.places or each.sort in ("superstep", "failure", "request"))
+    return tuple(offer for offer in offers if offer.places or offer.sort in ("superstep", "failure", "request"))
 
 
 def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> Where:
@@ -54,7 +54,7 @@ def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> 
         LookupError: The sort or the option does not exist.
         ValueError: The typed value cannot be read; the message says what is expected.
     """
-    offer = next((each for each in offers if each.sort == sort), None)
+    offer = next((offer for offer in offers if offer.sort == sort), None)
     if offer is None or not 0 <= choice < max(1, len(offer.places)):
         msg = f"Unknown breakpoint: option {choice} of {sort!r} does not exist."
         raise LookupError(msg)
@@ -79,16 +79,16 @@ def where_of(offers: Iterable[Offer], sort: str, choice: int, value: object) -> 
 
 def message_types(executors: Mapping[str, Any]) -> list[type]:
     """Return the message classes that executors accept, each once: unions by member, generics by origin."""
-    found: dict[type, None] = {}
+    types: dict[type, None] = {}
     for executor in executors.values():
         for declared in getattr(executor, "input_types", ()):
-            found.update(dict.fromkeys(_classes(declared)))
-    return [each for each in found if each not in _EVERYTHING]
+            types.update(dict.fromkeys(_classes(declared)))
+    return [cls for cls in types if cls not in _EVERYTHING]
 
 
 def _classes(declared: Any) -> list[type]:
     if get_origin(declared) in _UNIONS:
-        return [each for part in get_args(declared) for each in _classes(part)]
+        return [cls for part in get_args(declared) for cls in _classes(part)]
     origin = get_origin(declared) or declared
     return [origin] if isinstance(origin, type) and origin is not type(None) else []
 

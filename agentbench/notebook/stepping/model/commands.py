@@ -170,5 +170,5 @@ _ELSEWHERE = (
 
 #: Every command by its name.
 COMMANDS: dict[str, PanelCommand] = {
-    each.name: each for each in (*_ELSEWHERE, *MORE_MENU, *RUN_MENU, *BUTTONS) if each.name
+    command.name: command for command in (*_ELSEWHERE, *MORE_MENU, *RUN_MENU, *BUTTONS) if command.name
 }

@@ -11,14 +11,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agentbench.checkpoints.editing import Edit, EditDesk
+from agentbench.checkpoints.editing import Edit, StepperEdits
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook.history.activity import Activity, ElementStates, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.history.run_record import RunRecord
 from agentbench.notebook.history.usage import tokens_of
-from agentbench.notebook.stepping.model.checkpoint_line import CheckpointLine
+from agentbench.notebook.stepping.model.checkpoints import StepperCheckpoints
 from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
@@ -42,9 +42,9 @@ from agentbench.notebook.text.phrases import count_text
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import (
     Breakpoint,
-    BreakpointBoard,
     Hit,
     StatePredicate,
+    StepperBreakpoints,
     Where,
     breakpoint_at,
     pause_reason,
@@ -56,7 +56,7 @@ __all__ = ["LOG_LINES", "StepperModel"]
 LOG_LINES = 200
 
 _S = StepperStatus
-_CALLS = (*(each.name for each in BUTTONS), "show_again")
+_CALLS = (*(button.name for button in BUTTONS), "show_again")
 _ENDED = {"FAILED": _S.FAILED, "CANCELLED": _S.CANCELLED}
 
 
@@ -87,9 +87,9 @@ class StepperModel:
         self.confirming: Goal | None = None  # a step or a run that would fork
         self.note: str | None = None
         self.stop_wanted = False
-        self.checkpoints = CheckpointLine()
-        self.breakpoints = BreakpointBoard()
-        self.staged_edits = EditDesk()
+        self.checkpoints = StepperCheckpoints()
+        self.breakpoints = StepperBreakpoints()
+        self.staged_edits = StepperEdits()
         self._goal: Goal | None = None
         self._waits = 0
         self.playing: float | None = None  # checkpoints per second of a replay, which executes nothing
@@ -131,8 +131,9 @@ class StepperModel:
         viewed = self.checkpoints.viewed
         if viewed is None:
             return self.record
-        record, known = RunRecord(), [report.checkpoint for report in self.reports]
-        for report in self.reports[: known.index(viewed) + 1] if viewed in known else ():  # else of the previous run
+        record, checkpoints = RunRecord(), [report.checkpoint for report in self.reports]
+        n_reports = checkpoints.index(viewed) + 1 if viewed in checkpoints else 0  # else of the previous run
+        for report in self.reports[:n_reports]:
             record.add(report)
         return record
 
@@ -330,20 +331,20 @@ class StepperModel:
         """Set a breakpoint, or return the existing one; raises the errors of `Stepper.break_at`."""
         self.require_open()
         new = breakpoint_at(self.breakpoints.next_id, where, when=when, once=once, executors=self.activity.nodes)
-        for known in self.breakpoints.all:
-            if known.is_same_place(new) and (known.when, known.once) == (new.when, new.once):
-                return known
+        for existing in self.breakpoints.all:
+            if existing.is_same_place(new) and (existing.when, existing.once) == (new.when, new.once):
+                return existing
         self.breakpoints.add(new)
         return new
 
     def clear(self, where: Where | Breakpoint | None = None) -> None:
         """Remove one breakpoint, those at a place, the one with an id, or all; raises the errors of `Stepper.clear`."""
         self.require_open()
-        gone = [each.id for each in self.breakpoints.all if where is None or where in (each, each.id)]
-        if where is not None and not gone and not isinstance(where, Breakpoint):
+        removed = [point.id for point in self.breakpoints.all if where is None or where in (point, point.id)]
+        if where is not None and not removed and not isinstance(where, Breakpoint):
             meant = breakpoint_at("", where, executors=self.activity.nodes)
-            gone = [each.id for each in self.breakpoints.all if each.is_same_place(meant)]
-        self.breakpoints.remove(gone)
+            removed = [point.id for point in self.breakpoints.all if point.is_same_place(meant)]
+        self.breakpoints.remove(removed)
 
     def start(self, facts: RunFacts, line: Sequence[CheckpointInfo] = ()) -> None:
         """Take over a newly opened run; `line`: the checkpoints that lead to it, oldest first."""
@@ -375,8 +376,8 @@ class StepperModel:
         self.note_down(lines_of_report(outcome.report))
         if self.status is _S.CLOSED:
             return None
-        self.breakpoints.move_on(checked=True)
-        self.breakpoints.take(outcome.hits)
+        self.breakpoints.enter_boundary(checked=True)
+        self.breakpoints.record_hits(outcome.hits)
         if any(hit.error is not None for hit in outcome.hits):
             self.facts = replace(self.facts, pause_reason=pause_reason(outcome.hits))
         if self._goal is None:
@@ -402,7 +403,7 @@ class StepperModel:
 
     def take_hits(self, hits: Sequence[Hit]) -> Instruction | None:
         """Process the breakpoints that were reached at the current boundary."""
-        self.breakpoints.take(hits)
+        self.breakpoints.record_hits(hits)
         if self._goal is None or self.stop_wanted:
             return None
         if not hits and not self._goal.pausing:
@@ -450,7 +451,7 @@ class StepperModel:
         """Process a restored run: it is at its last good checkpoint, or at that of a fork."""
         self.activity.reset()
         self.is_inside = False
-        self.breakpoints.move_on(checked=True)
+        self.breakpoints.enter_boundary(checked=True)
         self._learn(facts)
         if self.status is _S.CLOSED or self.stop_wanted:
             return None
@@ -504,4 +505,4 @@ class StepperModel:
         before = self._last_rest
         if at_rest:
             self._last_rest = self.activity.states()
-        self.checkpoints.learn(facts.checkpoints, before, self._last_rest)
+        self.checkpoints.add_missing(facts.checkpoints, before, self._last_rest)

@@ -101,7 +101,7 @@ def _of_present(model: StepperModel) -> Banner:
 
 
 def _names(executors: list[str]) -> str:
-    return ", ".join(esc(each, into="line", limit=_NAME_LIMIT) for each in executors)
+    return ", ".join(esc(executor, into="line", limit=_NAME_LIMIT) for executor in executors)
 
 
 def _hit_words(model: StepperModel) -> str:

@@ -92,15 +92,15 @@ def node_entries(model: StepperModel, executor: str) -> list[Entry]:
 
 def _messages_in(step: Superstep) -> dict[str, dict[str, Any]]:
     """Return the messages that each executor of a sub-workflow received and sent."""
-    found = {
+    messages = {
         call.executor: {"got": call.messages, "sent": sent_by(call), "failed": call.error}
         for call in step.calls.values()
     }
-    return {name: {what: value for what, value in values.items() if value} for name, values in found.items()}
+    return {name: {what: value for what, value in values.items() if value} for name, values in messages.items()}
 
 
 def _kind(shape: GraphShape, executor: str) -> str:
-    node = next((each for each in (*shape.nodes, *shape.frames) if each.id == executor), None)
+    node = next((element for element in (*shape.nodes, *shape.frames) if element.id == executor), None)
     if node is None:
         return _NOTHING
     name = esc(node.type_name or "executor", into="line", limit=60)

@@ -21,13 +21,15 @@ _MOST_OUTPUTS = 20
 
 def outputs_in(model: StepperModel) -> tuple[str, tuple[Display, ...], list[Entry]]:
     """Return a title, the outputs that have a display of their own, and the others as values; the newest first."""
-    found = model.displayed_record.outputs
+    outputs = model.displayed_record.outputs
     newest = [
         (f"{esc(event.source_id, into='line', limit=60)}, superstep {superstep}", event.data)
-        for superstep, event in found[: -_MOST_OUTPUTS - 1 : -1]
+        for superstep, event in outputs[: -_MOST_OUTPUTS - 1 : -1]
     ]
     title = (
-        count_text(len(found), "output") + (", newest first" if len(found) > 1 else "") if found else "No output yet"
+        count_text(len(outputs), "output") + (", newest first" if len(outputs) > 1 else "")
+        if outputs
+        else "No output yet"
     )
     return title, *split_displays(newest)
 

@@ -115,11 +115,11 @@ def _where(model: StepperModel) -> str:
 def _messages(model: StepperModel, sources: Sources) -> TabContent:
     if sources.checkpoint is not None:
         # In the order of the indexes in edit paths.
-        queued = [message for each in sources.checkpoint.messages.values() for message in each]
+        queued = [message for messages in sources.checkpoint.messages.values() for message in messages]
         name = "pending_messages" if "messages" in sources.checkpoint.state else "messages"
         entries = [
-            Entry(_way(each.source_id, each.target_id), each.data, path=f"{name}[{place}]")
-            for place, each in enumerate(queued)
+            Entry(_way(message.source_id, message.target_id), message.data, path=f"{name}[{place}]")
+            for place, message in enumerate(queued)
         ]
     else:
         entries = [Entry(_way(planned.source, planned.target), planned.message) for planned in model.facts.planned]
@@ -167,11 +167,11 @@ def _node(model: StepperModel, sources: Sources) -> TabContent:
     if executor is None:
         return TabContent("Select a node of the graph to see it here")
     facts = node_facts(model, sources.shape, executor, sources.states, times=sources.times)
-    points = [each for each in model.breakpoints.all if each.where == executor]
+    points = [point for point in model.breakpoints.all if point.where == executor]
     breaks = {
         "executor": executor,
-        "before": any(each.kind == "before" for each in points),
-        "after": any(each.kind == "after" for each in points),
+        "before": any(point.kind == "before" for point in points),
+        "after": any(point.kind == "after" for point in points),
         "enabled": model.status is not StepperStatus.CLOSED and executor in model.activity.nodes,
     }
     title = esc(executor, into="line", limit=_NAME_LIMIT)

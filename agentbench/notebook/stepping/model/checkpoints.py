@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.history.activity import ElementStates, course_of
 
-__all__ = ["CheckpointLine", "Past"]
+__all__ = ["Past", "StepperCheckpoints"]
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ class Past:
         self.stop = (self.label, self.info.checkpoint_id)
 
 
-class CheckpointLine:
+class StepperCheckpoints:
     """The checkpoints that lead to a stepper's current state; a fork drops those after its origin."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class CheckpointLine:
         self._inherited = len(self.past)
         self.look_at(None)
 
-    def learn(self, saved: Sequence[CheckpointInfo], before: ElementStates, now: ElementStates) -> None:
+    def add_missing(self, saved: Sequence[CheckpointInfo], before: ElementStates, now: ElementStates) -> None:
         """Add the checkpoints that are missing here; `saved` holds all checkpoints of the current run.
 
         The newest one gets the graph states `now`. A superstep that processes an answer saves twice; its first
@@ -59,8 +59,8 @@ class CheckpointLine:
         # A run that was restored to its start also lists that checkpoint as its own.
         begun = bool(saved and self._inherited and saved[0] == self.past[self._inherited - 1].info)
         first = self._inherited - begun  # index of the first one that it saved
-        known = len(self.past) - first
-        if len(self.past) > self._inherited and self.past[-1].info not in saved[known - 1 : known]:
+        n_known = len(self.past) - first
+        if len(self.past) > self._inherited and self.past[-1].info not in saved[n_known - 1 : n_known]:
             del self.past[self._inherited :]  # the run was restored to an earlier checkpoint
         for info in saved[len(self.past) - first :]:
             self._add(info, now if info is saved[-1] else before)
@@ -109,6 +109,6 @@ class CheckpointLine:
         for index, past in enumerate(self.past):
             if past.info.checkpoint_id == checkpoint_id:
                 return index
-        known = ", ".join(past.info.checkpoint_id for past in self.past) or "none yet"
-        msg = f"Checkpoint {checkpoint_id!r} does not lead to the current state. The checkpoints that do: {known}."
+        ids = ", ".join(past.info.checkpoint_id for past in self.past) or "none yet"
+        msg = f"Checkpoint {checkpoint_id!r} does not lead to the current state. The checkpoints that do: {ids}."
         raise LookupError(msg)

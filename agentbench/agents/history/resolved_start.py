@@ -17,14 +17,14 @@ class Replacement(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Settled:
+class ResolvedStart:
     """The start of a conversation in which every call has a result; the session keeps it for later requests."""
 
     messages: list[Message] = field(default_factory=list)
     replacements: list[Replacement] = field(default_factory=list)
 
     def resolve(self, messages: list[Message]) -> list[Message]:
-        """Convert messages that start with the settled ones to the form for the model."""
+        """Convert messages that start with the resolved ones to the form for the model."""
         found: list[Message] = []
         at = 0
         for first, last, instead in self.replacements:
@@ -35,7 +35,7 @@ class Settled:
         return found
 
     def begins(self, messages: list[Message]) -> bool:
-        """Return whether messages start with the settled ones; messages with replacements must be identical."""
+        """Return whether messages start with the resolved ones; messages with replacements must be identical."""
         known, length = self.messages, len(self.messages)
         if not 0 < length <= len(messages) or known[0] is not messages[0] or known[-1] is not messages[length - 1]:
             return False
