@@ -30,10 +30,10 @@ ResultT = TypeVar("ResultT")
 def makes_copies(storage: object) -> bool:
     """Return whether the class that saves and loads declares, by `keeps_copies = True`, that it copies checkpoints."""
     for cls in type(storage).__mro__:
-        own = vars(cls)
-        if "keeps_copies" in own:
-            return own["keeps_copies"] is True
-        if "save" in own or "load" in own:
+        attributes = vars(cls)
+        if "keeps_copies" in attributes:
+            return attributes["keeps_copies"] is True
+        if "save" in attributes or "load" in attributes:
             return False
     return False
 
@@ -41,9 +41,9 @@ def makes_copies(storage: object) -> bool:
 def checks_head(storage: object) -> TypeGuard[SupportsHeadCheck]:
     """Return whether a storage checks the head and saves in one step; a class that overrides `save` loses that."""
     for cls in type(storage).__mro__:
-        own = vars(cls)
-        if "save_if_head" in own or "save" in own:
-            return "save_if_head" in own
+        attributes = vars(cls)
+        if "save_if_head" in attributes or "save" in attributes:
+            return "save_if_head" in attributes
     return False
 
 
@@ -53,20 +53,20 @@ async def load_checkpoint(
     """Load a checkpoint as the caller's own copy; a storage may return `None` for an unknown id."""
     checkpoint_id = id_of(checkpoint_id)
     try:
-        found: object = await _awaitable(storage.load(checkpoint_id), storage, "load")
+        loaded: object = await _awaitable(storage.load(checkpoint_id), storage, "load")
     except WorkflowCheckpointException:
         raise
     except Exception as error:
         raise checkpoint_error(error, f"Checkpoint {checkpoint_id!r} cannot be loaded") from error
-    if found is None:
+    if loaded is None:
         raise CheckpointNotFoundError(checkpoint_id)
-    if not isinstance(found, WorkflowCheckpoint):
+    if not isinstance(loaded, WorkflowCheckpoint):
         msg = (
-            f"{type(storage).__name__}.load({checkpoint_id!r}) returned a {type(found).__name__}; expected a "
+            f"{type(storage).__name__}.load({checkpoint_id!r}) returned a {type(loaded).__name__}; expected a "
             "WorkflowCheckpoint, as WorkflowCheckpoint.from_json() or from_dict() makes it."
         )
         raise WorkflowCheckpointException(msg)
-    return found if makes_copies(storage) else isolate_or_same(found)
+    return loaded if makes_copies(storage) else isolate_or_same(loaded)
 
 
 async def save_checkpoint(
@@ -76,13 +76,13 @@ async def save_checkpoint(
 
     With `expected_seq`, save only if that is the chain's newest number, in one step if the storage supports that.
     """
-    own = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
+    copied = checkpoint if makes_copies(storage) else isolate_or_same(checkpoint)
     if expected_seq is not None:
         if checks_head(storage):
-            return await storage.save_if_head(own, expected_seq)
+            return await storage.save_if_head(copied, expected_seq)
         head = await head_of(storage, checkpoint.workflow_name)
         require_head(checkpoint.workflow_name, 0 if head is None else head.seq, expected_seq)
-    return await _awaitable(storage.save(own), storage, "save")
+    return await _awaitable(storage.save(copied), storage, "save")
 
 
 async def save_at_head(storage: CheckpointStorage, checkpoint: WorkflowCheckpoint, head_seq: int) -> CheckpointID:
@@ -120,11 +120,11 @@ def _is_continued(
 
 def _awaitable(result: Awaitable[ResultT], storage: object, method: str) -> Awaitable[ResultT]:
     """Return the awaitable that a storage method returned, or raise an error that says the method is not async."""
-    found: object = result
-    if isinstance(found, Awaitable):
+    answer: object = result
+    if isinstance(answer, Awaitable):
         return result
     msg = (
-        f"{type(storage).__name__}.{method}() is not a coroutine: it returned a {type(found).__name__}, which cannot "
+        f"{type(storage).__name__}.{method}() is not a coroutine: it returned a {type(answer).__name__}, which cannot "
         f"be awaited. Write `async def {method}`; all six methods of a CheckpointStorage are async."
     )
     raise WorkflowCheckpointException(msg)
@@ -242,21 +242,21 @@ async def list_lineage(
     """
     storage = require_storage(storage)
     path = [CheckpointInfo.of(await load_checkpoint(storage, checkpoint_id))]
-    known: dict[CheckpointID, CheckpointInfo] = {}
+    infos: dict[CheckpointID, CheckpointInfo] = {}
     listed: set[str] = set()
     visited = {path[0].checkpoint_id}
     while (wanted := path[-1].previous_checkpoint_id) is not None and wanted not in visited:
         chain = path[-1].workflow_name
         if chain not in listed:
-            known.update({info.checkpoint_id: info for info in await list_infos(storage, workflow_name=chain)})
+            infos.update({info.checkpoint_id: info for info in await list_infos(storage, workflow_name=chain)})
             listed.add(chain)
-        if wanted not in known:
+        if wanted not in infos:
             try:
-                known[wanted] = CheckpointInfo.of(await load_checkpoint(storage, wanted))
+                infos[wanted] = CheckpointInfo.of(await load_checkpoint(storage, wanted))
             except WorkflowCheckpointException:
                 break
         visited.add(wanted)
-        path.append(known[wanted])
+        path.append(infos[wanted])
     return path[::-1]
 
 

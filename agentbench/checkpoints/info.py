@@ -73,24 +73,24 @@ class CheckpointInfo(Displayable):
     @classmethod
     def of(cls, checkpoint: WorkflowCheckpoint, *, own_metadata: bool = False) -> CheckpointInfo:
         """Describe a checkpoint; metadata that will not change (`own_metadata`) is not copied."""
-        found = checkpoint.metadata
-        own = {key: value for key, value in found.items() if key != keys.GRAPH_SIGNATURE}
-        sizes = found.get(keys.SIZES)
+        metadata = checkpoint.metadata
+        own = {key: value for key, value in metadata.items() if key != keys.GRAPH_SIGNATURE}
+        sizes = metadata.get(keys.SIZES)
         return cls(
             checkpoint.workflow_name,
             checkpoint.checkpoint_id,
             checkpoint.iteration_count,
             checkpoint.timestamp,
             previous_checkpoint_id=checkpoint.previous_checkpoint_id,
-            seq=_seq_of(found),
-            source=found.get(keys.SOURCE, "step"),
-            run_id=found.get(keys.RUN_ID),
+            seq=_seq_of(metadata),
+            source=metadata.get(keys.SOURCE, "step"),
+            run_id=metadata.get(keys.RUN_ID),
             graph_signature_hash=checkpoint.graph_signature_hash,
             n_messages=sum(map(len, checkpoint.messages.values())),
             n_requests=len(checkpoint.pending_request_info_events),
             size_bytes=sizes.get("bytes", 0) if isinstance(sizes, Mapping) else 0,
-            writers=writers_of(found),
-            forked_from=found.get(keys.FORKED_FROM),
+            writers=writers_of(metadata),
+            forked_from=metadata.get(keys.FORKED_FROM),
             metadata=own if own_metadata else isolate_or_same(own),
         )
 

@@ -75,15 +75,15 @@ def _next_step(value: Any, rest: str, path: str) -> tuple[Any, str]:
             return step, tail
     if steps:
         return steps[0]
-    known = _names_in(value)
+    inner_names = _names_in(value)
     so_far = path[: len(path) - len(rest)].rstrip(".")
     where = f"{so_far!r}, a {type(value).__name__}," if so_far else "the state"
     missing = rest[: next(_ends(rest, 1))]
-    if not known:
+    if not inner_names:
         msg = f"{where} has no {missing!r}, and no values inside. Write paths as `draft.title` or `items[0].name`"
         raise LookupError(msg)
-    names = ", ".join(plain_line(name, 40) for name in list(known)[:_NAMED])
-    more = f" and {len(known) - _NAMED} more" if len(known) > _NAMED else ""
+    names = ", ".join(plain_line(name, 40) for name in list(inner_names)[:_NAMED])
+    more = f" and {len(inner_names) - _NAMED} more" if len(inner_names) > _NAMED else ""
     msg = f"{where} has no {missing!r}; it has {names}{more}. Write paths as `draft.title` or `items[0].name`"
     raise LookupError(msg)
 
@@ -94,24 +94,24 @@ def _leads_on(value: Any, rest: str) -> bool:
 
 def _steps_from(value: Any, rest: str) -> Iterator[tuple[Any, str]]:
     """Return each possible first step of a path, the longest first, with the rest of the path."""
-    known = _names_in(value)
+    names = _names_in(value)
     for end in reversed([*_ends(rest, 0)]):
         head, tail = rest[:end], rest[end + 1 :] if rest[end : end + 1] == "." else rest[end:]
-        if head in known:
+        if head in names:
             yield head, tail
-        elif _NUMBER.fullmatch(head) and int(head) in known:
+        elif _NUMBER.fullmatch(head) and int(head) in names:
             yield int(head), tail
     in_brackets = _BRACKETS.match(rest)
     if in_brackets is None:
         return
     step, tail = ast.literal_eval(in_brackets["value"]), rest[in_brackets.end() :].removeprefix(".")
     if in_brackets["id"] is None:
-        found = [step] if step in known else []
+        steps = [step] if step in names else []
     elif isinstance(value, (list, tuple)):
-        found = [at for at, item in enumerate(value) if _id_of(item, in_brackets["id"]) == step]
+        steps = [at for at, item in enumerate(value) if _id_of(item, in_brackets["id"]) == step]
     else:
-        found = []
-    yield from ((each, tail) for each in found)
+        steps = []
+    yield from ((step, tail) for step in steps)
 
 
 def _ends(rest: str, start: int) -> Iterator[int]:

@@ -35,14 +35,14 @@ def without_answers(messages: Sequence[Message], source: str, keep: Collection[i
     if not answers or all(id(content) in keep for content in answers):
         return [*messages]
     logger.warning("Dropped an approval from %s: only the input of a run can approve a tool call.", source)
-    found: list[Message] = []
+    kept_messages: list[Message] = []
     for message in messages:
-        left = [content for content in message.contents if content.type != ANSWER or id(content) in keep]
-        if len(left) == len(message.contents):
-            found.append(message)
-        elif left:
-            found.append(with_contents(message, left))
-    return found
+        contents = [content for content in message.contents if content.type != ANSWER or id(content) in keep]
+        if len(contents) == len(message.contents):
+            kept_messages.append(message)
+        elif contents:
+            kept_messages.append(with_contents(message, contents))
+    return kept_messages
 
 
 def without_foreign_answers(messages: list[Message], own: list[Message]) -> tuple[list[Message], list[Content]]:

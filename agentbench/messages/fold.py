@@ -114,9 +114,9 @@ class _OpenMessage:
     def _call_of(self, call_id: str | None, index: Any) -> _OpenCall | None:
         if index is not None and (call := self.by_index.get(index)) is not None and call_id in (None, "", call.call_id):
             return call
-        known = self.by_id.get(call_id) if call_id else None
-        if known is not None:  # some services use one id for several calls
-            return known if index is None or known.index in (None, index) else None
+        call_with_id = self.by_id.get(call_id) if call_id else None
+        if call_with_id is not None:  # some services use one id for several calls
+            return call_with_id if index is None or call_with_id.index in (None, index) else None
         if index is not None:
             return self.by_index.get(index)
         last = self.entries[-1] if self.entries else None
@@ -164,15 +164,15 @@ class _OpenCall:
         return call
 
     def _arguments(self) -> Any:
-        found: list[Any] = self.arguments
-        if not found:
+        parts: list[Any] = self.arguments
+        if not parts:
             return next((piece.arguments for piece in self.pieces if piece.arguments is not None), None)
-        if len(found) == 1:
-            return found[0]
-        if isinstance(found[0], str):
-            return _join_without_repeat(found)
+        if len(parts) == 1:
+            return parts[0]
+        if isinstance(parts[0], str):
+            return _join_without_repeat(parts)
         merged: dict[str, Any] = {}
-        for arguments in found:
+        for arguments in parts:
             merged.update(arguments)
         return merged
 

@@ -17,7 +17,7 @@ def join_updates(events: Iterable[Any]) -> list[Any]:
     Updates are grouped by executor, task, executor call (if `executor_invoked` events are present) and agent, so that
     answers of parallel agents and consecutive answers stay separate.
     """
-    found: dict[Any, list[Any]] = {}
+    groups: dict[Any, list[Any]] = {}
     calls: Counter[str | None] = Counter()
     for place, event in enumerate(events):
         key: Any = place
@@ -26,9 +26,9 @@ def join_updates(events: Iterable[Any]) -> list[Any]:
         elif isinstance(event.data, AgentResponseUpdate):
             executor_id = event.executor_id
             key = (executor_id, calls[executor_id], event.type, event.task_id, event.data.agent_id)
-        found.setdefault(key, []).append(event)
+        groups.setdefault(key, []).append(event)
     joined = []
-    for key, (one, *others) in found.items():
+    for key, (one, *others) in groups.items():
         if isinstance(key, tuple):
             one = copy.copy(one)
             one.data = AgentResponse.from_updates([one.data, *(event.data for event in others)])

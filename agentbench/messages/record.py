@@ -46,10 +46,10 @@ class Record(SerializationMixin, Displayable):
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values; objects that JSON cannot represent stay as they are."""
         fields = self.set_fields() if exclude_none else {name: getattr(self, name) for name in self.FIELDS}
-        found: dict[str, Any] = {"type": self.TYPE}
+        data: dict[str, Any] = {"type": self.TYPE}
         for name, value in fields.items():
-            found[name] = value if type(value) is str else copy_plain(value, convert_content)
-        return {name: value for name, value in found.items() if name not in exclude} if exclude else found
+            data[name] = value if type(value) is str else copy_plain(value, convert_content)
+        return {name: value for name, value in data.items() if name not in exclude} if exclude else data
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

@@ -69,10 +69,10 @@ class AgentExecutorResponse:
 
         A text sent on its own would leave the next agent without the conversation.
         """
-        own = self.agent_response.messages
-        message = Message("assistant", [text], author_name=own[-1].author_name if own else None)
+        messages = self.agent_response.messages
+        message = Message("assistant", [text], author_name=messages[-1].author_name if messages else None)
         conversation = [*self.conversation]
-        for one in reversed(own):
+        for one in reversed(messages):
             if not conversation or conversation[-1] != one:
                 break
             conversation.pop()

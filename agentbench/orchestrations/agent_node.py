@@ -113,8 +113,8 @@ class AgentNode(Executor):
         stored = ctx.get_state(RUN_KWARGS)
         kwargs: dict[str, Any] = {"session": self.session, **self._run_arguments()}
         for kind in get_args(RunKwargsKind):
-            if own := kwargs_for(stored, self.id, kind):
-                kwargs[kind] = own
+            if own_kwargs := kwargs_for(stored, self.id, kind):
+                kwargs[kind] = own_kwargs
         answers, self._ab_given = self._ab_given, None
         return await call_agent(self.agent, messages, ctx, kwargs, on_update, answers=answers)
 
@@ -230,8 +230,8 @@ async def call_agent(
 
     try:
         if on_update is None:
-            found: AgentResponse | None = await agent.run(messages, stream=False, **kwargs)
-            response = found or AgentResponse()  # none if a middleware ended the run without a response
+            reply: AgentResponse | None = await agent.run(messages, stream=False, **kwargs)
+            response = reply or AgentResponse()  # none if a middleware ended the run without a response
         else:
             response = await run_streamed(agent, messages, _taking(requests, agent, on_update), **kwargs)
     except UserInputRequiredException as raised:
@@ -281,14 +281,14 @@ def message_of_answers(answers: list[Content]) -> Message:
 async def _without_approvals(
     messages: Sequence[Message], ctx: WorkflowContext[Any, Any], given: Sequence[Content] = ()
 ) -> list[Message]:
-    left = without_answers(messages, f"the conversation of node {ctx.executor_id!r}", keep := set(map(id, given)))
+    remaining = without_answers(messages, f"the conversation of node {ctx.executor_id!r}", keep := set(map(id, given)))
     if any(id(one) not in keep for one in answers_in(messages)):
         text = (
             f"An approval in the conversation of {ctx.executor_id!r} was dropped. Only a person's answer to a request "
             "of this agent approves a tool call."
         )
         await ctx.add_event(WorkflowEvent.warning(text, ctx.executor_id))
-    return left
+    return remaining
 
 
 def request_id_of(request: Content) -> str:

@@ -249,15 +249,15 @@ def reassign_to_user(messages: list[Message], node: AgentNode) -> list[Message]:
 
     A message of the user may answer a request, so those of other agents lose their requests and answers.
     """
-    own, found = (node.agent.name, node.id), list[Message]()
+    own_names, reassigned = (node.agent.name, node.id), list[Message]()
     for message in messages:
         kinds = {content.type for content in message.contents}
-        if message.role == "assistant" and message.author_name not in own and "function_call" not in kinds:
+        if message.role == "assistant" and message.author_name not in own_names and "function_call" not in kinds:
             contents = [one for one in message.contents if not one.type.startswith("function_approval_")]
-            found += [_copy_with(message, role="user", contents=contents)] if contents else []
+            reassigned += [_copy_with(message, role="user", contents=contents)] if contents else []
         else:
-            found.append(message)
-    return found
+            reassigned.append(message)
+    return reassigned
 
 
 def _open_requests(reply: AgentReply) -> dict[str, Content]:

@@ -58,9 +58,9 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
 
     def waiting_for(self, session: AgentSession | None, answered: Collection[object]) -> WorkflowT | None:
         """Return the clone that waits in this session, or for responses with one of these ids."""
-        own = self.waiting.get(None if session is None else session.session_id)
-        if own is not None and own.run_state.requests:
-            return own
+        clone = self.waiting.get(None if session is None else session.session_id)
+        if clone is not None and clone.run_state.requests:
+            return clone
         clones = self.waiting.values()
         return next((one for one in clones if not _ids_of(one.run_state.requests).isdisjoint(answered)), None)
 
@@ -216,25 +216,25 @@ def _responses(
     Histories store an approval as the result of the call that represents the request. The request of an agent inside
     the workflow is shown twice, as its own and as the workflow's; of two different answers, the rejection wins.
     """
-    found: dict[str, Any] = {}
+    responses: dict[str, Any] = {}
     stored: list[Message] = []
     for message in messages:
-        own: dict[str, Any] = {}
+        of_message: dict[str, Any] = {}
         for content in message.contents:
             key, answer = _response(content, message.role, requests)
-            if getattr(found.get(key), "type", None) != ANSWER or found[key].approved:
-                found[key] = answer
-            own[key] = found[key]
+            if getattr(responses.get(key), "type", None) != ANSWER or responses[key].approved:
+                responses[key] = answer
+            of_message[key] = responses[key]
         results = [
             Content.from_function_result(key, result=one.approved if isinstance(one, Content) else one)
-            for key, one in own.items()
+            for key, one in of_message.items()
         ]
         stored.append(Message("tool", results) if answers_in([message]) else message)
-    if unknown := [request_id for request_id in found if request_id not in requests]:
+    if unknown := [request_id for request_id in responses if request_id not in requests]:
         raise AgentInvalidRequestException(_unknown_request(unknown, requests))
-    if not found:
+    if not responses:
         raise AgentInvalidResponseException(_response_help(requests))
-    return found, stored
+    return responses, stored
 
 
 def _answers_to_nothing(messages: Sequence[Message]) -> list[str]:

@@ -31,10 +31,10 @@ def merge_options(
         if value is None or key in _MERGED_ELSEWHERE:
             continue
         before = merged.get(key)
-        own = isolate_or_same(value) if isinstance(value, _CONTAINERS) else value
-        if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(own, Mapping):
-            own = {**before, **own}
-        merged[key] = own
+        copied = isolate_or_same(value) if isinstance(value, _CONTAINERS) else value
+        if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(copied, Mapping):
+            copied = {**before, **copied}
+        merged[key] = copied
     text = join_instructions(defaults.get("instructions"), instructions, options and options.get("instructions"))
     if text:
         merged["instructions"] = text

@@ -150,8 +150,8 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         self.function_invocation_configuration = function_invocation_configuration
         self.compaction_strategy, self.tokenizer = compaction_strategy, tokenizer
         self.raise_on_user_input, self.save_abandoned = raise_on_user_input, save_abandoned
-        own, self.mcp_tools = split_mcp_tools(_all_tools(tools, (default_options or {}).get("tools")))
-        self.default_options: dict[str, Any] = _defaults(self.client, instructions, own, default_options or {})
+        own_tools, self.mcp_tools = split_mcp_tools(_all_tools(tools, (default_options or {}).get("tools")))
+        self.default_options: dict[str, Any] = _defaults(self.client, instructions, own_tools, default_options or {})
         self.connections: list[Any] = []
         self._ab_open = AsyncExitStack()
         self._ab_has_warned = False
@@ -330,16 +330,16 @@ def _checked_client(client: Any, chat_client: Any) -> Any:
     if client is not None and chat_client is not None and client is not chat_client:
         message = "client and chat_client are the same argument. Pass only one of them."
         raise TypeError(message)
-    found = chat_client if client is None else client
-    if found is None:
+    given = chat_client if client is None else client
+    if given is None:
         message = (
             "An agent needs a chat client. Pass one: OpenAIChatClient(), or default_chat_client() for a first try."
         )
         raise TypeError(message)
-    if isinstance(found, type) or not callable(getattr(found, "get_response", None)):
-        message = f"{found!r} is not a chat client. Expected an object with get_response(), such as a BaseChatClient."
+    if isinstance(given, type) or not callable(getattr(given, "get_response", None)):
+        message = f"{given!r} is not a chat client. Expected an object with get_response(), such as a BaseChatClient."
         raise TypeError(message)
-    return found
+    return given
 
 
 def _all_tools(tools: Any, in_options: Any) -> list[Any]:

@@ -122,7 +122,7 @@ class AgentRun:
         """Run the `before_run` hooks, set the client's arguments, and return the messages for it."""
         agent, arguments = self._agent, self._arguments
         messages = normalize_messages(self._input)
-        own = messages.copy()  # copied before providers can add to the input
+        input_copy = messages.copy()  # copied before providers can add to the input
         options: Mapping[str, Any] = arguments.get("options") or {}
         client_kwargs: dict[str, Any] = {**(arguments.get("client_kwargs") or {})}
         middleware = flat_middleware(client_kwargs.pop("middleware")) if "middleware" in client_kwargs else []
@@ -136,7 +136,7 @@ class AgentRun:
                 await after_abandoned_streams()
             async with SessionTurn(session):
                 await self._hooks.before()
-            messages, answers = without_foreign_answers(context.get_messages(include_input=True), own)
+            messages, answers = without_foreign_answers(context.get_messages(include_input=True), input_copy)
             instructions, provided_tools = context.instructions, context.tools
             if context.middleware:
                 middleware.extend(context.get_middleware())

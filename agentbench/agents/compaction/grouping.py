@@ -132,13 +132,13 @@ def annotate_message_groups(
         ids = annotate_message_groups(messages)
         assert [message.additional_properties["_group"]["id"] for message in messages] == ids
     """
-    known = [group_of(message).get(GROUP_ID_KEY) for message in messages]
-    taken = set(known)
+    group_ids = [group_of(message).get(GROUP_ID_KEY) for message in messages]
+    taken = set(group_ids)
     used: set[str] = set()
     new_id = _clock.runtime_defaults().ids.new_id
     ids: list[str] = []
     for index, group in enumerate(group_messages(messages)):
-        earlier = () if force_reannotate else (known[at] for at in group.indices)
+        earlier = () if force_reannotate else (group_ids[at] for at in group.indices)
         group_id = next((one for one in earlier if one and one not in used), "")
         if not group_id:  # a restarted source of ids may repeat ids that are in use
             while (group_id := new_id("group")) in taken:

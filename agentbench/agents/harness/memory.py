@@ -286,18 +286,18 @@ class MemoryContextProvider(HistoryProvider):
 
     async def _is_time_to_consolidate(self, session: AgentSession) -> bool:
         def register() -> dict[str, Any]:
-            known = self.store.read_state(session, source_id=self.source_id)
-            sessions = list(known.get("sessions_since_consolidation") or ())
+            state = self.store.read_state(session, source_id=self.source_id)
+            sessions = list(state.get("sessions_since_consolidation") or ())
             if session.session_id not in sessions:
-                known["sessions_since_consolidation"] = [*sessions, session.session_id]
-                self.store.write_state(session, known, source_id=self.source_id)
-            return known
+                state["sessions_since_consolidation"] = [*sessions, session.session_id]
+                self.store.write_state(session, state, source_id=self.source_id)
+            return state
 
         async with self._lock(session):
-            known = await run_in_thread(register)
-        last = known.get("last_consolidated_at")
+            state = await run_in_thread(register)
+        last = state.get("last_consolidated_at")
         is_due = last is None or _now() - datetime.fromisoformat(last) >= self.consolidation_interval
-        return is_due and len(known["sessions_since_consolidation"]) >= self.consolidation_min_sessions
+        return is_due and len(state["sessions_since_consolidation"]) >= self.consolidation_min_sessions
 
     async def _consolidate_all(self, session: AgentSession, client: Any) -> int:
         """Consolidate all topics and return the number of rewritten ones. Topics that changed meanwhile are skipped."""

@@ -80,24 +80,24 @@ class CompactionProvider(ContextProvider):
         self, sources: dict[str, list[Message]], input_messages: Sequence[Message], session: AgentSession | None
     ) -> None:
         """Replace the message lists of the sources by the compacted lists."""
-        known: dict[str, _Copies] = {}
+        copies_by_source: dict[str, _Copies] = {}
         if session is not None:
-            known = vars(session).setdefault(COMPACTED, {}).setdefault(self.source_id, {})
+            copies_by_source = vars(session).setdefault(COMPACTED, {}).setdefault(self.source_id, {})
         working: list[Message] = []
         source_of: dict[int, str] = {}
         for source_id, messages in sources.items():
-            copies = known.setdefault(source_id, _Copies()).follow(messages)
+            copies = copies_by_source.setdefault(source_id, _Copies()).follow(messages)
             working += copies
             source_of.update((id(copy), source_id) for copy in copies)
         asked = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is not compacted
         working += asked
-        own = {id(message) for message in asked}
+        input_ids = {id(message) for message in asked}
         included = await _compact(working, self.before_strategy, self.tokenizer)
         shortened: dict[str, list[Message]] = {source_id: [] for source_id in sources}
         waiting: list[Message] = []
         source_id = next(iter(sources))
         for message in included:
-            if id(message) in own:
+            if id(message) in input_ids:
                 break
             if id(message) not in source_of:  # a summary comes directly before the messages that it replaces
                 waiting += add_source([message], self)
@@ -108,7 +108,7 @@ class CompactionProvider(ContextProvider):
         shortened[source_id] += waiting
         for source_id, messages in shortened.items():
             sources[source_id] = messages
-            known[source_id].messages = list(messages)
+            copies_by_source[source_id].messages = list(messages)
 
     async def after_run(
         self, *, agent: Any = None, session: AgentSession | None = None, context: Any = None, state: Any = None
@@ -156,10 +156,10 @@ class _Copies:
 
     def follow(self, messages: Sequence[Message]) -> list[Message]:
         """Return the copies, including those of new messages."""
-        known = self._followed
-        if len(known) > len(messages) or not all(map(is_, known, messages)):
-            known, self.messages = [], []
-        self.messages += copy_messages(messages[len(known) :])
+        followed = self._followed
+        if len(followed) > len(messages) or not all(map(is_, followed, messages)):
+            followed, self.messages = [], []
+        self.messages += copy_messages(messages[len(followed) :])
         self._followed = list(messages)
         return self.messages
 
@@ -177,8 +177,8 @@ class _CompactCalls(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
         messages = context.messages
         is_first, self._has_begun = not self._has_begun, True
-        known = self._context.get_messages(include_input=True) if is_first else []
-        is_done = is_first and len(known) == len(messages) and all(map(is_, known, messages))
+        compacted = self._context.get_messages(include_input=True) if is_first else []
+        is_done = is_first and len(compacted) == len(messages) and all(map(is_, compacted, messages))
         if not is_done and messages and not context.options.get("conversation_id"):
             working = list(self._copies.follow(messages))
             self._copies.messages = context.messages = await _compact(working, self._strategy, self._tokenizer)

@@ -205,11 +205,11 @@ class FileHistoryProvider(HistoryProvider):
         return self._messages_of(data, path)
 
     def _messages_of(self, data: bytes, path: str) -> list[Message]:
-        *lines, rest = data.split(b"\n")
+        *lines, unfinished = data.split(b"\n")
         messages = [self._message_of(line, number, path) for number, line in enumerate(lines, start=1) if line.strip()]
-        if rest.strip():
+        if unfinished.strip():
             try:
-                messages.append(self._message_of(rest, len(lines) + 1, path))
+                messages.append(self._message_of(unfinished, len(lines) + 1, path))
             except ValueError:
                 _log.warning("Line %d of %s is skipped: its writer was interrupted.", len(lines) + 1, path)
         return messages
@@ -219,18 +219,18 @@ class FileHistoryProvider(HistoryProvider):
         with _thread_locks[self._folder]:
             try:
                 version = _version(os.stat(path, follow_symlinks=False))
-                known = self._files.pop(path, None)
-                if known is None or known.version != version:
+                file = self._files.pop(path, None)
+                if file is None or file.version != version:
                     data, status = read_private(path, sys.maxsize)
-                    known = _ReadFile(_version(status), [], data)
+                    file = _ReadFile(_version(status), [], data)
             except FileNotFoundError:
                 return []
-            known.messages += add_source(self._messages_of(known.unread, path), self)
-            known.unread = b""
-            self._files[path] = known
+            file.messages += add_source(self._messages_of(file.unread, path), self)
+            file.unread = b""
+            self._files[path] = file
             if len(self._files) > _MOST_FILES:
                 del self._files[next(iter(self._files))]
-            return [*known.messages]
+            return [*file.messages]
 
     def _append(self, path: str, lines: bytes) -> None:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
@@ -239,12 +239,12 @@ class FileHistoryProvider(HistoryProvider):
             try:
                 before = os.fstat(descriptor)
                 size = before.st_size
-                if rest := _unfinished_line(descriptor, size):
+                if unfinished := _unfinished_line(descriptor, size):
                     try:
-                        self._message_of(rest, 0, "")
-                        lines, rest = b"\n" + lines, b""
+                        self._message_of(unfinished, 0, "")
+                        lines, unfinished = b"\n" + lines, b""
                     except ValueError:
-                        os.ftruncate(descriptor, size - len(rest))
+                        os.ftruncate(descriptor, size - len(unfinished))
                 end = os.fstat(descriptor).st_size
                 try:
                     write_all(descriptor, lines, path)
@@ -252,14 +252,14 @@ class FileHistoryProvider(HistoryProvider):
                     with suppress(OSError):
                         os.ftruncate(descriptor, end)
                     raise
-                known = self._files.get(path)
+                file = self._files.get(path)
                 after = os.fstat(descriptor)
-                if known is not None and known.version == _version(before) and after.st_size == size + len(lines):
-                    known.version, known.unread = _version(after), known.unread + lines
+                if file is not None and file.version == _version(before) and after.st_size == size + len(lines):
+                    file.version, file.unread = _version(after), file.unread + lines
             finally:
                 os.close(descriptor)
-        if rest.strip():
-            _log.warning("Removed %d bytes at the end of %s: their writer was interrupted.", len(rest), path)
+        if unfinished.strip():
+            _log.warning("Removed %d bytes at the end of %s: their writer was interrupted.", len(unfinished), path)
 
     def _delete(self, path: str) -> bool:
         with suppress(FileNotFoundError), self._writing():

@@ -88,8 +88,8 @@ class PendingCall:
     def is_inner(self, request: Content) -> bool:
         """Return whether a request is for a call that the tool itself wants to make."""
         inner = request.function_call
-        own = (self.content.call_id, self.content.name)
-        return bool(request.call_id) and inner is not None and (inner.call_id, inner.name) != own
+        own_call = (self.content.call_id, self.content.name)
+        return bool(request.call_id) and inner is not None and (inner.call_id, inner.name) != own_call
 
     @property
     def approval(self) -> Content | None:
@@ -133,9 +133,9 @@ class PendingCalls:
                 id(one)
                 for one in contents
                 if one.type == "function_call"
-                and (known := self._latest.get(one.call_id or ""))
-                and known.result is None
-                and is_same_call(known.content, one)
+                and (open_call := self._latest.get(one.call_id or ""))
+                and open_call.result is None
+                and is_same_call(open_call.content, one)
             }
             speaks = not repeated and any(one.type == "function_call" or not one.user_input_request for one in contents)
         elif speaks:
@@ -146,15 +146,15 @@ class PendingCalls:
             self._close(is_over=True)
             self._input_at, self.resolved_until = None, at
         if is_relevant:
-            left = [self._take(one, at, message.role) for one in contents if id(one) not in repeated]
-            self._contents[at] = [one for one in left if one is not None]
+            replaced = [self._take(one, at, message.role) for one in contents if id(one) not in repeated]
+            self._contents[at] = [one for one in replaced if one is not None]
 
     def _take(self, content: Content, at: int, role: str) -> Content | None:
         """Read a content, and return its replacement, or `None` to remove it."""
         kind = content.type
         if kind == "function_call":
-            known = self._latest.get(content.call_id or "")
-            if not _is_made_by_service(content) and (known is None or known.at != at):
+            earlier = self._latest.get(content.call_id or "")
+            if not _is_made_by_service(content) and (earlier is None or earlier.at != at):
                 self._add(PendingCall(content, at))
             return content
         if kind == "function_result":
@@ -197,7 +197,7 @@ class PendingCalls:
             instead = requested if addressed is None else addressed.content
             call = self._add(PendingCall(instead, at))
             self._without_call.add(id(instead))
-        if any(content.id == known.id for known in call.requests):
+        if any(content.id == request.id for request in call.requests):
             return instead
         if call.answers or call.requested_at not in (None, at):  # a new round of requests
             is_own = bool(call.answers and call.approval and not call.is_about_another and not call.inner_requests)
@@ -228,7 +228,7 @@ class PendingCalls:
             if call.answers or call.result.result != UNANSWERED:
                 return
             call = self._add(PendingCall(call.content, at, is_repeated=True, requests=[*call.requests]))
-        if any(content.id == known.id for known in call.answers):
+        if any(content.id == answer.id for answer in call.answers):
             return  # the first answer to a request counts
         if not call.answers:
             call.source = at
@@ -303,31 +303,33 @@ class PendingCalls:
         """
         resolved: list[Message] = []
         replaced: list[tuple[Message, list[Message]]] = []
-        for message, in_front, own, behind in self._resolve(self._start, len(self._messages), has_service=has_service):
-            instead = [*in_front, *own]
+        for message, in_front, replacement, behind in self._resolve(
+            self._start, len(self._messages), has_service=has_service
+        ):
+            instead = [*in_front, *replacement]
             if len(instead) != 1 or instead[0] is not message:
                 replaced.append((message, instead))
-            resolved += [*own, *behind]
+            resolved += [*replacement, *behind]
         return resolved, replaced
 
     def replacements(self) -> list[Replacement]:
         """Return the replacements for the model of messages between `start` and `resolved_until`."""
-        found: list[Replacement] = []
+        replacements: list[Replacement] = []
         first, instead = self._start, list[Message]()
         resolved = self._resolve(self._start, self.resolved_until)
-        for at, (message, _, own, behind) in enumerate(resolved, start=self._start):
-            if behind or len(own) != 1 or own[0] is not message:
-                instead += [*own, *behind]
+        for at, (message, _, replacement, behind) in enumerate(resolved, start=self._start):
+            if behind or len(replacement) != 1 or replacement[0] is not message:
+                instead += [*replacement, *behind]
                 continue
-            self._add_replacement(found, first, at, instead)
+            self._add_replacement(replacements, first, at, instead)
             first, instead = at + 1, []
-        self._add_replacement(found, first, self.resolved_until, instead)
-        return found
+        self._add_replacement(replacements, first, self.resolved_until, instead)
+        return replacements
 
-    def _add_replacement(self, found: list[Replacement], first: int, last: int, instead: list[Message]) -> None:
+    def _add_replacement(self, replacements: list[Replacement], first: int, last: int, instead: list[Message]) -> None:
         before = self._messages[first:last]
         if len(before) != len(instead) or not all(map(is_, before, instead)):
-            found.append(Replacement(first, last, instead))
+            replacements.append(Replacement(first, last, instead))
 
     def _resolve(
         self, first: int, last: int, *, has_service: bool = False
@@ -353,25 +355,27 @@ class PendingCalls:
             if at not in touched:
                 yield message, [], [message], []
                 continue
-            own: list[Message] = []
+            replacement: list[Message] = []
             for calls in _with_ids_apart(repeated.get(at, ())):
-                own += [] if has_service else [Message("assistant", [call.content for call in calls])]
-                own += self._results(calls)
+                replacement += [] if has_service else [Message("assistant", [call.content for call in calls])]
+                replacement += self._results(calls)
             contents = self._contents.get(at, message.contents)
             if has_service:  # the service has the call
                 contents = [one for one in contents if id(one) not in self._without_call]
-            own += _with(message, message.role, [one for one in contents if id(one) not in moved])
-            yield message, self._results(stored.get(at, ())), own, self._results(behind.get(at, ()))
+            replacement += _with(message, message.role, [one for one in contents if id(one) not in moved])
+            yield message, self._results(stored.get(at, ())), replacement, self._results(behind.get(at, ()))
 
     def _results(self, calls: Sequence[PendingCall]) -> list[Message]:
         """Return the results of calls as `tool` messages, one for each message that contained results."""
         brought: dict[int | None, list[Content]] = {}
         for call in calls:
             brought.setdefault(call.source, []).append(cast("Content", call.result))
-        found: list[Message] = []
+        tool_messages: list[Message] = []
         for source, results in brought.items():
-            found += [Message("tool", results)] if source is None else _with(self._messages[source], "tool", results)
-        return found
+            tool_messages += (
+                [Message("tool", results)] if source is None else _with(self._messages[source], "tool", results)
+            )
+        return tool_messages
 
 
 def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
@@ -383,7 +387,7 @@ def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
     if "function_call" not in kinds and not (start and "function_result" in kinds):
         return False
     waiting: set[str | None] = set()
-    known: set[str | None] = set()
+    with_result: set[str | None] = set()
     for message in messages:
         if waiting and message.role != "tool":
             return True
@@ -391,10 +395,10 @@ def has_pending_calls(messages: Sequence[Message], start: int = 0) -> bool:
             if content.type == "function_call" and not _is_made_by_service(content):
                 waiting.add(content.call_id)
             elif content.type == "function_result":
-                if content.call_id not in waiting and (start or content.call_id in known):
+                if content.call_id not in waiting and (start or content.call_id in with_result):
                     return True  # a second result, or the result of an earlier call
                 waiting.discard(content.call_id)
-                known.add(content.call_id)
+                with_result.add(content.call_id)
     return bool(waiting)
 
 

@@ -61,10 +61,10 @@ class PerCallHistory(ChatMiddleware):
         async with SessionTurn(self._session):
             await RunHooks(self._agent, self._session, before, self._providers).before()
         recorded = RecordedCalls(self._session)
-        known = {request.id for one in recorded.read() for request in one.requests}
+        recorded_ids = {request.id for one in recorded.read() for request in one.requests}
         for one in PendingCalls(without_answers(before.get_messages(), "a history")).requested:
             ids = {request.id for request in one.requests}
-            if not ids.isdisjoint(request_ids) and (one.result is not None or not ids <= known):
+            if not ids.isdisjoint(request_ids) and (one.result is not None or not ids <= recorded_ids):
                 recorded.add(one)
                 if one.result is not None:
                     self._stored[id(one.result)] = one.result

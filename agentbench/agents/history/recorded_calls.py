@@ -29,12 +29,12 @@ class RecordedCalls:
 
     def read(self) -> list[RecordedCall]:
         """Return the calls with their requests and, if available, their results."""
-        found: list[RecordedCall] = []
+        calls: list[RecordedCall] = []
         for message in self._messages():
             call, *rest = message.contents
             result = rest.pop() if rest and rest[-1].type == "function_result" else None
-            found.append(RecordedCall(call, tuple(rest), result, message.additional_properties.get(_APPROVED) is True))
-        return found
+            calls.append(RecordedCall(call, tuple(rest), result, message.additional_properties.get(_APPROVED) is True))
+        return calls
 
     def add(self, recorded: RecordedCall) -> None:
         """Record a call; it replaces an equal earlier one, because models reuse ids."""
@@ -48,8 +48,8 @@ class RecordedCalls:
         """Remove calls, and add messages for others."""
         if self._state is None or (APPROVALS not in self._state and not added):
             return
-        left = [one for one in self._messages() if not is_dropped(one.contents[0])]
-        self._state[APPROVALS] = [*left, *added]
+        remaining = [one for one in self._messages() if not is_dropped(one.contents[0])]
+        self._state[APPROVALS] = [*remaining, *added]
         if not self._state[APPROVALS]:
             del self._state[APPROVALS]
 

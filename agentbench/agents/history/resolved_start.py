@@ -25,22 +25,22 @@ class ResolvedStart:
 
     def resolve(self, messages: list[Message]) -> list[Message]:
         """Convert messages that start with the resolved ones to the form for the model."""
-        found: list[Message] = []
+        resolved: list[Message] = []
         at = 0
         for first, last, instead in self.replacements:
-            found += messages[at:first]
-            found += instead
+            resolved += messages[at:first]
+            resolved += instead
             at = last
-        found += messages[at:]
-        return found
+        resolved += messages[at:]
+        return resolved
 
     def begins(self, messages: list[Message]) -> bool:
         """Return whether messages start with the resolved ones; messages with replacements must be identical."""
-        known, length = self.messages, len(self.messages)
-        if not 0 < length <= len(messages) or known[0] is not messages[0] or known[-1] is not messages[length - 1]:
+        start, length = self.messages, len(self.messages)
+        if not 0 < length <= len(messages) or start[0] is not messages[0] or start[-1] is not messages[length - 1]:
             return False
-        known += messages[length:]  # lists of equal length are compared without a copy; no other request uses this list
-        is_same = known == messages
-        del known[length:]
+        start += messages[length:]  # lists of equal length are compared without a copy; no other request uses this list
+        is_same = start == messages
+        del start[length:]
         replaced = (at for first, last, _ in self.replacements for at in range(first, last))
-        return is_same and all(known[at] is messages[at] for at in replaced)
+        return is_same and all(start[at] is messages[at] for at in replaced)

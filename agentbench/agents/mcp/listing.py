@@ -41,7 +41,7 @@ async def read_pages(
 
     `get_page` requests one page; its argument is None for the first page.
     """
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     cursors: set[str | None] = set()
     cursor: str | None = None
     most = getattr(limits, f"max_{kind}")
@@ -50,14 +50,14 @@ async def read_pages(
         if len(cursors) > limits.max_pages:
             raise MCPLimitError(server, f"a list of {kind} with too many pages", "max_pages", limits.max_pages)
         page = wire(await get_page(make("PaginatedRequestParams", {"cursor": cursor}) if cursor else None))
-        found += page.get(kind) or ()
-        if len(found) > most:
+        entries += page.get(kind) or ()
+        if len(entries) > most:
             raise MCPLimitError(server, f"a list of more than {most:,} {kind}", f"max_{kind}", most)
         cursor = page.get("nextCursor")
         if cursor is None:
-            return found
+            return entries
     logger.warning("The pages of the %s of the server %s repeat; the rest is ignored.", kind, server)
-    return found
+    return entries
 
 
 class Listed(NamedTuple):
@@ -101,10 +101,10 @@ class Listings:
                                self._server, kind, name.exposed)  # fmt: skip
                 continue
             taken.add(name.exposed)
-            known = self._listed[kind].get(name.original)
+            previous = self._listed[kind].get(name.original)
             try:
-                is_known = known is not None and (known.name, known.listing) == (name, listing)
-                found[name.original] = known if known and is_known else self._list(kind, name, listing, approval)
+                is_known = previous is not None and (previous.name, previous.listing) == (name, listing)
+                found[name.original] = previous if previous and is_known else self._list(kind, name, listing, approval)
             except (TypeError, ValueError, MCPLimitError) as error:
                 shown = plain_line(name.original, _NAME_CHARS)
                 reason = f"The {kind.removesuffix('s')} {shown!r} of the server {self._server} is ignored: {error}"

@@ -44,12 +44,12 @@ def make_session(reading: Any, writing: Any, timeout_s: float | None, **callback
 async def capabilities(session: Any) -> dict[str, Any]:
     """Return the capabilities of a server; initialize the session if necessary."""
     if hasattr(session, "get_server_capabilities"):
-        known = session.get_server_capabilities()
+        server_capabilities = session.get_server_capabilities()
     else:
-        known = session.server_capabilities
-    if known is None:
-        known = (await session.initialize()).capabilities
-    return wire(known)
+        server_capabilities = session.server_capabilities
+    if server_capabilities is None:
+        server_capabilities = (await session.initialize()).capabilities
+    return wire(server_capabilities)
 
 
 def listing_problem(kind: str, listings: list[Any]) -> str | None:

@@ -46,11 +46,11 @@ class MCPSkillsSource(SkillsSource):
         """
         await connect_once(self.server)
         listed, limits = await self.server.list_resources(), self.server.limits
-        found = [each["uri"] for each in listed if each["uri"].endswith(_SKILL_MD)]
-        if len(found) > limits.max_skills:
-            raise MCPLimitError(self.server.name, f"{len(found):,} skills", "max_skills", limits.max_skills)
+        uris = [each["uri"] for each in listed if each["uri"].endswith(_SKILL_MD)]
+        if len(uris) > limits.max_skills:
+            raise MCPLimitError(self.server.name, f"{len(uris):,} skills", "max_skills", limits.max_skills)
         skills: list[Skill] = []
-        for uri in found:
+        for uri in uris:
             folder = uri.removesuffix("SKILL.md")
             try:
                 content = await self.server.read_resource(uri)

@@ -278,10 +278,10 @@ class MCPWebsocketTool(MCPTool):
     """
 
     def __init__(self, name: str, url: str, **kwargs: Any) -> None:
-        known = _common_arguments(kwargs)
-        super().__init__(name, **known)
+        common = _common_arguments(kwargs)
+        super().__init__(name, **common)
         self.url = url
-        self._options = {key: value for key, value in kwargs.items() if key not in known}
+        self._options = {key: value for key, value in kwargs.items() if key not in common}
 
     @property
     def address(self) -> str:

@@ -136,8 +136,8 @@ def _stream(chain: _Chain, context: AgentContext, inner: Callable[..., Any]) -> 
     async def innermost() -> None:
         result = inner(context.messages, stream=True, **_inner_arguments(context))
         if hasattr(result, "__aiter__"):
-            own = isinstance(result, ResponseStream)
-            context.result = result if own else ResponseStream(result, finalizer=AgentResponse.from_updates)
+            is_own = isinstance(result, ResponseStream)
+            context.result = result if is_own else ResponseStream(result, finalizer=AgentResponse.from_updates)
         else:
             context.result = ResponseStream.from_awaitable(result)
 

@@ -114,11 +114,11 @@ def tool_loop(
         if resolved_start is not None and not (type(messages) is list and resolved_start.begins(messages)):
             resolved_start = None
     count = 0 if resolved_start is None else len(resolved_start.messages)  # number of messages that need no check
-    own = normalize_messages(cast("list[Message]", messages)[count:] if count else messages)
+    input_messages = normalize_messages(cast("list[Message]", messages)[count:] if count else messages)
     if count:
-        own[:0] = cast("list[Message]", messages)[:count]
+        input_messages[:0] = cast("list[Message]", messages)[:count]
     loop = ToolLoop(
-        own,
+        input_messages,
         arguments.options,
         checked,
         arguments.function,
@@ -206,10 +206,10 @@ class ModelCalls:
     async def _call(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        own = await self._compact(messages, options) if self._has_compaction else list(messages)
+        sent = await self._compact(messages, options) if self._has_compaction else list(messages)
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
-        reply = self.hook(messages=own, stream=False, options=options, **kwargs)
+        reply = self.hook(messages=sent, stream=False, options=options, **kwargs)
         if iscoroutine(reply):
             reply = await reply
         return reply if isinstance(reply, ChatResponse) else await response_of(reply, self._build_stream(options))
@@ -217,10 +217,10 @@ class ModelCalls:
     async def _call_streamed(
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatStream:
-        own = await self._compact(messages, options) if self._has_compaction else list(messages)
+        sent = await self._compact(messages, options) if self._has_compaction else list(messages)
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
-        reply = self.hook(messages=own, stream=True, options=options, **kwargs)
+        reply = self.hook(messages=sent, stream=True, options=options, **kwargs)
         return await stream_of(reply, self._build_stream(options))
 
     @property
@@ -234,17 +234,17 @@ class ModelCalls:
         return list(messages)
 
     def _build_stream(self, options: Mapping[str, Any]) -> BuildStream:
-        own = getattr(self.client, "_build_response_stream", None)
-        if own is None:
+        build = getattr(self.client, "_build_response_stream", None)
+        if build is None:
             return partial(ResponseStream, finalizer=ChatResponse.from_updates)
-        return partial(own, response_format=options.get("response_format"))
+        return partial(build, response_format=options.get("response_format"))
 
     def _finalizer(self, options: Mapping[str, Any]) -> _Finalizer:
         response_format = options.get("response_format")
-        own = getattr(self.client, "_finalize_response_updates", None)
-        if own is None:
+        finalize = getattr(self.client, "_finalize_response_updates", None)
+        if finalize is None:
             return partial(ChatResponse.from_updates, output_format_type=response_format)
-        return partial(own, response_format=response_format)
+        return partial(finalize, response_format=response_format)
 
     def _context(self, messages: list[Message], options: dict[str, Any], *, stream: bool) -> ChatContext:
         return ChatContext(
@@ -267,8 +267,8 @@ class ModelCalls:
             if len(messages) == len(working) and all(map(is_, messages, working)):
                 messages = working
             else:
-                known = set(map(id, working))
-                messages = [message if id(message) in known else own_copy(message) for message in messages]
+                working_ids = set(map(id, working))
+                messages = [message if id(message) in working_ids else own_copy(message) for message in messages]
         return messages, dict(context.options or {}), context.kwargs
 
 

@@ -63,7 +63,7 @@ def _sort_for_client(*middleware: Any, otherwise: MiddlewareType | None = None) 
 
 def _members(kind: str, middleware: Sequence[Any]) -> list[Callable[..., Any]]:
     """Return the callables for the members of a client's list, which must all be of one kind."""
-    found: list[Callable[..., Any]] = []
+    functions: list[Callable[..., Any]] = []
     for one in flat_middleware(middleware):
         calls: Middleware = getattr(_sort_for_client([one], otherwise=MiddlewareType(kind)), kind)
         if not calls:
@@ -71,5 +71,5 @@ def _members(kind: str, middleware: Sequence[Any]) -> list[Callable[..., Any]]:
                 f"{kind}_middleware of a client contains {one!r}. Expected only {kind} middleware: use the other list."
             )
             raise MiddlewareException(message)
-        found += calls
-    return found
+        functions += calls
+    return functions

@@ -38,10 +38,10 @@ def add_source(messages: Iterable[Message], source: Any) -> list[Message]:
 
 def add_author(messages: Iterable[Message], agent: Any) -> list[Message]:
     """Set the agent as author of messages without one, in a form that services accept; changed messages are copied."""
-    found = []
+    signed = []
     for message in mend_messages(list(messages)):
         if not message.author_name:
             (message,) = copy_messages([message])
             message.author_name = agent.name or UNNAMED
-        found.append(message)
-    return found
+        signed.append(message)
+    return signed

@@ -147,15 +147,15 @@ class SessionContext:
         """
         chosen = {sources} if isinstance(sources, str) else sources
         left_out = {exclude_sources} if isinstance(exclude_sources, str) else exclude_sources or ()
-        found: list[Message] = []
+        selected: list[Message] = []
         for source_id, messages in self.context_messages.items():
             if (chosen is None or source_id in chosen) and source_id not in left_out:
-                found += messages
+                selected += messages
         if include_input:
-            found += self.input_messages
+            selected += self.input_messages
         if include_response and self._response is not None:
-            found += self._response.messages
-        return found
+            selected += self._response.messages
+        return selected
 
     def __repr__(self) -> str:
         sources = ", ".join(f"{name}: {len(messages)}" for name, messages in self.context_messages.items())

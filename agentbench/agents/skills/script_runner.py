@@ -163,13 +163,13 @@ def _is_there(pid: int) -> bool:
 def _kill_marked(mark: bytes) -> set[int]:
     """Kill the processes that inherited the mark, until none is left: they may start others meanwhile."""
     killed: set[int] = set()
-    found = True
-    while found:
-        found = False
+    search_again = True
+    while search_again:
+        search_again = False
         for path in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):  # the process has ended or belongs to another user
                 if mark in path.read_bytes().split(b"\0"):
                     os.kill(pid := int(path.parent.name), signal.SIGKILL)
                     killed.add(pid)
-                    found = True
+                    search_again = True
     return killed

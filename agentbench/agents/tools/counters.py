@@ -44,9 +44,9 @@ class BoundTools:
 
     def _counters_of(self, owner: Any) -> Counters | None:
         key = id(owner)
-        known = self._counters.get(key)
-        if known is not None and known[0]() is owner:
-            return known[1]
+        entry = self._counters.get(key)
+        if entry is not None and entry[0]() is owner:
+            return entry[1]
         try:
             reference = weakref.ref(owner, lambda _: self._counters.pop(key, None))
         except TypeError:

@@ -417,8 +417,8 @@ class FunctionTool(SerializationMixin, Displayable):
     def bound_to(self, method: Callable[..., Any], counters: Counters | None) -> Self:
         """Return this tool with a method as its function; without `counters` it shares this tool's counters."""
         duplicate = self.__copy__()
-        own = {} if counters is None else {"_counters": counters}
-        duplicate.__dict__.update(func=method, _owner=None, **own)
+        own_counters = {} if counters is None else {"_counters": counters}
+        duplicate.__dict__.update(func=method, _owner=None, **own_counters)
         return duplicate
 
     # -------------------------------------------------------------------------------------- copying and serialization

@@ -32,13 +32,13 @@ def schema_of(func: Callable[..., Any] | None, tool_name: str, input_model: Inpu
         return LazySchema(tool_name, input_model, None)
     if input_model is not None or not isinstance(func, FunctionType):
         return LazySchema(tool_name, input_model, read_signature(func, ctx_is_context=input_model is not None))
-    known = _of_functions.get(func)
-    if known is None or known.tool_name != tool_name:
+    schema = _of_functions.get(func)
+    if schema is None or schema.tool_name != tool_name:
         signature = read_signature(func)
-        known = LazySchema(tool_name, None, signature)
+        schema = LazySchema(tool_name, None, signature)
         if signature.pending is None:
-            _of_functions[func] = known
-    return known
+            _of_functions[func] = schema
+    return schema
 
 
 class LazySchema:
@@ -147,11 +147,11 @@ class ModelSchema:
 
     def _validate_without_nulls(self, arguments: Mapping[str, Any]) -> Any:
         """Validate without the nulls that models send for missing values; `None` if that also fails."""
-        rest = {
+        without_nulls = {
             name: value for name, value in arguments.items() if value is not None or name not in self._leave_out_unset
         }
         with contextlib.suppress(ValueError):
-            return self._validate(rest) if len(rest) < len(arguments) else None
+            return self._validate(without_nulls) if len(without_nulls) < len(arguments) else None
         return None
 
 
@@ -235,10 +235,10 @@ def _is_of_type(value: object, type_: str) -> bool:
 def _problems_of_model(error: Any) -> list[Problem]:
     """Convert pydantic's errors to problems."""
     problems = []
-    for found in error.errors(include_url=False, include_context=False):
-        where = ".".join(map(str, found["loc"]))
-        value = "" if found["type"] == "missing" else f", not {_shorten(found['input'])}"
-        problems.append((f"{where}: {found['msg']}" if where else found["msg"], value))
+    for problem in error.errors(include_url=False, include_context=False):
+        where = ".".join(map(str, problem["loc"]))
+        value = "" if problem["type"] == "missing" else f", not {_shorten(problem['input'])}"
+        problems.append((f"{where}: {problem['msg']}" if where else problem["msg"], value))
     return problems
 
 

@@ -110,7 +110,7 @@ class Comparison:
 
     def _each(self, parts: Iterable[tuple[Any, Any, Any]], keys: Keys, out: _Changes | None) -> bool:
         """Compare parts, each with its key, before and after, `_ABSENT` if missing."""
-        found = False
+        any_differs = False
         for key, before, after in parts:
             if before is after or are_equal_atoms(before, after):
                 continue
@@ -123,8 +123,8 @@ class Comparison:
                 differs = self._differ(before, after, at, out)
             if differs and out is None:
                 return True
-            found = found or differs
-        return found
+            any_differs = any_differs or differs
+        return any_differs
 
     def _mappings(self, before: Mapping[Any, Any], after: Mapping[Any, Any], keys: Keys, out: _Changes | None) -> bool:
         if _are_texts(before) and _are_texts(after):
@@ -132,10 +132,10 @@ class Comparison:
         else:  # 1 and True are one key for a dict, but two for a reader
             old, new = ({self._number(key): (key, value) for key, value in each.items()} for each in (before, after))
             parts = ((b[0] if a is _ABSENT else a[0], _second(b), _second(a)) for _, b, a in _join(old, new))
-        found = self._each(parts, keys, out)
-        if not found and isinstance(before, OrderedDict) and list(before) != list(after):
+        differs = self._each(parts, keys, out)
+        if not differs and isinstance(before, OrderedDict) and list(before) != list(after):
             return _note(out, "reordered", keys, list(before), list(after))
-        return found
+        return differs
 
     def _sets(self, before: Set[Any], after: Set[Any], keys: Keys, out: _Changes | None) -> bool:
         old, new = ({self._number(member): member for member in each} for each in (before, after))
@@ -204,9 +204,9 @@ class Comparison:
         return count
 
     def _by_id(self, name: str, old: dict[Any, Any], new: dict[Any, Any], keys: Keys, out: _Changes) -> bool:
-        found = self._each(((ItemId(name, key), b, a) for key, b, a in _join(old, new)), keys, out)
+        differs = self._each(((ItemId(name, key), b, a) for key, b, a in _join(old, new)), keys, out)
         stayed, now = [key for key in old if key in new], [key for key in new if key in old]
-        return (stayed != now and _note(out, "reordered", keys, stayed, now)) or found
+        return (stayed != now and _note(out, "reordered", keys, stayed, now)) or differs
 
     def _number(self, value: Any, depth: int = 24) -> int:
         """Return a number that is equal for equal values. Values of unknown equality get different numbers."""

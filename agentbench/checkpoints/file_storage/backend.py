@@ -234,9 +234,9 @@ class FileBackend:
         if not loose:
             return journal.entries
         both: list[Entry] = [*loose, *journal.entries]
-        known = {entry.checkpoint_id: entry for entry in both}
+        by_id = {entry.checkpoint_id: entry for entry in both}
         # A stable sort: checkpoints that were saved earlier stay first.
-        return sorted(known.values(), key=lambda entry: (entry.seq, entry.timestamp))
+        return sorted(by_id.values(), key=lambda entry: (entry.seq, entry.timestamp))
 
     def _scan(self, *, only_names: bool = False) -> None:
         """Look for files, and read the separate ones that are new or have changed."""
@@ -257,9 +257,9 @@ class FileBackend:
     def _follow(self, _: object = None) -> None:
         """Read the changes by other processes to any chain."""
         self._scan()
-        known = {os.path.basename(journal.path) for journal in self._journals.values()}
+        file_names = {os.path.basename(journal.path) for journal in self._journals.values()}
         for name in self._names:
-            if name.endswith(JOURNAL_SUFFIX) and name not in known:
+            if name.endswith(JOURNAL_SUFFIX) and name not in file_names:
                 workflow_name = Journal.read_name(self._folder.path_of(name))
                 if workflow_name is not None and journal_name(workflow_name) == name:
                     self._journal(workflow_name)

@@ -255,12 +255,12 @@ class Journal:
 
     def append(self, record: CheckpointRecord, parts: Mapping[str, str]) -> None:
         """Save a checkpoint, with the parts that are missing or were damaged on the disk."""
-        known = self._parts
+        stored = self._parts
         lines = []
         places = {}
         place = self._end
         for each, text in parts.items():
-            if each not in known or self._text(each) != text:
+            if each not in stored or self._text(each) != text:
                 line = f'["{each}",{text}]\n'.encode()
                 places[each] = (place + _TEXT, len(line) - _TEXT - 2)
                 place += len(line)
@@ -272,19 +272,19 @@ class Journal:
         line = _with_checksum(body)
         lines.append(line)
         self._write(b"".join(lines))
-        known.update(places)
+        stored.update(places)
         self._add(
             JournalEntry(record.seq, record.timestamp, place, len(line) - 1, record.checkpoint_id, record.run_id, head)
         )
 
     def remove(self, ids: Iterable[str]) -> int:
         """Remove checkpoints and return their number; their parts stay until `rewrite`."""
-        found = [each for each in ids if each in self]
-        if found:
-            self._write(_with_checksum(b"%b%b}" % (_REMOVED, json.dumps(found).encode())))
-        for each in found:
+        present = [each for each in ids if each in self]
+        if present:
+            self._write(_with_checksum(b"%b%b}" % (_REMOVED, json.dumps(present).encode())))
+        for each in present:
             self._drop(each)
-        return len(found)
+        return len(present)
 
     def rewrite(self, generation: int, live: Collection[str] | None = None) -> None:
         """Replace the file by one of another generation: all checkpoints, the live parts, and damaged lines."""

@@ -53,11 +53,11 @@ class LooseFiles:
 
     def scan(self, names: Collection[str], *, only_names: bool = False) -> None:
         """Read the new and changed files among these names; `only_names` skips known ones."""
-        found = {name.removesuffix(SUFFIX) for name in names}
+        ids = {name.removesuffix(SUFFIX) for name in names}
         for known in (self._files, self.problems):
-            for gone in known.keys() - found:
+            for gone in known.keys() - ids:
                 del known[gone]
-        for checkpoint_id in found - self._files.keys() if only_names else found:
+        for checkpoint_id in ids - self._files.keys() if only_names else ids:
             if self._is_current(checkpoint_id):
                 continue
             try:
@@ -183,17 +183,17 @@ _FIELD_TYPES = {(int, str, int, str, str, run_id) for run_id in (str, type(None)
 
 def _read_fields(data: bytes) -> dict[str, Any]:
     """Return the fields of a whole checkpoint, without unpickling; ValueError if it is not a checkpoint."""
-    found = json.loads(data)
-    if not isinstance(found, dict) or not {"checkpoint_id", "workflow_name", "state"} <= found.keys():
+    content = json.loads(data)
+    if not isinstance(content, dict) or not {"checkpoint_id", "workflow_name", "state"} <= content.keys():
         message = "it is JSON, but not a checkpoint"
         raise ValueError(message)
-    metadata = found.get("metadata")
+    metadata = content.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     seq, run_id = metadata.get("seq"), metadata.get("run_id")
     return {
-        "id": found["checkpoint_id"],
-        "chain": found["workflow_name"],
+        "id": content["checkpoint_id"],
+        "chain": content["workflow_name"],
         "seq": seq if type(seq) is int and seq > 0 else 0,
-        "time": found.get("timestamp", ""),
+        "time": content.get("timestamp", ""),
         "run": run_id if isinstance(run_id, str) else None,
     }

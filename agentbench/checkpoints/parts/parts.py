@@ -214,11 +214,11 @@ class _PartWriter(JsonWriter):
         if len(value) <= LONG:
             return quote(value)
         self._weight += _LIGHT
-        known = self._texts_before.get(id(value))
-        if known is None or known[0] is not value:
-            known = (value, self._part(quote(value)))
-        self._texts[id(value)] = known
-        return known[1]
+        cached = self._texts_before.get(id(value))
+        if cached is None or cached[0] is not value:
+            cached = (value, self._part(quote(value)))
+        self._texts[id(value)] = cached
+        return cached[1]
 
     def write_list(self, value: list[Any]) -> str:
         length = len(value)
@@ -414,9 +414,9 @@ def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
         live |= _ids_in(content)
     fresh = {name for name in live if name[0] == "r"}
     while fresh:
-        found = {name for text in fetch(fresh).values() for name in _ids_in(text)}
-        fresh = {name for name in found - live if name[0] == "r"}
-        live |= found
+        names = {name for text in fetch(fresh).values() for name in _ids_in(text)}
+        fresh = {name for name in names - live if name[0] == "r"}
+        live |= names
     return live
 
 

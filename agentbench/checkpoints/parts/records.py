@@ -44,27 +44,27 @@ _log = logging.getLogger(__name__)
 
 def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[CheckpointRecord, PartTexts]:
     """Cut a checkpoint. If `metadata["sizes"]` exists, the number of bytes is recorded there."""
-    found, signature = checkpoint.metadata, None
+    metadata, signature = checkpoint.metadata, None
     parts: PartTexts = {}
     content: dict[str, Any] = {
         "messages": checkpoint.messages,
         "state": checkpoint.state,
         "pending_request_info_events": checkpoint.pending_request_info_events,
     }
-    if keys.GRAPH_SIGNATURE in found:
-        found = found.copy()
-        signature, parts = memory.make_part(found.pop(keys.GRAPH_SIGNATURE))
+    if keys.GRAPH_SIGNATURE in metadata:
+        metadata = metadata.copy()
+        signature, parts = memory.make_part(metadata.pop(keys.GRAPH_SIGNATURE))
         content[keys.GRAPH_SIGNATURE] = signature
     text, cut_off = memory.cut(content)
     parts = {**parts, **cut_off} if parts else cut_off
     size = len(text) + sum(map(len, parts.values()))
-    sizes = found.get(keys.SIZES)
+    sizes = metadata.get(keys.SIZES)
     if isinstance(sizes, dict):
         sizes = {**sizes, "bytes": size}
-        found = {**found, keys.SIZES: sizes}
+        metadata = {**metadata, keys.SIZES: sizes}
         checkpoint.metadata[keys.SIZES] = sizes
     seq, timestamp = checkpoint_order(checkpoint)
-    run_id = found.get(keys.RUN_ID)
+    run_id = metadata.get(keys.RUN_ID)
     write, previous = _WRITER.write, checkpoint.previous_checkpoint_id
     # Written by hand, because encoding the same dictionary would take twice as long, at each superstep.
     head = (
@@ -73,7 +73,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         f'"previous":{"null" if previous is None else quote_ascii(previous)},'
         f'"iteration":{write(checkpoint.iteration_count)},"messages":{sum(map(len, checkpoint.messages.values()))},'
         f'"requests":{len(checkpoint.pending_request_info_events)},"bytes":{size},'
-        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(found)}'
+        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(metadata)}'
     )
     run_id = run_id if isinstance(run_id, str) else None
     checkpoint_id, chain, content_sum = checkpoint.checkpoint_id, checkpoint.workflow_name, _sum_of(text)
@@ -85,7 +85,7 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
 def to_info(record: CheckpointRecord) -> CheckpointInfo:
     """Describe a record; its content is not needed."""
     head = read_head(record)
-    found = head["metadata"]
+    metadata = head["metadata"]
     return CheckpointInfo(
         record.workflow_name,
         record.checkpoint_id,
@@ -93,15 +93,15 @@ def to_info(record: CheckpointRecord) -> CheckpointInfo:
         head["timestamp"],
         previous_checkpoint_id=head["previous"],
         seq=record.seq,
-        source=found.get(keys.SOURCE, "step"),
+        source=metadata.get(keys.SOURCE, "step"),
         run_id=record.run_id,
         graph_signature_hash=head["graph"],
         n_messages=head["messages"],
         n_requests=head["requests"],
         size_bytes=head["bytes"],
-        writers=writers_of(found),
-        forked_from=found.get(keys.FORKED_FROM),
-        metadata=found,
+        writers=writers_of(metadata),
+        forked_from=metadata.get(keys.FORKED_FROM),
+        metadata=metadata,
     )
 
 
@@ -131,11 +131,11 @@ def plain_fields(record: CheckpointRecord) -> dict[str, Any]:
 def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
     """Read the metadata of a checkpoint."""
     head = read_head(record)
-    found: dict[str, Any] = head["metadata"]
+    metadata: dict[str, Any] = head["metadata"]
     if head["signature"] is not None:
         with _naming(record):
-            found[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
-    return found
+            metadata[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
+    return metadata
 
 
 def looks_whole(record: CheckpointRecord) -> bool:
@@ -156,7 +156,7 @@ def readable(read: Callable[[CheckpointRecord], T], records: Iterable[Checkpoint
             _log.warning("Left out of a list: %s", error)
             return None
 
-    return [found for record in records if (found := read_or_warn(record)) is not None]
+    return [result for record in records if (result := read_or_warn(record)) is not None]
 
 
 def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:

@@ -41,11 +41,11 @@ def display_text(url: URL) -> str:
 
 def secrets_of(url: URL) -> list[str]:
     """Return the secrets in a URL, to check whether a text contains one."""
-    found = [] if url.password is None else [str(url.password)]
+    secrets = [] if url.password is None else [str(url.password)]
     for name, value in url.query.items():
         if is_secret_parameter(name):
-            found += [value] if isinstance(value, str) else value
-    return [secret for secret in found if secret]
+            secrets += [value] if isinstance(value, str) else value
+    return [secret for secret in secrets if secret]
 
 
 def file_of(url: URL) -> Path | None:

@@ -103,12 +103,12 @@ class SQLBackend:
     def _lock(self, session: Session, workflow_name: str, generation: int | None = None) -> int:
         """Lock a chain until the transaction ends, and return its number."""
         name = encode_name(workflow_name)
-        found = session.rows(self._statements.lock_chain, name=name)
-        if not found:
+        rows = session.rows(self._statements.lock_chain, name=name)
+        if not rows:
             session.run(self._statements.add_chain, {"name": name, "generation": session.generation})
-            found = session.rows(self._statements.lock_chain, name=name)
-        chain: int = found[0][0]
-        if generation is not None and generation != found[0][1]:
+            rows = session.rows(self._statements.lock_chain, name=name)
+        chain: int = rows[0][0]
+        if generation is not None and generation != rows[0][1]:
             raise StalePartsError
         return chain
 
@@ -178,13 +178,13 @@ class SQLBackend:
 
         def write(session: Session) -> int:
             chain = self._lock(session, workflow_name)
-            found: list[Row] = []
+            rows: list[Row] = []
             for names in _bind_ids(dict.fromkeys(ids)):
-                found += session.rows(self._statements.find_records(len(names)), chain_id=chain, **names)
-            self._remove(session, found)
+                rows += session.rows(self._statements.find_records(len(names)), chain_id=chain, **names)
+            self._remove(session, rows)
             if sweep:
                 self._sweep(session, workflow_name, chain)
-            return len(found)
+            return len(rows)
 
         return self._database.change(write)
 

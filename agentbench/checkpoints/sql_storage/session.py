@@ -72,8 +72,8 @@ class Session:
     def rows(self, statement: Statement, **values: Any) -> list[Row]:
         """Run a statement and return its rows."""
         self.cursor.execute(statement.text, statement.arguments(values))
-        found: list[Row] = self.cursor.fetchall()
-        return found
+        rows: list[Row] = self.cursor.fetchall()
+        return rows
 
     def each_row(self, statement: Statement, **values: Any) -> Iterator[Row]:
         """Run a statement and yield its rows, without holding all of them in memory if the driver allows that."""
@@ -142,23 +142,23 @@ def ensure_tables(connection: Connection, session: Session, statements: Statemen
     """Create missing tables, and read the generation with which the database was created."""
     driver: Any = connection.dialect.loaded_dbapi
     try:
-        found = session.rows(statements.schema)
+        rows = session.rows(statements.schema)
     except driver.Error:  # any other cause raises again below
         if not connection.dialect.has_table(connection, schema.name):
             _create_tables(connection, session, statements, begin)
-        found = session.rows(statements.schema)
-    if [version for version, _ in found] == [1]:
+        rows = session.rows(statements.schema)
+    if [version for version, _ in rows] == [1]:
         _move_contents(connection, session, begin)
-        found = session.rows(statements.schema)
-    if [version for version, _ in found] != [SCHEMA_VERSION]:
-        versions = ", ".join(str(version) for version, _ in found) or "none"
+        rows = session.rows(statements.schema)
+    if [version for version, _ in rows] != [SCHEMA_VERSION]:
+        versions = ", ".join(str(version) for version, _ in rows) or "none"
         place = display_text(connection.engine.url)
         message = (
             f"The tables in {place!r} have version {versions}; expected {SCHEMA_VERSION}. Another version of "
             "agentbench created them: use that version, or another database."
         )
         raise WorkflowCheckpointException(message)
-    session.generation = found[0][1]
+    session.generation = rows[0][1]
 
 
 def _move_contents(connection: Connection, session: Session, begin: str) -> None:

@@ -168,8 +168,8 @@ class ContentRecord(Displayable):
         if not (approved is None or isinstance(approved, bool)):  # the text "no" is truthy
             problem = f"approved is {approved!r}. Expected True or False."
             raise TypeError(problem)
-        found = {name: value for name, value in fields.items() if value is not None}
-        self._rare = SetFields(**found) if found else NO_FIELDS
+        rare = {name: value for name, value in fields.items() if value is not None}
+        self._rare = SetFields(**rare) if rare else NO_FIELDS
 
     # ------------------------------------------------------------------------------------------------- serialization
 
@@ -179,19 +179,19 @@ class ContentRecord(Displayable):
 
     def to_dict(self, *, exclude_none: bool = True, exclude: Collection[str] | None = None) -> dict[str, Any]:
         """Return the fields as a dictionary of JSON values; objects that JSON cannot represent stay as they are."""
-        found: dict[str, Any] = {"type": self.type}
+        data: dict[str, Any] = {"type": self.type}
         if not exclude_none:
-            found.update(dict.fromkeys(FIELDS))
+            data.update(dict.fromkeys(FIELDS))
         if self.text is not None:
-            found["text"] = self.text
+            data["text"] = self.text
         for name, value in vars(self._rare).items():
-            found[name] = value if type(value) is str else copy_plain(value, convert_content)
+            data[name] = value if type(value) is str else copy_plain(value, convert_content)
         if self.annotations is not None or not exclude_none:
-            found["annotations"] = self.plain_annotations()
-        found["additional_properties"] = (
+            data["annotations"] = self.plain_annotations()
+        data["additional_properties"] = (
             copy_plain(self.additional_properties, convert_content) if self.additional_properties else {}
         )
-        return {name: value for name, value in found.items() if name not in exclude} if exclude else found
+        return {name: value for name, value in data.items() if name not in exclude} if exclude else data
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
@@ -200,9 +200,9 @@ class ContentRecord(Displayable):
         values: dict[str, Any] = dict(source) if isinstance(source, Mapping) else {}
         kind = values.pop("type", None)
         if not isinstance(kind, str) or not kind:
-            found = ", ".join(map(repr, values)) or shorten(data)
+            keys = ", ".join(map(repr, values)) or shorten(data)
             message = (
-                f"A content dictionary has no type, only {found}. Expected a dictionary like {{'type': 'text', ...}}."
+                f"A content dictionary has no type, only {keys}. Expected a dictionary like {{'type': 'text', ...}}."
             )
             raise ValueError(message)
         if kind not in KINDS:

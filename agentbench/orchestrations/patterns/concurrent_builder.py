@@ -115,14 +115,14 @@ class CallbackAggregator(Executor):
         """Receive all answers, in the order of the participants."""
         arguments = (results, ctx) if self._ab_takes_context else (results,)
         if inspect.iscoroutinefunction(self._ab_function):
-            found = await self._ab_function(*arguments)
+            result = await self._ab_function(*arguments)
         else:
-            found = await run_in_thread(self._ab_function, *arguments)
-            found = await found if inspect.isawaitable(found) else found
-        if isinstance(found, AgentResponse):
-            await yield_response(found, ctx)
-        elif found is not None:
-            await ctx.yield_output(found)
+            result = await run_in_thread(self._ab_function, *arguments)
+            result = await result if inspect.isawaitable(result) else result
+        if isinstance(result, AgentResponse):
+            await yield_response(result, ctx)
+        elif result is not None:
+            await ctx.yield_output(result)
 
 
 class ConcurrentBuilder(PatternBuilder):

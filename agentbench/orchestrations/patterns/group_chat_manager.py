@@ -96,8 +96,8 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
         """
         new = self.conversation[self._read :]
         self._read = len(self.conversation)
-        known = self.participant_registry.participants
-        team = "\n".join(f"- {name}: {description}" for name, description in known.items())
+        members = self.participant_registry.participants
+        team = "\n".join(f"- {name}: {description}" for name, description in members.items())
         ask = (
             f"These take part:\n{team}\nDecide who speaks next, by the exact name, or end the conversation if nothing "
             'is left to be done. Answer with JSON alone: {"terminate": true or false, "reason": "...", "next_speaker": '
@@ -116,10 +116,12 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
             if decision is not None and decision.terminate:
                 text = decision.final_message or None
                 return create_completion_message(text=text, author_name=self.name, reason=decision.reason)
-            if decision is not None and decision.next_speaker in known:
+            if decision is not None and decision.next_speaker in members:
                 return str(decision.next_speaker), decision.reason
             problem = _problem(decision, reply.response)
-            messages = [Message("user", [f"{problem} Expected one of: {', '.join(known)}, or the end. Answer again."])]
+            messages = [
+                Message("user", [f"{problem} Expected one of: {', '.join(members)}, or the end. Answer again."])
+            ]
             logger.warning("The manager %r of a group chat is asked again. %s", self.id, problem)
         msg = f"The manager {self.id!r} gave {1 + self.retry_attempts} unusable answers. {problem}"
         raise RuntimeError(msg)

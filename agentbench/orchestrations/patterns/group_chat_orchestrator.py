@@ -163,8 +163,8 @@ class BaseGroupChatOrchestrator(Executor):
     async def _is_finished(self) -> bool:
         if self.termination_condition is None:
             return False
-        found = self.termination_condition([*self.conversation])
-        return bool(await found if inspect.isawaitable(found) else found)
+        result = self.termination_condition([*self.conversation])
+        return bool(await result if inspect.isawaitable(result) else result)
 
     async def _send_messages(self, name: str, messages: list[Message], ctx: OrchestratorContext) -> None:
         if self.participant_registry.is_agent(name):
@@ -241,10 +241,10 @@ class GroupChatOrchestrator(BaseGroupChatOrchestrator):
         Raises:
             RuntimeError: The name is not that of a participant.
         """
-        found = self.selection_func(self.state)
-        name = await found if inspect.isawaitable(found) else found
-        known = self.participant_registry.participants
-        if name not in known:
-            msg = f"The selection function of {self.id!r} returned {name!r}. Expected one of: {', '.join(known)}."
+        chosen = self.selection_func(self.state)
+        name = await chosen if inspect.isawaitable(chosen) else chosen
+        members = self.participant_registry.participants
+        if name not in members:
+            msg = f"The selection function of {self.id!r} returned {name!r}. Expected one of: {', '.join(members)}."
             raise RuntimeError(msg)
         return name, None

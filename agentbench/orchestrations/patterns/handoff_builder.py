@@ -112,15 +112,15 @@ class HandoffBuilder:
         Raises:
             ValueError: One is not a participant, or would hand over to itself.
         """
-        known = self._handoffs.setdefault(self._id_of(source), {})
+        handoffs = self._handoffs.setdefault(self._id_of(source), {})
         for target in targets:
             target_id = self._id_of(target)
             if target_id == self._id_of(source):
                 msg = f"{target_id!r} cannot hand the conversation over to itself."
                 raise ValueError(msg)
-            if target_id in known:
+            if target_id in handoffs:
                 logger.warning("The handoff from %r to %r already exists; the new one replaces it.", source, target_id)
-            known[target_id] = HandoffConfiguration(target=self._agents[target_id], description=description)
+            handoffs[target_id] = HandoffConfiguration(target=self._agents[target_id], description=description)
         return self
 
     def with_autonomous_mode(
@@ -219,10 +219,10 @@ class HandoffBuilder:
         return HandoffAgentExecutor(agent, handoffs, termination_condition=self._condition, **options)
 
     def _id_of(self, agent: Any) -> str:
-        found = (
+        agent_id = (
             agent if isinstance(agent, str) else next((key for key, one in self._agents.items() if one is agent), None)
         )
-        if found not in self._agents:
+        if agent_id not in self._agents:
             msg = f"{agent!r} is not a participant. Expected one of: {', '.join(self._agents) or 'none yet'}."
             raise ValueError(msg)
-        return str(found)
+        return str(agent_id)

@@ -184,15 +184,15 @@ class HandoffAgentExecutor(AgentExecutor):
 
     def _visible(self, contents: list[Content]) -> list[Content]:
         """Return the contents that do not belong to a handoff; further pieces of a call have only its id or index."""
-        found: list[Content] = []
+        visible: list[Content] = []
         for content in contents:
             keys = {content.call_id or None, content.additional_properties.get(TOOL_CALL_INDEX)} - {None}
             is_handoff = self._handoff is not None and content.name in self._handoff.targets
             if content.type == "function_call" and (is_handoff or keys & self._handoff_calls):
                 self._handoff_calls |= keys
             elif content.type != "function_result" or content.call_id not in self._handoff_calls:
-                found.append(content)
-        return found
+                visible.append(content)
+        return visible
 
     async def _pass_on(self, response: AgentResponse, ctx: Any) -> None:
         """Send the messages to the others, and hand over, end the conversation, continue alone, or ask the user."""
@@ -218,8 +218,8 @@ class HandoffAgentExecutor(AgentExecutor):
     async def _is_finished(self, ctx: HandoffContext) -> bool:
         if self.termination_condition is None:
             return False
-        found = self.termination_condition([*ctx.get_state(CONVERSATION, [])])
-        return bool(await found if inspect.isawaitable(found) else found)
+        result = self.termination_condition([*ctx.get_state(CONVERSATION, [])])
+        return bool(await result if inspect.isawaitable(result) else result)
 
     # ---- checkpoints -----------------------------------------------------------------------------
 

@@ -201,10 +201,10 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         if context.stall_count > manager.max_stall_count:
             await self._plan_anew(ctx)
             return
-        speaker, known = progress.next_speaker.answer, self.participant_registry.participants
+        speaker, participants = progress.next_speaker.answer, self.participant_registry.participants
         if not isinstance(speaker, str):
-            speaker = next(iter(known))
-        if speaker not in known:
+            speaker = next(iter(participants))
+        if speaker not in participants:
             logger.warning(
                 "The manager of a Magentic team names %r, who is not a participant; the task is answered now.", speaker
             )

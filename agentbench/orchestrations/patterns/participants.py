@@ -89,8 +89,8 @@ class Participants:
             msg = "output_from and intermediate_output_from are both empty. Expected participants in one of them."
             raise ValueError(msg)
         chosen = self._select("output_from", output_from, ("all",), [])
-        rest = [node for node in self.nodes if node not in chosen]
-        between = self._select("intermediate_output_from", intermediate_output_from, ("all", "all_other"), rest)
+        others = [node for node in self.nodes if node not in chosen]
+        between = self._select("intermediate_output_from", intermediate_output_from, ("all", "all_other"), others)
         if both := [node.id for node in chosen if node in between]:
             msg = f"{', '.join(both)} is in output_from and in intermediate_output_from. Expected one of them."
             raise ValueError(msg)

@@ -42,8 +42,8 @@ class Designation:
 
     def _set_word(self, word: str) -> None:
         if word not in self.words:
-            known = " or ".join(map(repr, self.words))
-            msg = f"{self.keyword}={word!r} is not known. Use {known}, or a list of executors."
+            words = " or ".join(map(repr, self.words))
+            msg = f"{self.keyword}={word!r} is not known. Use {words}, or a list of executors."
             raise ValueError(msg)
         if self.value and not isinstance(self.value, str):
             msg = f"{self.keyword} already names executors: {self.value!r}. Use either {word!r} or a list."

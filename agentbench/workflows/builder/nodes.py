@@ -139,8 +139,8 @@ class Nodes:
         return obj.id if isinstance(obj, Executor) else self._executor_of(obj).id
 
     def _executor_of(self, obj: Any) -> Executor:
-        known = self._adapted.get(id(obj))
-        if known is None:
+        adapted = self._adapted.get(id(obj))
+        if adapted is None:
             # The object is stored with its node, so that no other object can get its identity.
-            known = self._adapted[id(obj)] = (obj, as_executor(obj, agent_mode=self._agent_mode))
-        return known[1]
+            adapted = self._adapted[id(obj)] = (obj, as_executor(obj, agent_mode=self._agent_mode))
+        return adapted[1]

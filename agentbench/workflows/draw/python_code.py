@@ -69,8 +69,8 @@ class _Code:
     def __init__(self, workflow: Workflow, names: Mapping[str, object] | None) -> None:
         self.needed: dict[str, object] = {}
         self._workflow = workflow
-        known = _remembered.get(workflow, {}) if names is None else names
-        self._variables = {id(value): name for name, value in known.items() if not name.startswith("_")}
+        variables = _remembered.get(workflow, {}) if names is None else names
+        self._variables = {id(value): name for name, value in variables.items() if not name.startswith("_")}
         self._groups = [group for group in workflow.edge_groups if not isinstance(group, InternalEdgeGroup)]
         self._node = {i: self._name(executor, i, "executor") for i, executor in workflow.executors.items()}
         self._order: dict[str, None] = {}
@@ -144,10 +144,12 @@ class _Code:
         """Return the argument for the start executor, empty if the builder finds it by itself."""
         hook = self._workflow.boundary_hook
         try:
-            found = infer_starts(self._workflow.executors, self._groups, check_roots=hook is None or hook.reachability)
+            inferred = infer_starts(
+                self._workflow.executors, self._groups, check_roots=hook is None or hook.reachability
+            )
         except GraphConnectivityError:
-            found = ()
-        if found == self._workflow.start_executor_ids:
+            inferred = ()
+        if inferred == self._workflow.start_executor_ids:
             return []
         return [f".set_start({self._node[self._workflow.start_executor_id]})"]
 

@@ -102,10 +102,10 @@ class FunctionExecutor(Executor):
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
         module, name = getattr(self._ab_function, "__module__", None), getattr(self._ab_function, "__qualname__", "")
-        found: Any = sys.modules.get(module) if module else None
+        value: Any = sys.modules.get(module) if module else None
         for part in name.split("."):
-            found = getattr(found, part, None)
-        if isinstance(found, FunctionExecutor) and found._ab_function is self._ab_function:  # noqa: SLF001 - its own class
+            value = getattr(value, part, None)
+        if isinstance(value, FunctionExecutor) and value._ab_function is self._ab_function:  # noqa: SLF001 - its own class
             # @executor replaced the function where pickle would look for it; unpickling takes it from the node of that
             # name.
             state["_ab_function"] = (module, name)

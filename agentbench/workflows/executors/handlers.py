@@ -163,11 +163,11 @@ def _mark(func: Callable[..., Any] | None, name: str, read: Callable[[Callable[.
 
 def distinct_types(groups: Iterable[Iterable[Any]]) -> list[Any]:
     """Return the members of all types, unions flattened, each once."""
-    found: list[Any] = []
+    types: list[Any] = []
     for member in [member for group in groups for declared in group for member in flatten_union(declared)]:
-        if member not in found:
-            found.append(member)
-    return found
+        if member not in types:
+            types.append(member)
+    return types
 
 
 class _Table:
@@ -254,23 +254,23 @@ class HandlerTable(_Table):
         A handler that takes the data only by conversion, such as `float` for an `int`, comes after all others.
         """
         by_class_alone = True
-        found = None
+        match = None
         for fits, by_class, spec in self._checks:
             by_class_alone = by_class_alone and by_class
             if fits(data):
-                found = spec
+                match = spec
                 break
         else:
             number = python_number(data)
             alike = [spec for fits, _, spec in self._checks if number is not data and fits(number)]
             alike += [spec for spec in self.specs if is_instance_of(data, spec.signature.message_type)]
             if alike:
-                found = alike[0]
-                warn_of_redefinition(types_in(data), [found.signature.message_type], "the message", repr(self.owner))
+                match = alike[0]
+                warn_of_redefinition(types_in(data), [match.signature.message_type], "the message", repr(self.owner))
         # The cache must not keep a short-lived class alive: this table may belong to a class that lives longer.
         if by_class_alone and (data.__class__ in self._declared or is_lasting(data.__class__)):
-            self.by_class[data.__class__] = found
-        return found
+            self.by_class[data.__class__] = match
+        return match
 
 
 class ResponseTable(_Table):

@@ -63,8 +63,8 @@ class WorkflowMessage:
 
     def __repr__(self) -> str:
         kind = None if self.type is MessageType.STANDARD else self.type
-        rest = {**self.to_dict(), "type": getattr(kind, "value", kind)}
-        set_fields = "".join(f", {name}={rest[name]!r}" for name in _OPTIONAL if rest[name] is not None)
+        data = {**self.to_dict(), "type": getattr(kind, "value", kind)}
+        set_fields = "".join(f", {name}={data[name]!r}" for name in _OPTIONAL if data[name] is not None)
         return f"{type(self).__name__}({masked_repr(self.data)}, source_id={self.source_id!r}{set_fields})"
 
     @property

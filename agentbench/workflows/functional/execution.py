@@ -276,8 +276,8 @@ class FunctionExecution(Execution):
             warn_user(text, RuntimeWarning)
 
     def _remembered_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:
-        known = self._arguments.get(key)
-        if known is not None and arguments is not None and known != arguments:
+        earlier = self._arguments.get(key)
+        if earlier is not None and arguments is not None and earlier != arguments:
             msg = (
                 f"Step {key!r} was called with different arguments than when its result was cached, so the result does "
                 "not fit. The function must call its steps in the same order with the same arguments each time: move "

@@ -38,11 +38,11 @@ def resolve_fan_in_mode(group: FanInEdgeGroup, executors: Mapping[str, Executor]
     if Any in inputs or object in inputs:
         return preferred
     sent = [tuple(executors[source].output_types) for source in group.source_executor_ids if source in executors]
-    known = [outputs for outputs in sent if outputs and Any not in outputs]
-    if not known:
+    declared = [outputs for outputs in sent if outputs and Any not in outputs]
+    if not declared:
         return None
-    one_by_one = all(types_fit(outputs, inputs) for outputs in known)
-    together = all(types_fit(as_list_types(outputs), inputs) for outputs in known)
+    one_by_one = all(types_fit(outputs, inputs) for outputs in declared)
+    together = all(types_fit(as_list_types(outputs), inputs) for outputs in declared)
     if one_by_one is together:
         return preferred
     return "independent" if one_by_one else "barrier"

@@ -167,7 +167,7 @@ def _missing_executors(
 def _too_deeply_nested(executors: Mapping[str, Executor]) -> list[WorkflowValidationError]:
     """Reject nesting that would exceed Python's recursion limit when it runs."""
     level, depth = [*executors.values()], 0
-    while inner := {id(found): found for found in map(find_sub_workflow, level) if found is not None}:
+    while inner := {id(workflow): workflow for workflow in map(find_sub_workflow, level) if workflow is not None}:
         level, depth = [each for workflow in inner.values() for each in workflow.executors.values()], depth + 1
         if depth > MAX_NESTED_WORKFLOWS:
             message = (
@@ -260,8 +260,8 @@ def _warn_of_joined_alternatives(groups: Sequence[EdgeGroup], edges: Sequence[Ed
     for switch in groups:
         if not isinstance(switch, SwitchCaseEdgeGroup):
             continue
-        own = {id(edge) for edge in switch.edges}
-        others = [edge for edge in edges if id(edge) not in own]
+        edge_ids = {id(edge) for edge in switch.edges}
+        others = [edge for edge in edges if id(edge) not in edge_ids]
         anyway = _reachable(starts, others)
         branches = {edge.target_id: _reachable([edge.target_id], others) for edge in switch.edges}
         if any(switch.source_executor_ids[0] in reached for reached in branches.values()):

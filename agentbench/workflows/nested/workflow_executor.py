@@ -160,9 +160,9 @@ class WorkflowExecutor(Executor):
         request = message.original_request_info_event
         if message.type is not MessageType.RESPONSE or request is None:
             return super().can_handle(message)
-        known = [inner.run_state.requests for inner in self._ab_waiting]
-        known += [before.requests for before, _ in self._ab_rolled_back.values()]
-        return self.propagate_request and any(request.request_id in requests for requests in known)
+        open_requests = [inner.run_state.requests for inner in self._ab_waiting]
+        open_requests += [before.requests for before, _ in self._ab_rolled_back.values()]
+        return self.propagate_request and any(request.request_id in requests for requests in open_requests)
 
     def fresh(self) -> WorkflowExecutor:
         """Return the same node without earlier runs, over a clone of the inner workflow."""
@@ -375,8 +375,8 @@ class WorkflowExecutor(Executor):
 
 
 async def _take_snapshot(graph: Graph, run_state: RunState) -> dict[str, Any]:
-    found = await snapshot(graph, run_state)
-    return {each.name: getattr(found, each.name) for each in fields(found)}
+    saved = await snapshot(graph, run_state)
+    return {field.name: getattr(saved, field.name) for field in fields(saved)}
 
 
 def _signature(message_type: Any) -> HandlerSignature:

@@ -43,11 +43,11 @@ def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatc
     what = f"Checkpoint {checkpoint.checkpoint_id!r} was made by another graph than that of workflow {graph.name!r}"
     mend = "Rebuild the graph as it was, or start a new run."
     try:
-        found = graph_changes(stored, graph.signature)
+        all_changes = graph_changes(stored, graph.signature)
     except (AttributeError, KeyError, TypeError):  # other software wrote the metadata, or none
         msg = f"{what}. The differences are unknown: the checkpoint has no readable signature of its graph. {mend}"
         return GraphMismatchError(msg)
-    changes = [change.text for change in found if change.text is not None]
+    changes = [change.text for change in all_changes if change.text is not None]
     named = changes[:_MOST_NAMED] or [
         f"its hash is {checkpoint.graph_signature_hash!r}, not {graph.signature_hash!r}; the readable parts are equal"
     ]
@@ -55,7 +55,7 @@ def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatc
         named.append(f"and {len(changes) - len(named)} more")
     differences = [
         {"path": change.path, "before": change.before, "after": change.after}
-        for change in sorted(found, key=attrgetter("path"))
+        for change in sorted(all_changes, key=attrgetter("path"))
     ]
     return GraphMismatchError(f"{what}: {'; '.join(named)}. {mend}", differences=differences)
 
@@ -125,16 +125,16 @@ def _executor(executor_id: str, path: str, old: Any, new: Any) -> Iterator[Chang
 
 
 def _groups(old: Sequence[Signature], new: Sequence[Signature], *, gone: set[str]) -> Iterator[Change]:
-    left, come = [g for g in old if g not in new], [g for g in new if g not in old]
-    for group in left:
-        counterpart = next((each for each in come if _ends(each) == _ends(group)), None)
+    removed, added = [g for g in old if g not in new], [g for g in new if g not in old]
+    for group in removed:
+        counterpart = next((candidate for candidate in added if _ends(candidate) == _ends(group)), None)
         if counterpart is not None:
-            come.remove(counterpart)
+            added.remove(counterpart)
             yield from _group(group, counterpart)
             continue
         is_clear = all(edge["source"] in gone or edge["target"] in gone for edge in group["edges"])
         yield Change(_path(group), group, None, None if is_clear else f"{_group_name(group)} is gone")
-    for group in come:
+    for group in added:
         condition = group["edges"][0].get("condition") if len(group["edges"]) == 1 else None
         text = f"{_group_name(group)} is new{f', with the condition {condition!r}' if condition else ''}"
         yield Change(_path(group), None, group, text)

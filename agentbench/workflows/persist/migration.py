@@ -75,9 +75,9 @@ async def migrate_checkpoint(
 
 def split_by_graph(original: WorkflowCheckpoint, graph: Graph) -> tuple[dict[str, Any], list[str]]:
     """Return the parts of a checkpoint for which a graph has executors and edges, and a line for each other part."""
-    known = graph.executors
+    executors = graph.executors
     senders = {source for group in graph.edge_groups for source in group.source_executor_ids}
-    senders |= {WORKFLOW_SOURCE, *map(internal_source, known)}
+    senders |= {WORKFLOW_SOURCE, *map(internal_source, executors)}
     left_out: list[str] = []
     messages = {}
     for source, queued in original.messages.items():
@@ -88,13 +88,13 @@ def split_by_graph(original: WorkflowCheckpoint, graph: Graph) -> tuple[dict[str
             left_out.append(f"left out: {len(queued):,} {noun} of {source!r}, which has no outgoing edge here")
     requests = dict(original.pending_request_info_events)
     for request_id, event in original.pending_request_info_events.items():
-        if event.source_executor_id not in known:
+        if event.source_executor_id not in executors:
             del requests[request_id]
             left_out.append(f"left out: request {request_id!r} of {event.source_executor_id!r}, which is not there")
     state = dict(original.state)
     fan_ins = {buffer_key(group) for group in graph.edge_groups if isinstance(group, FanInEdgeGroup)}
     parts: tuple[tuple[str, Collection[str], str], ...] = (
-        (EXECUTOR_STATE, known, "the state of executor"),
+        (EXECUTOR_STATE, executors, "the state of executor"),
         (FAN_IN_BUFFERS, fan_ins, "messages that wait at fan-in"),
     )
     for key, names, what in parts:

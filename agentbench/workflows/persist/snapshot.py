@@ -46,23 +46,23 @@ async def snapshot(graph: Graph, run_state: RunState) -> Snapshot:
 
 async def _own_state(executor: Executor) -> dict[str, Any]:
     try:
-        own: Any = await executor.on_checkpoint_save()
+        saved: Any = await executor.on_checkpoint_save()
     except Exception as error:
         msg = f"on_checkpoint_save of executor {executor.id!r} raised {type(error).__name__}: {str(error).rstrip('.')}."
         raise WorkflowCheckpointException(msg, error) from error
-    if not _is_text_keyed(own):
+    if not _is_text_keyed(saved):
         msg = (
-            f"on_checkpoint_save of executor {executor.id!r} returned {own!r}; "
+            f"on_checkpoint_save of executor {executor.id!r} returned {saved!r}; "
             "expected a dict with text keys, as on_checkpoint_restore gets it back."
         )
         raise WorkflowCheckpointException(msg)
-    return dict(own)
+    return dict(saved)
 
 
 async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str = "The snapshot") -> None:
     """Restore a run from a snapshot. All of it is checked before anything changes; `where` names it in errors."""
     try:
-        state, own, buffers = _check(graph, saved, where)
+        state, executor_states, buffers = _check(graph, saved, where)
     except WorkflowCheckpointException:
         raise
     except Exception as error:
@@ -71,7 +71,7 @@ async def restore(graph: Graph, run_state: RunState, saved: Snapshot, where: str
     run_state.state.clear()
     run_state.state.import_state(state)
     try:
-        for executor_id, value in own.items():
+        for executor_id, value in executor_states.items():
             await _restore_executor(graph.executors[executor_id], value, where)
     except BaseException:
         run_state.state.clear()
@@ -114,8 +114,8 @@ def _check(graph: Graph, saved: Snapshot, where: str) -> tuple[dict[str, Any], d
         if not isinstance(event, WorkflowEvent) or event.type != "request_info":
             raise _not_restorable(where, f"the request {request_id!r}", event)
     state = dict(saved.state)
-    own = state.pop(EXECUTOR_STATE, {})
-    for executor_id, value in own.items():
+    executor_states = state.pop(EXECUTOR_STATE, {})
+    for executor_id, value in executor_states.items():
         if executor_id not in graph.executors:
             msg = f"{where} holds state of executor {executor_id!r}, which this workflow lacks."
             raise WorkflowCheckpointException(msg)
@@ -125,7 +125,7 @@ def _check(graph: Graph, saved: Snapshot, where: str) -> tuple[dict[str, Any], d
     buffers = state.pop(FAN_IN_BUFFERS, {})
     for key, waiting in buffers.items():
         _check_messages(waiting, f"{where}, fan-in {key!r}")
-    return state, own, buffers
+    return state, executor_states, buffers
 
 
 def _check_messages(messages: Mapping[str, Iterable[object]], where: str) -> None:

@@ -13,14 +13,14 @@ _REQUEST: Final = ("request_id", "source_executor_id", "request_type", "response
 
 
 def _message_to_dict(message: WorkflowMessage) -> dict[str, Any]:
-    found: dict[str, Any] = {"data": message.data, "source_id": message.source_id}
+    data: dict[str, Any] = {"data": message.data, "source_id": message.source_id}
     if message.type is not MessageType.STANDARD:
-        found["type"] = message.type.value
+        data["type"] = message.type.value
     for name in _OPTIONAL:
         value = getattr(message, name)
         if value is not None:
-            found[name] = value
-    return found
+            data[name] = value
+    return data
 
 
 def _message_from_dict(found: dict[str, Any]) -> WorkflowMessage:
@@ -29,20 +29,20 @@ def _message_from_dict(found: dict[str, Any]) -> WorkflowMessage:
 
 
 def _event_to_dict(event: WorkflowEvent[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {"type": event.type}
+    data: dict[str, Any] = {"type": event.type}
     if event.origin is not WorkflowEventSource.EXECUTOR:
-        found["origin"] = event.origin.value
+        data["origin"] = event.origin.value
     if event.state is not None:
-        found["state"] = event.state.value
+        data["state"] = event.state.value
     for name in ("data", "details", "executor_id", "iteration"):
         value = getattr(event, name)
         if value is not None:
-            found[name] = value
+            data[name] = value
     if event._request is not None:  # noqa: SLF001 - same unit: what an event is made of
-        found.update(zip(_REQUEST, event._request, strict=True))  # noqa: SLF001
+        data.update(zip(_REQUEST, event._request, strict=True))  # noqa: SLF001
     if event._stamps is not None:  # noqa: SLF001
-        found["stamps"] = event._stamps.to_dict()  # noqa: SLF001
-    return found
+        data["stamps"] = event._stamps.to_dict()  # noqa: SLF001
+    return data
 
 
 def _event_from_dict(found: dict[str, Any]) -> WorkflowEvent[Any]:

@@ -139,16 +139,16 @@ class CheckpointWriter:
             self.answers_once = True
 
     async def _require_unanswered(self) -> None:
-        own = self._run.run_state.last_checkpoint_id
+        last_id = self._run.run_state.last_checkpoint_id
         latest = await self._storage.get_latest(workflow_name=self._chain)  # raises if damaged: it may answer
-        if latest is None or latest.checkpoint_id == own:
+        if latest is None or latest.checkpoint_id == last_id:
             return
-        later = {own} - {None}
+        later = {last_id} - {None}
         for info in await list_infos(self._storage, workflow_name=self._chain):
             if info.previous_checkpoint_id in later:
                 later.add(info.checkpoint_id)
                 if info.source == "answer":
-                    raise _answered_error(own, info)
+                    raise _answered_error(last_id, info)
 
     async def _store(self, checkpoint: WorkflowCheckpoint) -> None:
         head_seq = checkpoint.metadata[keys.SEQ] - 1

@@ -304,12 +304,12 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     def assert_exhausted(self) -> None:
         """Raise an `AssertionError` that lists calls which this object neither served nor recorded, if any."""
-        left = self.unused()
-        if left:
-            listed = [f"  {call!r}" for call in left[:_MOST_LISTED]]
-            more = [f"  … {len(left) - _MOST_LISTED} more"] if len(left) > _MOST_LISTED else []
+        unused = self.unused()
+        if unused:
+            listed = [f"  {call!r}" for call in unused[:_MOST_LISTED]]
+            more = [f"  … {len(unused) - _MOST_LISTED} more"] if len(unused) > _MOST_LISTED else []
             total = len(self.recorded_calls)
-            head = f"{len(left)} of {total} recorded calls of {self.path} were not served; prune() would remove them:"
+            head = f"{len(unused)} of {total} recorded calls of {self.path} were not served; prune() would remove them:"
             raise AssertionError("\n".join([head, *listed, *more]))
 
     def prune(self) -> int:

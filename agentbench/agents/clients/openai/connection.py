@@ -117,8 +117,10 @@ class OpenAIConnection:
     async def call(self, path: str, request: WireRequest, transport: Mapping[str, Any]) -> Any:
         """Send a request and return the answer; the body may have fields that the SDK does not know."""
         method, arguments = self._method(path, request.method), dict(transport)
-        known = _parameter_names(getattr(method, "__func__", method))
-        others = {} if known is None else {name: value for name, value in request.body.items() if name not in known}
+        accepted = _parameter_names(getattr(method, "__func__", method))
+        others = (
+            {} if accepted is None else {name: value for name, value in request.body.items() if name not in accepted}
+        )
         arguments |= {name: value for name, value in request.body.items() if name not in others}
         if others:
             arguments["extra_body"] = {**others, **(arguments.get("extra_body") or {})}
@@ -147,10 +149,10 @@ class OpenAIConnection:
         headers += [(name, value) for name, value in sdk.items() if not name.lower().startswith(_OF_THE_SDK)]
         for tool in body.get("tools") or ():
             headers += (field(tool, "headers") or {}).items()
-        known = [str(key) for key in (target.api_key, target.basic) if isinstance(key, str)]
+        secrets = [str(key) for key in (target.api_key, target.basic) if isinstance(key, str)]
         query = parse_qsl(urlsplit(str(target.base_url or getattr(self._async_client, "base_url", ""))).query)
-        known += [value for name, value in query if is_secret_parameter(name)]
-        return secret_pattern(known, [(str(name), value) for name, value in headers if isinstance(value, str)])
+        secrets += [value for name, value in query if is_secret_parameter(name)]
+        return secret_pattern(secrets, [(str(name), value) for name, value in headers if isinstance(value, str)])
 
     def _new_sdk(self) -> AsyncOpenAI:
         target = self.target

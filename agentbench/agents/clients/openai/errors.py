@@ -255,7 +255,7 @@ def _mask_error(error: BaseException, secrets: re.Pattern[str]) -> None:
     chain = [error]
     for each in chain:
         for other in (each.__cause__, each.__context__):
-            if other is not None and all(other is not known for known in chain):
+            if other is not None and all(other is not earlier for earlier in chain):
                 chain.append(other)
         each.args = tuple(_mask(arg, secrets) for arg in each.args)
         for name, value in list(vars(each).items()):

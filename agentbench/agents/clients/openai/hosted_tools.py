@@ -102,12 +102,12 @@ class HostedTools(WebSearchTool):
         if environment != "auto":
             message = "Pass either environment=... (the service runs commands) or func=... (commands run locally)."
             raise ValueError(message)
-        own = func if isinstance(func, FunctionTool) else FunctionTool(func, approval_mode=approval_mode, kind="shell")
-        shell = copy.copy(own)
+        tool = func if isinstance(func, FunctionTool) else FunctionTool(func, approval_mode=approval_mode, kind="shell")
+        shell = copy.copy(tool)
         shell.__class__ = LocalShell
-        shell.name = check_name(name) if name else own.name
-        shell.description = description or own.description
-        shell.approval_mode = approval_mode or own.approval_mode
+        shell.name = check_name(name) if name else tool.name
+        shell.description = description or tool.description
+        shell.approval_mode = approval_mode or tool.approval_mode
         return shell
 
     @staticmethod

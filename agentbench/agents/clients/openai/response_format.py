@@ -13,18 +13,18 @@ _VALUES = ("const", "enum", "examples")  # keywords with values, which are not s
 
 def chat_response_format(response_format: Any) -> dict[str, Any]:
     """Return the field `response_format` of Chat Completions."""
-    found = _named_schema(response_format)
-    if found is None:
+    json_schema = _named_schema(response_format)
+    if json_schema is None:
         return dict(response_format)
-    if not found["strict"]:
-        del found["strict"]
-    return {"type": "json_schema", "json_schema": found}
+    if not json_schema["strict"]:
+        del json_schema["strict"]
+    return {"type": "json_schema", "json_schema": json_schema}
 
 
 def responses_text_format(response_format: Any) -> dict[str, Any]:
     """Return the field `text.format` of the Responses API, which also accepts the formats of Chat Completions."""
-    found = _named_schema(response_format) or response_format.get("json_schema")
-    return {"type": "json_schema", **found} if isinstance(found, Mapping) else dict(response_format)
+    json_schema = _named_schema(response_format) or response_format.get("json_schema")
+    return {"type": "json_schema", **json_schema} if isinstance(json_schema, Mapping) else dict(response_format)
 
 
 def _named_schema(response_format: Any) -> dict[str, Any] | None:

@@ -185,14 +185,14 @@ def _as_predicate(condition: Any) -> Condition:
 
 
 def _parse_call(prompt: str, options: Mapping[str, Any]) -> Call | None:
-    found = _CALL.fullmatch(prompt)
-    if found is None or tools_disabled(options) or found["tool"] not in tool_names(options.get("tools")):
+    match = _CALL.fullmatch(prompt)
+    if match is None or tools_disabled(options) or match["tool"] not in tool_names(options.get("tools")):
         return None
     try:
-        arguments = json.loads(found["arguments"] or "{}")
+        arguments = json.loads(match["arguments"] or "{}")
     except ValueError:
         return None
-    return Call(found["tool"], arguments)
+    return Call(match["tool"], arguments)
 
 
 def _new_results(messages: Sequence[Message]) -> list[str]:

@@ -241,13 +241,13 @@ class ScriptedChatClient(AnsweringChatClient):
 
     def assert_exhausted(self) -> None:
         """Raise an `AssertionError` that lists unplayed entries, if there are any."""
-        left = self._script[self._position :]
-        if left:
-            texts = [text if len(text) <= 60 else f"{text[:59]}…" for text in map(repr, left[:_MOST_LISTED])]
-            listed = ", ".join(texts) + (", …" if len(left) > _MOST_LISTED else "")
+        unused = self._script[self._position :]
+        if unused:
+            texts = [text if len(text) <= 60 else f"{text[:59]}…" for text in map(repr, unused[:_MOST_LISTED])]
+            listed = ", ".join(texts) + (", …" if len(unused) > _MOST_LISTED else "")
             total = len(self._script)
             message = (
-                f"{len(left)} of {total} entries were not played: {listed}. Expected {total} model calls, but there "
+                f"{len(unused)} of {total} entries were not played: {listed}. Expected {total} model calls, but there "
                 f"were {len(self.calls)}."
             )
             raise AssertionError(message)

@@ -198,8 +198,8 @@ class CallSlots:
     def _slot(self, index: int | None, call_id: str) -> tuple[int, bool]:
         if index is None:
             # The server does not number its calls, so a new id starts a new call.
-            known = next((slot for slot, known_id in self._id_of.items() if known_id == call_id), None)
-            slot = known if call_id else self._newest if self._newest >= 0 else None
+            known_slot = next((slot for slot, known_id in self._id_of.items() if known_id == call_id), None)
+            slot = known_slot if call_id else self._newest if self._newest >= 0 else None
         else:
             slot = self._slot_of.get(index)
             if slot is not None and call_id and self._id_of[slot] not in ("", call_id):
