@@ -7,11 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
+from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.run.workflow import Workflow
 
 held: list[Callable[[], object]] = []  # calls, from any thread, that let a search go on
 

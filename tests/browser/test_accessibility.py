@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.axe import violations
+from tests.browser.page_parts import expect
 from tests.browser.scenes import (
     FORM_SCENES,
     FRAME_SCENES,
@@ -49,8 +50,6 @@ def found_in_both_themes(page: Any, *selectors: str, without: Sequence[str] = ()
 
 
 def test_a_stepper_has_nothing_serious_in_any_state(open_cells: Any) -> None:
-    from playwright.sync_api import expect
-
     open_ones = [scene for scene in STEPPER_SCENES if scene.shown == STEPPER and scene not in OVERLAYS]
     page = show_all(open_cells, open_ones)
     expect(page.panel.locator(STEPPER)).to_have_count(len(open_ones), timeout=30_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.browser.test_stepper_work_page import banner, expect, header, node
+from tests.browser.page_parts import banner, expect, header, node
 
 SHOW = """
 from agentbench import Agent, WorkflowBuilder, WorkflowExecutor, tool

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
+
 pytest.importorskip("playwright")
 
 AGENT = """
@@ -31,13 +33,6 @@ while asked.forms[0].live:
 await agent.run(asked.answer, session=session)
 print(transcript(session).text)
 """
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
 
 
 def test_approved_calls_go_on_in_the_same_cell(lab: Any, open_notebook: Any) -> None:

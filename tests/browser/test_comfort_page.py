@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.browser.page_parts import expect
+
 SETUP = "from agentbench.notebook import form, stepper\nfrom tests.browser.review_flow import build"
 # Everything in a panel that a person can use, and that does not lie within the page or cannot be scrolled to.
 CUT_OFF = """
@@ -13,13 +15,6 @@ CUT_OFF = """
   return box.left < 0 || box.right > document.documentElement.clientWidth + 1;
 }).map(each => each.outerHTML)
 """
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
 
 
 def test_at_twice_the_size_nothing_is_lost(open_cells: Any) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
+
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 # Half a page down, and from the end to the beginning.
 FURTHER = """
@@ -45,13 +47,6 @@ def scroll_to(shown: Any, what: Any) -> None:
         notebook.evaluate(FURTHER)
         shown.page.wait_for_timeout(50)
     pytest.fail(f"{what} is not in the notebook")
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as expect_
-
-    expect_.set_options(timeout=30_000)
-    return expect_(what)
 
 
 def node(shown: Any, name: str) -> Any:

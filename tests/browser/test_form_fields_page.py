@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.browser.test_form_page import HARD_TO_HIT, HARD_TO_READ, expect
+from tests.browser.page_parts import expect
+from tests.browser.test_form_page import HARD_TO_HIT, HARD_TO_READ
 
 pytest.importorskip("playwright")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
 from tests.notebook.attacks import ATTACKS
 
 pytest.importorskip("playwright")
@@ -64,13 +65,6 @@ HARD_TO_READ = f"""elements => elements.filter(e => e.checkVisibility()).filter(
   e => ({CONTRAST})(e) < 4.5 || parseFloat(getComputedStyle(e).fontSize) < 12).map(e => e.outerHTML)"""
 HARD_TO_HIT = """elements => elements.filter(e => e.checkVisibility()).filter(
   e => e.getBoundingClientRect().height < 24).map(e => e.outerHTML)"""
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=60_000)  # several things may run on this machine
-    return real(what)
 
 
 def test_approving_inside_a_waiting_cell_ends_it(lab: Any, open_notebook: Any) -> None:
@@ -164,27 +158,6 @@ def test_typing_reaches_python_and_survives_a_reload_of_the_page(lab: Any, open_
     shown.wait_until_ready()
     shown.run_all()
     expect(shown.panel.get_by_label("Your answer")).to_have_value("half a ti")
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_everything_is_readable_in_both_themes(open_cells: Any, dark: bool) -> None:
-    cells = [
-        FLOW,
-        "asking({'prompt': 'Send?', 'text': 'T', 'arguments': {'to': 'all'}, 'editable': True}, Approval)",
-        "asking('How many?', int)",
-        "form(bool, title='Sure?', value=True)",
-    ]
-    shown = open_cells(cells, dark=dark)
-    shown.panel.locator(".abf").nth(1).get_by_role("button", name="Send").click()
-    shown.button("Edit arguments").click()
-    expect(shown.panel.get_by_label("Arguments")).to_be_focused()
-    expect(shown.panel.locator(".abf-problem").get_by_text("required")).to_be_visible()
-    shown.shot(f"form-{'dark' if dark else 'light'}")
-    parts = (
-        ".abf :is(.abf-title, .abf-prompt, .abf-context, .abf-label, .abf-help, .abf-problem, .abf-button, .abf-input)"
-    )
-    assert shown.panel.locator(parts).evaluate_all(HARD_TO_READ) == []
-    assert shown.panel.locator(".abf button").evaluate_all(HARD_TO_HIT) == []
 
 
 def test_hostile_texts_are_shown_and_do_nothing(open_cells: Any) -> None:

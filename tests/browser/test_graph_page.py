@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench.notebook.look.states import STATES
+from tests.browser.page_parts import expect
 from tests.notebook.look.test_states import contrast
 
 PANEL = """
@@ -77,8 +78,6 @@ def graph(open_cells: Any) -> Any:
 
 
 def test_states_arrive_and_the_focus_stays(graph: Any) -> None:
-    from playwright.sync_api import expect
-
     node(graph, "draft").focus()
     graph.run("panel.update({'plan': 'done', 'search': 'running'}, {'plan': '2 visits'})")
     expect(node(graph, "plan")).to_have_accessible_name("plan, done, 2 visits")
@@ -89,8 +88,6 @@ def test_states_arrive_and_the_focus_stays(graph: Any) -> None:
 
 
 def test_a_click_and_enter_select_and_both_reach_python(graph: Any) -> None:
-    from playwright.sync_api import expect
-
     node(graph, "search").click()
     expect(graph.panel.get_by_text("selected search")).to_be_visible()
     expect(node(graph, "search")).to_have_attribute("aria-pressed", "true")
@@ -101,8 +98,6 @@ def test_a_click_and_enter_select_and_both_reach_python(graph: Any) -> None:
 
 
 def test_the_graph_needs_no_mouse(graph: Any) -> None:
-    from playwright.sync_api import expect
-
     keyboard = graph.page.keyboard
     stops = graph.panel.locator(".ab_port [tabindex='0']")
     expect(stops).to_have_count(1)
@@ -144,8 +139,6 @@ def test_a_picture_that_is_a_little_too_wide_is_shrunk_and_a_wider_one_scrolled(
 
 
 def test_the_ground_is_dragged_and_a_drag_selects_nothing(graph: Any) -> None:
-    from playwright.sync_api import expect
-
     port = graph.panel.locator(".ab_port")
     node(graph, "search").click()
     for _ in range(6):
@@ -164,8 +157,6 @@ def test_the_ground_is_dragged_and_a_drag_selects_nothing(graph: Any) -> None:
 
 
 def test_the_focus_stays_on_a_sub_workflow_that_is_opened(open_cells: Any) -> None:
-    from playwright.sync_api import expect
-
     shown = open_cells([PANEL.replace("make_graph_panel(research())", "make_graph_panel(nested())")])
     node(shown, "middle").focus()
     expect(node(shown, "middle")).to_have_accessible_description("sub-workflow")
@@ -184,8 +175,6 @@ def test_the_focus_stays_on_a_sub_workflow_that_is_opened(open_cells: Any) -> No
 
 
 def test_keys_that_the_graph_does_not_take_go_on_to_what_is_around_it(lab: Any, open_notebook: Any) -> None:
-    from playwright.sync_api import expect
-
     lab.write("keys", [PANEL])
     graph = open_notebook("keys")
     graph.run_all()

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
+
 # Its last steps have no successors; in a kernel that is a warning on the screen.
 pytestmark = pytest.mark.filterwarnings("ignore:Executor 'step .*:agentbench.exceptions.WorkflowWarning")
 
@@ -22,13 +24,6 @@ IN_SIGHT = """
   return box.left >= port.left && box.right <= port.right && box.top >= port.top && box.bottom <= port.bottom;
 }
 """
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
 
 
 def opened(open_cells: Any, nodes: int) -> Any:

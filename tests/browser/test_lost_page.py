@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.notebook_page import NotebookPage
+from tests.browser.page_parts import expect, header
 
 SETUP = (
     "from agentbench.notebook import configure, make_graph_panel, stepper\nfrom tests.browser.review_flow import build"
@@ -25,17 +25,6 @@ display(panel, let_go)
 # Checkpoints that are still there without a kernel.
 HELD_WITH_FILES = HELD.replace("'cats'", "'cats', storage=FileCheckpointStorage('kept')")
 HELD_WITH_FILES = f"from agentbench import FileCheckpointStorage\n{HELD_WITH_FILES.lstrip()}"
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
-
-
-def header(page: NotebookPage) -> Any:
-    return page.panel.locator(".abs-header")
 
 
 def test_a_page_reloaded_in_the_middle_of_a_superstep_shows_it_again_and_no_answer_is_lost(

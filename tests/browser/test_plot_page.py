@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
+
 CELL = """
 from IPython.display import display
 from agentbench import InMemoryCheckpointStorage
@@ -36,8 +38,6 @@ def plots(open_cells: Any, request: pytest.FixtureRequest) -> Any:
 
 
 def test_plots_are_worked_with_by_mouse_and_by_keyboard(plots: Any) -> None:
-    from playwright.sync_api import expect
-
     notebook, keyboard = plots.panel, plots.page.keyboard
     expect(notebook.get_by_text("real time").nth(1)).to_be_visible()
     notebook.get_by_role("radio", name="equal steps").click()

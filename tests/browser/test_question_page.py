@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
+
 # The last steps of a large graph have no successors; in a kernel that is a warning on the screen.
 pytestmark = pytest.mark.filterwarnings("ignore:Executor 'step .*:agentbench.exceptions.WorkflowWarning")
 
@@ -47,25 +49,9 @@ COLOUR = "(frame) => getComputedStyle(frame.contentDocument.body).color"
 UNSEEN = "(frame) => (frame?.contentDocument?.documentElement?.scrollHeight ?? NaN) - frame?.clientHeight"
 
 
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
-
-
 @pytest.mark.parametrize("width", [600, 1200])
 def test_who_asks_and_the_whole_form_are_in_sight(open_cells: Any, width: int) -> None:
     who_asks_and_the_whole_form_are_in_sight(open_cells([SETUP, TABLE], width=width, height=900))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("width", [600, 1200])
-def test_they_are_in_sight_in_a_large_graph_too(lab: Any, open_notebook: Any, width: int) -> None:
-    lab.write("question", [SETUP, "panel = stepper(build(500), 'cats')\npanel"])
-    page = open_notebook("question", width=width, height=900)
-    page.run_all()
-    who_asks_and_the_whole_form_are_in_sight(page)
 
 
 def who_asks_and_the_whole_form_are_in_sight(page: Any) -> None:

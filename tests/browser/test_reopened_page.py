@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.browser.page_parts import expect
+
 CELLS = [
     "from agentbench.notebook import inbox, make_graph_panel, stepper, timeline",
     "from tests.browser.review_flow import build",
@@ -15,13 +17,6 @@ CELLS = [
 ]
 # What JupyterLab says of a widget without a kernel, on the console too.
 NO_KERNEL = "widget model not found"
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
 
 
 def test_a_notebook_opened_without_its_kernel_shows_pictures_where_the_panels_were(

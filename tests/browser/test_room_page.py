@@ -7,8 +7,7 @@ import platform
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from tests.browser.page_parts import expect
 from tests.tools.refresh_notebooks import NOTEBOOKS, text_of
 
 CHAIN = """
@@ -43,13 +42,6 @@ OUTSIDE = """port => {
   const cut = boxes.filter(box => box.left < room.left || box.right > room.right);
   return [cut.length, port.scrollWidth > port.clientWidth];
 }"""
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
 
 
 def test_at_a_question_the_graph_is_whole_where_it_can_be_and_scrolls_where_it_cannot(open_cells: Any) -> None:
@@ -105,17 +97,3 @@ def test_a_shipped_notebook_that_was_only_opened_and_saved_is_not_changed(lab: A
     assert not page.page.evaluate("() => jupyterapp.shell.currentWidget.context.model.dirty")
     page.page.evaluate("() => jupyterapp.shell.currentWidget.context.save()")
     assert lab.file(name).read_text(encoding="utf-8") == before
-
-
-@pytest.mark.nightly
-def test_a_host_of_single_anywidgets_shows_the_whole_panel(lab: Any, open_notebook: Any) -> None:
-    cell = "from agentbench.notebook import as_anywidget, stepper\nfrom tests.browser.review_flow import build\n"
-    lab.write("one", [f"{cell}panel = stepper(build(), 'cats', height=320)\nas_anywidget(panel)"])
-    page = open_notebook("one", own=True)
-    page.run_all()
-    page.button("Run").click()
-    page.button("Approve").click()
-    expect(page.panel.locator(".abs-header")).to_contain_text("finished")
-    expect(page.panel.locator(".abs-frame")).to_have_count(1)
-    page.panel.locator(".ab_node").first.click()
-    expect(page.panel.locator(".abs-facts")).to_contain_text("Plan")

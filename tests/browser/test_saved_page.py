@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
+
 SECRET = "S3CRET"
 
 # The word is put together, so that it does not stand in the file as code.
@@ -40,13 +42,6 @@ def flow():
     "key = form(SecretStr, title='Key')\nkey",
 ]
 SAVE_STATE = "() => jupyterapp.commands.execute('@jupyter-widgets/jupyterlab-manager:saveWidgetState')"
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
 
 
 @pytest.fixture

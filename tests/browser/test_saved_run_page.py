@@ -22,6 +22,7 @@ from agentbench import (
     run_sync,
 )
 from tests.browser.axe import violations
+from tests.browser.page_parts import expect
 from tests.notebook.attacks import ATTACKS
 
 SECRET = "S3CRET"
@@ -111,12 +112,6 @@ def open_file(pages: Any) -> Iterator[Callable[..., Any]]:
 
         yield open_it
         assert problems == []
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    return real(what)
 
 
 def shot(page: Any, name: str) -> None:

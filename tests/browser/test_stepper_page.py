@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect, header, node
 from tests.notebook.attacks import ATTACKS
 
 SETUP = "from agentbench.notebook import stepper\nfrom tests.browser.review_flow import build"
@@ -19,28 +20,9 @@ let_go.on_click(lambda _: held.pop()())
 display(stepper(build(holds=True), 'cats', height=320), let_go)
 """
 
-HEADER = ".abs-header"
 STATUS = "[role=status].abs-quiet"
-# What the graph says of a node to a screen reader: "review, waiting for an answer".
-NODE = "[aria-label^='{}']"
 
 ACTIVE = "() => document.activeElement?.textContent ?? ''"
-# The colour of an element's text, and of the ground that it stands on, as a canvas paints them.
-COLOURS = """
-(selector) => {
-  const see = (el) => getComputedStyle(el);
-  let at = document.querySelector(selector);
-  const text = see(at).color;
-  while (at.parentElement && /, 0\\)$|transparent/.test(see(at).backgroundColor)) at = at.parentElement;
-  const paint = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
-  return [text, see(at).backgroundColor].map((colour) => {
-    paint.fillStyle = colour;
-    paint.fillRect(0, 0, 1, 1);
-    const [r, g, b] = paint.getImageData(0, 0, 1, 1).data;
-    return `rgb(${r}, ${g}, ${b})`;
-  });
-}
-"""
 
 
 def in_lab(lab: Any, open_notebook: Any, name: str, *cells: str) -> Any:
@@ -49,21 +31,6 @@ def in_lab(lab: Any, open_notebook: Any, name: str, *cells: str) -> Any:
     opened = open_notebook(name)
     opened.run_all()
     return opened
-
-
-def header(page: Any) -> Any:
-    return page.panel.locator(HEADER)
-
-
-def node(page: Any, name: str) -> Any:
-    return page.panel.locator(f".ab_node{NODE.format(name)}").first
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as expect_
-
-    expect_.set_options(timeout=30_000)
-    return expect_(what)
 
 
 def test_a_step_changes_graph_and_log_and_keeps_the_focus(open_cells: Any) -> None:
@@ -219,35 +186,6 @@ def test_nodes_and_values_open_in_the_details_and_everything_is_large_enough_to_
     expect(page.panel.locator(".abs-rows .abs-rows > li").last).to_contain_text("3 papers in archive")
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_text_can_be_read_in_both_themes(open_cells: Any, dark: bool) -> None:
-    page = open_cells([SETUP, SHOW], dark=dark)
-    theme = "dark" if dark else "light"
-    page.button("Step").click()
-    expect(header(page)).to_contain_text("superstep 0")
-    parts = [
-        ".abs-name",
-        ".abs-run",
-        ".abs-status",
-        ".abs-banner-text",
-        ".abs-first",
-        ".abs-tab",
-        ".abs-last",
-        ".abs-title",
-    ]
-    for part in parts:
-        assert contrast(*page.page.evaluate(COLOURS, part)) >= 4.5, part
-    page.shot(f"{theme}-paused")
-    page.button("Run").click()
-    expect(header(page)).to_contain_text("waiting")
-    assert contrast(*page.page.evaluate(COLOURS, ".abs-status")) >= 4.5
-    page.shot(f"{theme}-waiting")
-    page.button("Approve").click()
-    expect(header(page)).to_contain_text("finished")
-    assert contrast(*page.page.evaluate(COLOURS, ".abs-status")) >= 4.5
-    page.shot(f"{theme}-done")
-
-
 def test_on_a_narrow_page_everything_stacks_and_nothing_is_cut_off(open_cells: Any) -> None:
     page = open_cells([SETUP, SHOW], width=700)
     page.button("Run").click()
@@ -311,16 +249,3 @@ panel
     page.shot("light-attacks")
     assert page.page.evaluate("() => window.pwned") is None
     assert page.panel.locator(".abs-frame :is(script, iframe, object, img, a[href])").count() == 0
-
-
-def contrast(text: str, ground: str) -> float:
-    """The contrast of two colours as a page tells them, from 1 to 21."""
-    lighter, darker = sorted((_luminance(text), _luminance(ground)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
-
-
-def _luminance(colour: str) -> float:
-    numbers = colour[colour.index("(") + 1 : -1].split(",")[:3]
-    channels = [float(number) / 255 for number in numbers]
-    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import banner, expect, header, node
+
 SHOW = """
 from agentbench import InMemoryCheckpointStorage
 from agentbench.notebook import *
@@ -16,30 +18,11 @@ panel
 """
 
 
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
-
-
 @pytest.fixture
 def page(open_cells: Any) -> Any:
     shown = open_cells([SHOW])
     expect(header(shown)).to_contain_text("ready")
     return shown
-
-
-def header(page: Any) -> Any:
-    return page.panel.locator(".abs-header")
-
-
-def banner(page: Any) -> Any:
-    return page.panel.locator(".abs-banner-text")
-
-
-def node(page: Any, name: str) -> Any:
-    return page.panel.locator(f".ab_node[aria-label^='{name}']").first
 
 
 def test_a_run_stops_before_a_node_that_was_marked_by_a_key_or_in_its_tab(page: Any) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.browser.page_parts import expect
+
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "06_human_in_the_loop.ipynb"
 # What a person who cannot see hears of the element that has the focus.
 FOCUSED = """
@@ -17,13 +19,6 @@ FOCUSED = """
   return label.trim();
 }
 """
-
-
-def expect(what: Any) -> Any:
-    from playwright.sync_api import expect as real
-
-    real.set_options(timeout=30_000)
-    return real(what)
 
 
 def cells_that_build() -> list[str]:

@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.graph.edges import Case, Default
-from agentbench.workflows.run.workflow import Workflow
+from agentbench import Case, Default, Executor, Workflow, WorkflowBuilder, WorkflowContext, handler, response_handler
 
 
 class Step(Executor):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentbench import PlannedDelivery, WorkflowErrorDetails, WorkflowEvent
 from agentbench.notebook.history.activity import Activity
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflows.run.report import PlannedDelivery
 
 EDGES = [("plan", "search"), ("plan", "review"), ("search", "review")]
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from agentbench import Agent, WorkflowBuilder, WorkflowExecutor, tool
+from agentbench import Agent, Call, ScriptedChatClient, WorkflowBuilder, WorkflowExecutor, tool
 from agentbench.notebook import configure, draw, events_frame, stepper, timeline_frame, usage_frame
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.orchestrations import ConcurrentBuilder, GroupChatBuilder, SequentialBuilder
-from agentbench.testing import Call, ScriptedChatClient
 
 
 @tool

@@ -6,17 +6,16 @@ from typing import Any
 
 import pytest
 
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench import PlannedDelivery, StepReport, WorkflowErrorDetails, WorkflowEvent
+from agentbench.notebook import Breakpoint
 from agentbench.workflows.run.break_places import (
     Boundary,
-    Breakpoint,
     Hit,
     StepperBreakpoints,
     breakpoint_at,
     find_hits,
     pause_reason,
 )
-from agentbench.workflows.run.report import PlannedDelivery, StepReport
 from tests.parts.errors import raises
 
 EXECUTORS = ("plan", "review", "failure")

@@ -12,11 +12,9 @@ pytest.importorskip("vega_datasets")
 
 from vega_datasets import local_data
 
+from agentbench import Approval, Workflow, WorkflowRunState
 from agentbench._clock import runtime_defaults, set_runtime_defaults
 from agentbench.cli.demo_workflow import Report, Years, build_workflow
-from agentbench.workflows.events.events import WorkflowRunState
-from agentbench.workflows.executors.approval import Approval
-from agentbench.workflows.run.workflow import Workflow
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 ALL, WITHOUT_GAPS = Years(1970, 1982), Years(1976, 1979)

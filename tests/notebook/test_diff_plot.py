@@ -41,10 +41,3 @@ def test_ids_are_loaded_from_a_stepper_a_run_or_a_storage():
     found = [diff(ids[0], ids[-1], source=source).text for source in (panel, panel.handle, panel.handle.storage)]
     assert len(set(found)) == 1
     assert "no difference" not in found[0]
-
-
-def test_a_front_end_gets_a_table_and_text():
-    plot = between({"n": 1}, {"n": 2})
-    assert set(plot._repr_mimebundle_()) == {"text/html", "text/plain"}
-    assert set(plot._repr_mimebundle_(include=["text/plain"])) == {"text/plain"}
-    assert set(plot._repr_mimebundle_(exclude=["text/html"])) == {"text/plain"}

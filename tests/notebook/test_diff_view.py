@@ -3,40 +3,17 @@
 from __future__ import annotations
 
 import re
-from html.parser import HTMLParser
 from typing import Any
 
 import pytest
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench import InMemoryCheckpointStorage, WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import CheckpointNotFoundError
-from agentbench.notebook import diff, diff_frame
+from agentbench.notebook import DiffPlot, diff, diff_frame
 from agentbench.notebook.history.changes import diff_text
-from agentbench.notebook.plots.diff import DiffPlot
-from tests.notebook.attacks import ATTACKS
 from tests.notebook.graphs import research
 from tests.parts.errors import raises
-
-HTML_ELEMENTS = {
-    "div",
-    "style",
-    "p",
-    "b",
-    "span",
-    "table",
-    "caption",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-    "code",
-    "ins",
-    "del",
-}
-HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\U000e0041]")
 
 
 def checkpoint(**state: Any) -> WorkflowCheckpoint:
@@ -146,45 +123,6 @@ def test_secrets_are_displayed_with_secrets_true():
     assert "+ state.new.other = {'nested': {'client_secret': 'cs-other'}}" in text
 
 
-class Elements(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.tags: set[str] = set()
-        self.names: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.names |= {name for name, _ in attrs}
-
-
-def test_foreign_text_is_displayed_and_does_nothing():
-    for attack in ATTACKS:
-        check_foreign_text(attack)
-
-
-def check_foreign_text(attack: str) -> None:
-    class Thing:
-        def __init__(self) -> None:
-            setattr(self, attack, attack)
-
-        def __repr__(self) -> str:
-            return attack
-
-    before = {"same": attack, "text": attack, attack: 1, "list": [attack], "things": {Thing()}}
-    after = {"same": attack, "text": f"{attack} more", "list": ["x", attack], "new": {attack: attack}, "t": Thing()}
-    a = WorkflowCheckpoint(attack, "hash", checkpoint_id=attack, timestamp=attack, state=before)
-    b = WorkflowCheckpoint(attack, "hash", checkpoint_id=attack, timestamp=attack, state=after)
-    text, html = forms(diff_checkpoints(a, b))
-    found = Elements()
-    found.feed(html)
-    assert found.tags <= HTML_ELEMENTS
-    assert found.names <= {"class", "scope", "colspan"}
-    assert len(html) < 400_000
-    for form in (text, html, str(diff_checkpoints(a, b))):
-        assert not HIDDEN.search(form)
-    assert max(map(len, text.splitlines())) < 1000
-
-
 # ------------------------------------------------------------------------------------------------------------- frames
 
 
@@ -215,8 +153,3 @@ async def test_an_added_or_removed_request_is_displayed_as_its_data():
     assert f"+ {line}" in str(came).splitlines()
     assert any(text.startswith(f"- requests[{request_id!r}]") for text in str(went).splitlines())
     assert "source_executor_id" not in forms(came)[1] + forms(went)[1]
-
-
-def test_words_stay_apart_where_a_page_removes_styles() -> None:
-    _, html = forms(between({"a": 1}, {"a": 2}))
-    assert "CheckpointDiff 1 changed" in re.sub("<[^>]*>", "", html)

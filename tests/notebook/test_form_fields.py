@@ -10,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field, SecretStr
 
-from agentbench.exceptions import NotebookError
 from agentbench.notebook import form
-from tests.parts.errors import raises
 
 
 class Mood(Enum):
@@ -67,8 +65,3 @@ def test_options_are_named_by_label_and_values_have_the_exact_type(annotation: A
 
 def test_limits_are_in_the_help():
     assert "# At least 1, at most 5" in form(Annotated[int, Field(ge=1, le=5)] | None).text
-
-
-def test_a_type_that_names_an_undefined_one_is_refused_with_the_name():
-    with raises(NotebookError, "Nowhere"):
-        form(list["Nowhere"])  # type: ignore[name-defined]  # noqa: F821

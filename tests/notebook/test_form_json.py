@@ -8,8 +8,7 @@ import pytest
 from pydantic import BaseModel, SecretStr
 
 from agentbench.exceptions import FormInvalid
-from agentbench.notebook import form
-from agentbench.notebook.forms.form import FormState
+from agentbench.notebook import FormState, form
 from agentbench.notebook.forms.text_values import JsonError
 
 

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 
 from agentbench.exceptions import FormInvalid
-from agentbench.notebook import form
-from agentbench.notebook.forms.form import Form
+from agentbench.notebook import Form, form
 from agentbench.notebook.forms.text_values import JsonError
 
 

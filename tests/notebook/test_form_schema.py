@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from agentbench.exceptions import UnsupportedSchema
-from agentbench.notebook import form
-from agentbench.notebook.forms.form import Form
+from agentbench.notebook import Form, form
 
 ORDER: dict[str, Any] = {
     "title": "Order",
@@ -60,18 +59,6 @@ def test_problems_with_limits_are_at_their_field():
         "tags[1]": "Row 1 has the same value.",
         "tags[2]": "Row 1 has the same value.",
     }
-
-
-def test_what_is_not_required_is_left_out_until_it_is_touched():
-    made = fill(ORDER, {"amount": "1", "to.street": "s", "kind": "fast"})
-    assert made.value == {"amount": 1, "to": {"street": "s"}, "kind": "fast"}
-    made.set_raw("to.city", "")
-    made.set_raw("limits[0].key", "cpu")
-    made.set_raw("limits[0].value", "4")
-    assert made.value["to"] == {"street": "s", "city": ""}
-    assert made.value["limits"] == {"cpu": 4}
-    made.set_raw("limits", None)
-    assert "limits" not in made.value
 
 
 def test_one_of_several_is_chosen_by_title_tag_or_kind():
@@ -138,14 +125,6 @@ def test_a_keyword_without_a_field_is_json_with_a_note_or_an_error(schema: dict[
     assert '{"any": 1}' in made.raw.values()
     assert f"`{keyword}`" in made.text or schema.get("type") == "array"
     assert made.validate()
-
-
-def test_untouched_defaults_are_displayed_and_not_set():
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "default": 3}}}
-    made = form(schema)
-    assert (made.raw, made.value) == ({"n": "3"}, {})
-    made.set_raw("n", "4")
-    assert made.value == {"n": 4}
 
 
 def test_other_properties_of_a_value_stay_where_the_schema_allows_them():

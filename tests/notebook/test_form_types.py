@@ -26,8 +26,7 @@ from pydantic import (
 from typing_extensions import TypedDict
 
 from agentbench.exceptions import FormInvalid
-from agentbench.notebook import form
-from agentbench.notebook.forms.form import Form
+from agentbench.notebook import Form, form
 from agentbench.notebook.forms.from_schema import field_of_type
 from tests.parts.errors import raises
 
@@ -280,19 +279,6 @@ def test_what_was_typed_for_the_other_type_is_there_again():
     assert made.value.pet.name == "Rex"
 
 
-def test_models_with_the_same_fields_are_distinguished_by_the_choice():
-    class Buy(BaseModel):
-        amount: int
-
-    class Sell(BaseModel):
-        amount: int
-
-    made = form(Buy | Sell)
-    made.set_raw("value.Sell.amount", "3")
-    assert made.value == Sell(amount=3)
-    assert form(Buy | Sell, value=Sell(amount=4)).raw == {"value": "Sell", "value.Sell.amount": "4"}
-
-
 # ---- none, and left out
 
 
@@ -344,14 +330,6 @@ def test_rows_are_added_moved_and_removed_with_their_texts():
         made.remove("value", 5)
     with raises(TypeError, "no rows"):
         form(int).add("value")
-
-
-def test_a_set_says_which_row_is_there_twice():
-    made = form(set[int])
-    made.set_raw("value[0]", "1")
-    made.set_raw("value[1]", "01")
-    made.validate()
-    assert made.errors == {"value[1]": "Row 1 has the same value."}
 
 
 # ---- types inside themselves

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import MissingExtraError, NestedLoopError, WorkflowCheckpointException
-from agentbench.notebook.frames.frames import Frames, checkpoints_frame, messages_frame, requests_frame, state_frame
+from agentbench import InMemoryCheckpointStorage, WorkflowCheckpoint, WorkflowCheckpointException, WorkflowMessage
+from agentbench.exceptions import MissingExtraError, NestedLoopError
+from agentbench.notebook import Frames
+from agentbench.notebook.frames.frames import checkpoints_frame, messages_frame, requests_frame, state_frame
 from agentbench.notebook.plots.diff import diff
-from agentbench.workflows.executors.message import WorkflowMessage
 from tests.parts.errors import raises, warns
 
 

@@ -6,10 +6,10 @@ from xml.etree import ElementTree
 import pytest
 
 from agentbench.exceptions import MissingExtraError, RenderFailed, install_command
+from agentbench.notebook import GraphView, draw
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.graph.renderers import Renderer
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
-from agentbench.notebook.graph.view import GraphView, draw
 from agentbench.notebook.runtime import settings
 from tests.notebook import graphs
 from tests.parts.errors import raises

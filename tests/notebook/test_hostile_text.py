@@ -2,42 +2,43 @@
 
 import html
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
-from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench import (
+    AgentSession,
+    CheckpointInfo,
+    FunctionTool,
+    InMemoryCheckpointStorage,
+    LocalEvaluator,
+    WorkflowBuilder,
+    WorkflowCheckpoint,
+    WorkflowErrorDetails,
+    WorkflowEvent,
+    keyword_check,
+    run_sync,
+)
+from agentbench.evaluation import compare_evaluations
+from agentbench.notebook import compare, diff, draw, lineage, timeline, usage
 from agentbench.notebook.graph import renderers
-from agentbench.notebook.graph.view import draw
 from agentbench.notebook.graph_panel.panel import make_graph_panel
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from tests.evaluation.conversations import item
 from tests.notebook import graphs
 from tests.notebook.attacks import ATTACKS
 
 RENDERERS = [name for name in ("pure", "builtin") if renderers._look_for(name) is not None]
 
-SVG_ELEMENTS = {"svg", "g", "title", "desc", "style", "path", "polygon", "ellipse", "rect", "circle", "text"}
+SVG_ELEMENTS = {
+    "svg", "g", "title", "desc", "style", "path", "polygon", "ellipse", "rect", "circle", "text", "defs", "pattern", "line",
+}  # fmt: skip
 HTML_ELEMENTS = {
-    "div",
-    "style",
-    "p",
-    "b",
-    "span",
-    "svg",
-    "path",
-    "table",
-    "caption",
-    "thead",
-    "tbody",
-    "tr",
-    "th",
-    "td",
-    "img",
-}
+    "div", "style", "p", "b", "span", "svg", "path", "table", "caption", "thead", "tbody", "tr", "th", "td", "img",
+    "code", "pre", "ins", "del", "details", "summary", "figure", "figcaption",
+}  # fmt: skip
 HIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\U000e0041]")
 
 
@@ -99,6 +100,8 @@ def check_text(text: str) -> None:
 
 def check_bundle(bundle: dict[str, Any]) -> None:
     for mime, form in bundle.items():
+        if mime == "image/png":
+            continue
         assert type(form) is str  # some hosts write a subclass of str as an object
         {"text/plain": check_text, "text/html": check_html, "image/svg+xml": check_svg}[mime](form)
 
@@ -160,3 +163,49 @@ def test_what_is_shown_is_what_was_written():
     for attack in ATTACKS:
         shown = html.unescape(WorkflowEvent.warning(attack)._repr_mimebundle_()["text/html"])
         assert attack[:20].split("\n")[0] in shown or HIDDEN.search(attack)
+
+
+# ---- what has a view and comes from people or models in other ways than a run
+
+
+def evaluated(attack: str) -> list[Any]:
+    results = run_sync(LocalEvaluator(keyword_check("paris")).evaluate([item(attack, attack)], eval_name=attack))
+    return [results, results.items[0], compare_evaluations(results, results)]
+
+
+def changed(attack: str) -> list[Any]:
+    before = {"same": attack, "text": attack, attack: 1, "list": [attack]}
+    after = {"same": attack, "text": f"{attack} more", "list": ["x", attack], "new": {attack: attack}}
+    first, second = (
+        WorkflowCheckpoint(attack, "hash", checkpoint_id=attack, timestamp=attack, state=state)
+        for state in (before, after)
+    )
+    return [diff(first, second)]
+
+
+def drawn(attack: str) -> list[Any]:
+    events: list[WorkflowEvent[Any]] = [
+        WorkflowEvent.executor_invoked(attack),
+        WorkflowEvent("model_usage", {"model": attack, "usage": {"input_token_count": 1}}, executor_id=attack),
+        WorkflowEvent.executor_failed(attack, WorkflowErrorDetails("ValueError", attack)),
+    ]
+    infos = [
+        CheckpointInfo(attack, attack, 0, attack, run_id=attack, source=attack, writers=(attack,)),
+        CheckpointInfo(attack, attack + "2", 1, attack, previous_checkpoint_id=attack, run_id=attack),
+    ]
+    uses = [usage(events, by=by) for by in ("superstep", "executor", "model")]
+    return [timeline(events), lineage(infos), *uses, compare(events, [])]
+
+
+def filled(attack: str) -> list[Any]:
+    session = AgentSession(session_id=attack)
+    session.state[attack] = attack
+    schema = {"properties": {attack: {"type": attack, "description": attack, "default": attack}}, "required": []}
+    return [session, FunctionTool(name="made", description=attack, kind=attack, input_model=schema)]
+
+
+@pytest.mark.parametrize("make", [evaluated, changed, drawn, filled])
+def test_what_else_is_displayed(make: Callable[[str], list[Any]]):
+    for attack in ATTACKS:
+        for shown in make(attack):
+            check_bundle(shown._repr_mimebundle_())

@@ -19,8 +19,7 @@ from agentbench import (
     WorkflowEvent,
     WorkflowRunState,
 )
-from agentbench.notebook import request_form
-from agentbench.notebook.forms.form import Form
+from agentbench.notebook import Form, request_form
 from agentbench.orchestrations import (
     AgentRequestInfoResponse,
     HandoffAgentUserRequest,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from agentbench import PlannedDelivery, StepReport, WorkflowEvent
 from agentbench.notebook.graph.shape import GraphShape, ShapeNode
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import node_entries, node_facts
-from agentbench.workflows.events.events import EventStamps, WorkflowEvent
-from agentbench.workflows.run.report import PlannedDelivery, StepReport
+from agentbench.workflows.events.events import EventStamps
 
 SHAPE = GraphShape(
     nodes=(ShapeNode(id="plan", name="plan", kinds=("start",), type_name="Plan"), ShapeNode(id="review", name="review"))

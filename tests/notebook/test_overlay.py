@@ -1,8 +1,7 @@
 import pytest
 
+from agentbench import WorkflowBuilder, WorkflowErrorDetails, WorkflowEvent
 from agentbench.notebook.history.overlay import read_states
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from tests.notebook import graphs
 
 

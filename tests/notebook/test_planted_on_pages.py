@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from agentbench import AgentResponse, Content, InMemoryCheckpointStorage, Message, run_sync
-from agentbench.notebook import Stepper, diff, form, lineage, stepper, timeline, transcript
-from agentbench.notebook.frames.frames import Frames
+from agentbench.notebook import Frames, Stepper, diff, form, lineage, stepper, timeline, transcript
 from tests.notebook.test_stepper_page import widget_states
 from tests.plants import KEY, PLANTS, assert_nowhere
 from tests.test_planted_in_workflows import make, run_of, shown_by

@@ -33,31 +33,11 @@ def shown() -> Any:
     made.close()
 
 
-def test_a_request_emitted_again_keeps_the_form_that_is_on_the_page(shown):
-    assert shown.show([asked("a", {"prompt": "Title?"})], "", 1)
-    widget = shown.box.children[0]
-    assert not shown.show([asked("a", {"prompt": "Title?"})], "", 2)
-    assert shown.box.children == (widget,)
-
-
 def test_what_asks_something_else_under_the_same_id_gets_a_form_of_its_own(shown):
     shown.show([asked("a", "Title?")], "", 1)
     shown._forms["a"].set_raw("value", "a draft")
     assert shown.show([asked("a", "Price?")], "", 1)
     assert shown._forms["a"].raw == {}
-
-
-def test_an_answered_form_stays_until_the_run_moves_on(shown):
-    first = asked("a")
-    shown.show([first], "", 1)
-    shown.show([first], "", 2)
-    form = shown._forms["a"]
-    form.set_raw("value", "done")
-    form.submit()
-    shown.show([], "", 2)
-    assert shown.box.children == (form.widget,)
-    shown.show([], "", 3)
-    assert shown.box.children == ()
 
 
 class Asks(Executor):

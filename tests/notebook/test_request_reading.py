@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal
 
 import pandas
 
+from agentbench import Approval, WorkflowEvent
 from agentbench.notebook import request_form
 from agentbench.notebook.forms.questions import Option, read_request, request_kind
-from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.approval import Approval
 
 
 class Mood(Enum):

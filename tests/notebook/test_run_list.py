@@ -13,8 +13,10 @@ from tests.parts.errors import raises
 pytest.importorskip("anywidget")
 
 from agentbench import (
+    AgentState,
     Executor,
     InMemoryCheckpointStorage,
+    StateGraph,
     WorkflowBuilder,
     WorkflowCheckpoint,
     WorkflowContext,
@@ -23,10 +25,9 @@ from agentbench import (
     run_sync,
 )
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
-from agentbench.notebook import Stepper, runs
+from agentbench.notebook import RunList, Stepper, runs
 from agentbench.notebook.run_list.page import RunListPanel
-from agentbench.notebook.run_list.run_list import RunList
-from agentbench.stategraph import END, START, AgentState, StateGraph
+from agentbench.stategraph import END, START
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.test_hostile_text import check_bundle
 
@@ -137,15 +138,6 @@ def test_a_click_shows_the_stepper_below_or_the_checkpoint_and_closes_the_one_be
     assert shown._opened is None
 
 
-@pytest.mark.parametrize("message", [{"id": "x"}, {"id": None}, {}, {"id": ["run-1"]}])
-def test_a_page_that_sends_nonsense_is_ignored(storage, message):
-    page = Page(runs(storage))
-    count = len(page.sent)
-    page.say("open", **message)
-    page.say("unknown")
-    assert len(page.sent) == count
-
-
 def test_hostile_names_are_inert_and_no_text_is_in_the_state_of_the_widget():
     storage = InMemoryCheckpointStorage()
     for attack in ATTACKS:
@@ -159,14 +151,6 @@ def test_hostile_names_are_inert_and_no_text_is_in_the_state_of_the_widget():
     assert shown.rows[0].run_id not in json.dumps(page.panel.get_state(), default=str)
     for sign in ("http:", "https:", "innerHTML", "outerHTML", "insertAdjacentHTML", "eval("):
         assert sign not in RunListPanel._esm.replace("default-src", "")
-
-
-@pytest.mark.parametrize(
-    "arguments", [(5,), (None,), (InMemoryCheckpointStorage(), 5)], ids=["number", "none", "workflow"]
-)
-def test_what_is_no_storage_or_no_workflow_is_refused(arguments):
-    with pytest.raises(TypeError):
-        runs(*arguments)
 
 
 def test_an_empty_storage_has_no_runs():

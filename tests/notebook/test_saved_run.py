@@ -12,16 +12,19 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from agentbench import run_sync
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench import (
+    Executor,
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowRun,
+    handler,
+    response_handler,
+    run_sync,
+)
 from agentbench.exceptions import MissingExtraError
 from agentbench.notebook import configure, stepper
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.run.run import WorkflowRun
-from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises
 

@@ -10,11 +10,9 @@ import pytest
 pytest.importorskip("anywidget")
 pytest.importorskip("mcp")
 
-from agentbench import Agent, Call, Content, ScriptedChatClient, WorkflowBuilder, run_sync
+from agentbench import Agent, Call, Content, ScriptedChatClient, StateGraph, WorkflowBuilder, run_sync
 from agentbench.messages.content.content import EDITED_ARGUMENTS
-from agentbench.notebook import inbox, transcript
-from agentbench.notebook.forms.form import Form, request_form
-from agentbench.stategraph import StateGraph
+from agentbench.notebook import Form, inbox, request_form
 from tests.agents.mcp.servers import QUESTION_SCHEMA, restaurant
 
 
@@ -115,16 +113,4 @@ def test_a_node_of_a_state_graph_asks_it_in_the_stepper() -> None:
     fill(request_form(request, respond=stepper.respond))
     stepper.run()
     assert app.get_state({"thread_id": "t"}).values.context[-1].text == "Booked."
-    run_sync(server.close())
-
-
-def test_a_conversation_shows_it_and_takes_the_answer() -> None:
-    server = restaurant("Which day?")
-    agent = waiter(server)
-    session = agent.create_session()
-    response = run_sync(agent.run("Book.", session=session))
-    shown: Any = transcript(response)
-    assert "The server raw asks: Which day?" in shown.text
-    fill(shown.forms[0])
-    assert run_sync(agent.run(shown.answer, session=session)).text == "Booked."
     run_sync(server.close())

@@ -4,8 +4,8 @@ import weakref
 
 from hypothesis import strategies as st
 
+from agentbench import WorkflowBuilder
 from agentbench.notebook.graph.shape import GraphShape, back_edges, read_shape
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from tests.notebook import graphs
 from tests.parts.errors import raises
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any, Literal, TypedDict
 import pytest
 from pydantic import BaseModel
 
-from agentbench import Agent, Call, ScriptedChatClient, tool
+from agentbench import Agent, AgentState, Call, ScriptedChatClient, StateGraph, tool
 from agentbench.exceptions import InvalidEdit
 from agentbench.notebook import request_form
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
-from agentbench.stategraph import START, AgentState, StateGraph, interrupt
+from agentbench.stategraph import START, interrupt
 from tests.parts.errors import raises
 
 THREAD = {"thread_id": "t"}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,23 +10,25 @@ from typing import Any
 
 import pytest
 
-from agentbench._bridge import run_sync
+from agentbench import (
+    Executor,
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    handler,
+    response_handler,
+    run_sync,
+)
 from agentbench._clock import CountingIds, TickingClock
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
-    GraphMismatchError,
     NestedLoopError,
     RequestAlreadyAnswered,
     StepperClosed,
     StepperStateError,
 )
 from agentbench.notebook import Stepper, stepper, timeline
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
-from agentbench.workflows.run.workflow import Workflow
 from tests.parts.errors import raises
 
 WAIT_S = 20.0  # only a bound for a test that hangs
@@ -131,10 +130,6 @@ def holding() -> tuple[Workflow, Hold]:
 
 def reproducible(workflow: Workflow, message: Any, **more: Any) -> Stepper:
     return stepper(workflow, message, clock=TickingClock(), ids=CountingIds(), **more)
-
-
-def content(storage: InMemoryCheckpointStorage, checkpoint_id: str) -> str:
-    return repr(run_sync(storage.load(checkpoint_id)).to_dict())
 
 
 @pytest.fixture
@@ -292,23 +287,6 @@ def test_looking_back_executes_nothing_and_shows_what_was() -> None:
     assert [info.checkpoint_id for info in panel.checkpoints] == before
 
 
-def test_a_step_from_the_past_is_a_new_run_and_the_old_one_stays_as_it_was() -> None:
-    storage = InMemoryCheckpointStorage()
-    panel = reproducible(review_flow(), "cats", storage=storage)
-    panel.run()
-    old_run, old_checkpoints = panel.run_id, panel.checkpoints
-    stored = {i.checkpoint_id: content(storage, i.checkpoint_id) for i in old_checkpoints}
-    panel.back(2)
-    report = panel.step()
-    assert (report.superstep, report.invoked) == (1, ["write"])
-    assert panel.run_id != old_run
-    assert panel.checkpoints[0] == old_checkpoints[0]
-    assert panel.checkpoints[1] not in old_checkpoints
-    assert {key: content(storage, key) for key in stored} == stored
-    [fork] = [i for i in run_sync(storage.list_infos(run_id=None)) if i.forked_from == old_checkpoints[0].checkpoint_id]
-    assert fork.source == "fork"
-
-
 # --- failure ----------------------------------------------------------------------------------------------------------
 
 
@@ -395,17 +373,6 @@ def test_a_stepper_goes_on_from_a_checkpoint_with_the_line_that_led_to_it() -> N
     assert second.step().invoked == ["review"]
     second.back(2)
     assert second.state == {"topic": "cats"}
-
-
-def test_a_checkpoint_of_another_graph_is_refused_and_the_workflow_stays_free() -> None:
-    storage = InMemoryCheckpointStorage()
-    first = reproducible(review_flow(), "cats", storage=storage)
-    first.step()
-    other = counting()
-    with pytest.raises(GraphMismatchError) as refused:
-        stepper(other, checkpoint=first.checkpoints[-1], storage=storage)
-    assert refused.value.differences
-    assert stepper(other, 2).run() == "done"
 
 
 # --- one at a time ----------------------------------------------------------------------------------------------------
@@ -497,35 +464,6 @@ def test_unknown_layouts_loops_and_arguments_are_refused() -> None:
         stepper("no workflow", 1)
 
 
-def test_a_whole_run_leaves_asyncio_as_it_was_and_loads_no_nest_package() -> None:
-    script = """
-        import asyncio, sys
-        task, future = asyncio.Task, asyncio.Future
-        import agentbench.notebook
-        from agentbench.notebook import stepper
-        from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-        from agentbench.workflows.executors.context import WorkflowContext
-        from agentbench.workflows.executors.executor import Executor
-        from agentbench.workflows.executors.handlers import handler
-
-        class Upper(Executor):
-            @handler
-            async def upper(self, text: str, ctx: WorkflowContext[str, str]) -> None:
-                await ctx.yield_output(text.upper())
-
-        panel = stepper(WorkflowBuilder(start_executor=Upper(id="upper")).build(), "x")
-        panel._screen.widget
-        print(panel.run(), panel.result.outputs)
-        print(asyncio.Task is task, asyncio.Future is future, asyncio.Task.__module__)
-        print([name for name in sys.modules if name.startswith("nest_asyncio")])
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["done ['X']", "True True _asyncio", "[]"]
-
-
 def test_a_workflow_makes_its_own_stepper() -> None:
     panel = counting().stepper(2, name="own")
     assert isinstance(panel, Stepper)
@@ -535,20 +473,6 @@ def test_a_workflow_makes_its_own_stepper() -> None:
 def test_a_run_can_be_had_as_tables(panel: Stepper) -> None:
     panel.run()
     assert list(panel.frames().checkpoints()["superstep"]) == [0, 1, 2]
-
-
-def test_importing_the_module_does_not_hide_the_function_of_its_name() -> None:
-    script = """
-        import agentbench.notebook.commands.doctor
-        import agentbench.notebook.progress_bar.progress
-        import agentbench.notebook.stepping.stepper
-        from agentbench.notebook import doctor, progress, stepper
-        print(doctor.__name__, progress.__name__, stepper.__name__, type(stepper).__name__)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert done.stdout.split() == ["doctor", "progress", "stepper", "function"]
 
 
 def test_the_end_of_a_run_says_what_it_warned_of():

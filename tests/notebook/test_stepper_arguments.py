@@ -9,14 +9,17 @@ from typing import Any
 
 import pytest
 
-from agentbench import InMemoryCheckpointStorage
+from agentbench import (
+    Executor,
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+    response_handler,
+)
 from agentbench.exceptions import StepperStateError
 from agentbench.notebook import Stepper, StepperStatus, stepper
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.run.workflow import Workflow
 from tests.parts.errors import raises
 
 

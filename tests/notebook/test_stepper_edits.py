@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.editing import Edit, StagedEdits, StepperEdits, checked_edit, updates_of
+from agentbench import WorkflowCheckpoint, WorkflowMessage
+from agentbench.checkpoints.editing import StagedEdits, StepperEdits, checked_edit, updates_of
 from agentbench.checkpoints.paths import find_place, replace_at
 from agentbench.exceptions import InvalidEdit
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.notebook import Edit
 from tests.parts.errors import raises
 
 

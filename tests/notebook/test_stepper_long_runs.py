@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
+from agentbench import WorkflowBuilder, WorkflowContext, WorkflowRun, executor
 from agentbench.notebook import Stepper, stepper
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.function_executor import executor
-from agentbench.workflows.run.run import WorkflowRun
 
 
 @executor(id="down")

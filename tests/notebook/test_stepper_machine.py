@@ -13,16 +13,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from agentbench._bridge import run_sync
+from agentbench import (
+    Executor,
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+    response_handler,
+    run_sync,
+)
 from agentbench._clock import CountingIds, TickingClock
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import StepperStateError
 from agentbench.notebook import Stepper, stepper
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.run.workflow import Workflow
 
 AT_REST = ("ready", "paused", "waiting", "done", "failed", "cancelled")
 

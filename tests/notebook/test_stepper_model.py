@@ -1,19 +1,20 @@
-"""The stepper as a table: what people ask and the engine tells, what it shows and decides."""
+"""The stepper as a table: what people ask and the engine tells, what it shows, and what can be pressed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.checkpoints.editing import Edit
-from agentbench.checkpoints.info import CheckpointInfo
+from agentbench import CheckpointInfo, PlannedDelivery, StepReport, WorkflowEvent
 from agentbench.exceptions import StepperClosed, StepperStateError
+from agentbench.notebook import Edit, StepperStatus
 from agentbench.notebook.history.activity import Activity
+from agentbench.notebook.stepping.model.commands import COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     CancelRun,
     Fork,
@@ -21,132 +22,79 @@ from agentbench.notebook.stepping.model.messages import (
     Restore,
     RunFacts,
     StepEnded,
-    StepperStatus,
     TakeStep,
     Wait,
 )
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.view.screen_state import screen_of
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflows.graph.boundary import PauseReason
-from agentbench.workflows.run.break_places import Hit
-from agentbench.workflows.run.report import PlannedDelivery, StepReport
+from agentbench.notebook.stepping.view.screen_state import SIGNS, screen_of
+from agentbench.workflows.run.break_places import Hit, pause_reason
 
 S = StepperStatus
-INVOKED, COMPLETED = WorkflowEvent.executor_invoked, WorkflowEvent.executor_completed
 
 
-def info(checkpoint_id: str, iteration: int) -> CheckpointInfo:
-    return CheckpointInfo("research-flow", checkpoint_id, iteration, "2024-01-01T00:00:00.000000+00:00")
+def plan(*targets: str) -> tuple[PlannedDelivery, ...]:
+    return tuple(PlannedDelivery("plan", target, "x", 0, ("plan",)) for target in targets)
 
 
-def delivery(source: str, target: str) -> PlannedDelivery:
-    return PlannedDelivery(source, target, "x", 0, (source,))
+GOES_ON = plan("review")
 
 
-def report(superstep: int, *events: Any) -> StepReport:
-    return StepReport(superstep, list(events), None)
+def facts(supersteps: int = 3, status: str = "IN_PROGRESS", planned: Any = GOES_ON, **more: Any) -> RunFacts:
+    times = "2024-01-01T00:00:00.000000+00:00"
+    saved = tuple(CheckpointInfo("flow", f"cp-{number}", number, times) for number in range(supersteps))
+    reached = supersteps - 1 if supersteps else None
+    return RunFacts(run_id="run-1", status=status, superstep=reached, checkpoints=saved, planned=planned, **more)
 
 
-def request(executor: str = "review", request_id: str = "q1") -> Any:
-    return WorkflowEvent.request_info(request_id, executor, "Publish this draft?", bool)
+NEW = RunFacts(run_id="run-1", planned=plan("plan"))
 
 
-@dataclass
-class Engine:
-    """Feeds a model with what the engine would tell in a run of `plan -> review`."""
-
-    model: StepperModel
-    facts: RunFacts = field(default_factory=lambda: RunFacts(run_id="run-1", planned=(delivery("", "plan"),)))
-
-    def start(self) -> Engine:
-        self.model.start(self.facts)
-        return self
-
-    def saw(self, *events: Any) -> None:
-        for event in events:
-            self.model.see(event)
-
-    def ended(
-        self,
-        status: str = "IN_PROGRESS",
-        *,
-        planned: Sequence[PlannedDelivery] = (),
-        requests: Sequence[Any] = (),
-        events: tuple[Any, ...] = (),
-        pause_reason: str | None = None,
-        reached: bool | Exception = False,
-        hits: Sequence[Hit] = (),
-    ) -> Any:
-        """One more superstep is over, its checkpoint saved."""
-        number = 0 if self.facts.superstep is None else self.facts.superstep + 1
-        saved = info(f"cp-{len(self.facts.checkpoints)}-{self.facts.run_id}", number)
-        self.facts = replace(
-            self.facts,
-            status=status,
-            superstep=number,
-            checkpoints=(*self.facts.checkpoints, saved),
-            planned=tuple(planned),
-            requests=tuple(requests),
-            pause_reason=None if pause_reason is None else PauseReason(pause_reason),
-        )
-        return self.model.end_step(StepEnded(report(number, *events), self.facts, reached, hits))
-
-    def step(self, status: str = "IN_PROGRESS", **told: Any) -> Any:
-        assert self.model.step() == TakeStep()
-        return self.ended(status, **told)
+def model(told: RunFacts | None = None) -> StepperModel:
+    made = StepperModel("flow", Activity(["plan", "review"], [("plan", "review")]))
+    made.start(told or facts())
+    return made
 
 
-def status_of(model: StepperModel) -> StepperStatus:
-    return model.status
+def end_step(made: StepperModel, supersteps: int, status: str = "IN_PROGRESS", **more: Any) -> Any:
+    """The last of so many supersteps is over, its checkpoint saved."""
+    reached, hits = more.pop("reached", False), more.pop("hits", ())
+    told = facts(supersteps, status, **more)
+    return made.end_step(StepEnded(StepReport(supersteps - 1, [], None), told, reached, hits))
 
 
-def viewing_of(model: StepperModel) -> int | None:
-    return model.checkpoints.viewing
+def request(executor: str = "review") -> Any:
+    return WorkflowEvent.request_info("q1", executor, "Publish this draft?", bool)
 
 
-GOES_ON = (delivery("plan", "review"),)
+def edited(made: StepperModel) -> StepperModel:
+    where = made.checkpoints.past[made.checkpoints.displayed or 0].info.checkpoint_id
+    made.stage_edit(where, Edit("score", 1, 2, ("state", "score")))
+    return made
 
 
-def new_model() -> StepperModel:
-    return StepperModel("research-flow", Activity(("plan", "review"), [("plan", "review")]))
-
-
-@pytest.fixture
-def model() -> StepperModel:
-    return new_model()
-
-
-@pytest.fixture
-def engine(model: StepperModel) -> Engine:
-    return Engine(model).start()
-
-
-def after(status: StepperStatus, model: StepperModel) -> Engine:
-    """A stepper in the given state, with two checkpoints where that is possible."""
-    engine = Engine(model).start()
-    if status is S.READY:
-        return engine
-    engine.step(planned=GOES_ON)
-    if status in (S.STEPPING, S.RUNNING):
-        engine.step(planned=GOES_ON)
-        _ = model.step() if status is S.STEPPING else model.run()
-    elif status is S.CLOSED:
-        model.close()
-    else:
-        tails: dict[StepperStatus, tuple[str, dict[str, Any]]] = {
-            S.PAUSED: ("IN_PROGRESS", {"planned": GOES_ON}),
-            S.WAITING: ("IDLE_WITH_PENDING_REQUESTS", {"requests": [request()]}),
-            S.DONE: ("IDLE", {}),
-            S.FAILED: ("FAILED", {}),
-            S.CANCELLED: ("CANCELLED", {}),
-        }
-        tail, told = tails[status]
-        engine.step(tail, **told)
-    return engine
+def enabled(items: Any) -> list[str]:
+    return [item.name for item in items if item.name and item.enabled]
 
 
 # --- the table of states ----------------------------------------------------------------------------------------------
+
+
+def after(status: StepperStatus) -> StepperModel:
+    """A stepper in the given state, with two checkpoints where that is possible."""
+    made = model(NEW)
+    if status is S.READY:
+        return made
+    made.step()
+    end_step(made, 1)
+    made.step()
+    ends = {S.WAITING: "IDLE_WITH_PENDING_REQUESTS", S.DONE: "IDLE", S.FAILED: "FAILED", S.CANCELLED: "CANCELLED"}
+    requests = (request(),) if status is S.WAITING else ()
+    end_step(made, 2, ends.get(status, "IN_PROGRESS"), planned=() if status in ends else GOES_ON, requests=requests)
+    more = {S.STEPPING: made.step, S.RUNNING: made.run, S.CLOSED: made.close}
+    if status in more:
+        more[status]()
+    return made
+
 
 CALLS = {
     S.READY: ("step", "run"),  # nothing is saved yet to go back to, or to fork from
@@ -159,20 +107,7 @@ CALLS = {
     S.CANCELLED: ("back", "fork", "show_again"),
     S.CLOSED: (),
 }
-
-
-@pytest.mark.parametrize("status", list(S))
-def test_exactly_the_calls_of_a_state_are_allowed_and_their_buttons_on(
-    model: StepperModel, status: StepperStatus
-) -> None:
-    after(status, model)
-    assert (status_of(model), model.allowed) == (status, CALLS[status])
-    buttons = screen_of(model).buttons
-    assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(CALLS[status])
-
-
 Request = Callable[[StepperModel], "Instruction | None"]
-
 REQUESTS: dict[str, Request] = {
     "step": StepperModel.step,
     "run": StepperModel.run,
@@ -181,146 +116,74 @@ REQUESTS: dict[str, Request] = {
     "back": StepperModel.go_back,
     "forward": StepperModel.go_forward,
     "fork": StepperModel.branch,
-    "edit": lambda model: model.stage_edit("cp-0-run-1", Edit("score", 1, 2, ("state", "score"))),
+    "edit": lambda model: model.stage_edit("cp-0", Edit("score", 1, 2, ("state", "score"))),
     "show_again": lambda model: model.show_again(2),
 }
 
 
 def go_to_the_first(model: StepperModel) -> None:
-    model.go_to("cp-0-run-1")
+    model.go_to("cp-0")
 
 
-@pytest.mark.parametrize("status", [status for status in S if status is not S.CLOSED])
-def test_what_has_no_button_now_is_refused_with_what_is_possible(status: StepperStatus) -> None:
+@pytest.mark.parametrize("status", list(S))
+def test_exactly_the_calls_of_a_state_are_allowed_and_their_buttons_on(status: StepperStatus) -> None:
+    made = after(status)
+    assert (made.status, made.allowed) == (status, CALLS[status])
+    view = screen_of(made)
+    assert set(enabled(view.buttons)) == {button.name for button in view.buttons} & set(CALLS[status])
+    if status is S.CLOSED:
+        assert (enabled(view.run_menu), enabled(view.more_menu), view.scrubbing) == ([], ["help"], False)
     for call, requested in REQUESTS.items():
-        model = new_model()
-        after(status, model)
-        if call in model.allowed:
-            requested(model)
-            continue
-        with pytest.raises(StepperStateError) as refused:
-            requested(model)
-        assert (refused.value.status, refused.value.allowed) == (status, model.allowed)
-        assert status_of(model) is status
-
-
-def test_a_closed_stepper_takes_no_more_calls(model: StepperModel) -> None:
-    after(S.CLOSED, model)
-    for requested in [*REQUESTS.values(), go_to_the_first, StepperModel.show_now]:
-        with pytest.raises(StepperClosed):
-            requested(model)
-
-
-# --- stepping and running ---------------------------------------------------------------------------------------------
+        made = after(status)
+        if call in made.allowed:
+            requested(made)
+        else:
+            with pytest.raises(StepperClosed if status is S.CLOSED else StepperStateError) as refused:
+                requested(made)
+            if isinstance(refused.value, StepperStateError):
+                assert (refused.value.status, refused.value.allowed) == (status, made.allowed)
+            assert made.status is status
 
 
 @pytest.mark.parametrize(
     ("status", "told", "rests_as"),
     [
-        ("IDLE", {}, S.DONE),
-        ("IDLE_WITH_PENDING_REQUESTS", {"requests": [request()]}, S.WAITING),
-        ("FAILED", {}, S.FAILED),
-        ("CANCELLED", {}, S.CANCELLED),
-        ("IN_PROGRESS", {"planned": GOES_ON, "pause_reason": "breakpoint: review"}, S.PAUSED),
-        ("IN_PROGRESS", {"planned": GOES_ON, "reached": True}, S.PAUSED),
-        ("IN_PROGRESS", {"planned": GOES_ON, "reached": KeyError("draft")}, S.PAUSED),
+        ("IDLE", {"planned": ()}, S.DONE),
+        ("IDLE_WITH_PENDING_REQUESTS", {"planned": (), "requests": (request(),)}, S.WAITING),
+        ("FAILED", {"planned": ()}, S.FAILED),
+        ("CANCELLED", {"planned": ()}, S.CANCELLED),
+        ("IN_PROGRESS", {"reached": True}, S.PAUSED),
+        ("IN_PROGRESS", {"reached": KeyError("draft")}, S.PAUSED),
     ],
 )
-def test_a_run_goes_on_until_something_ends_it(
-    engine: Engine, status: str, told: dict[str, Any], rests_as: StepperStatus
-) -> None:
-    assert engine.model.run() == TakeStep()
-    assert engine.ended(planned=GOES_ON) == TakeStep()
-    assert engine.ended("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()]) == TakeStep()
-    assert engine.ended(status, **told) is None
-    assert engine.model.status is rests_as
+def test_a_run_goes_on_until_something_ends_it(status: str, told: dict[str, Any], rests_as: StepperStatus) -> None:
+    made = model(NEW)
+    assert made.run() == TakeStep()
+    assert end_step(made, 1) == TakeStep()
+    assert end_step(made, 2, "IN_PROGRESS_PENDING_REQUESTS", requests=(request(),)) == TakeStep()
+    assert end_step(made, 3, status, **told) is None
+    assert made.status is rests_as
 
 
-def test_a_slow_run_waits_between_its_supersteps(engine: Engine) -> None:
-    assert engine.model.run(speed=4) == TakeStep()
-    rest = engine.ended(planned=GOES_ON)
+# --- waiting between supersteps ---------------------------------------------------------------------------------------
+
+
+def test_a_slow_run_waits_between_its_supersteps_and_is_stopped_there() -> None:
+    made = model(NEW)
+    assert made.run(speed=4) == TakeStep()
+    rest = end_step(made, 1)
     assert rest == Wait(0.25)
-    assert engine.model.end_wait(rest.number) == TakeStep()
-
-
-def test_a_stop_between_two_supersteps_of_a_slow_run_takes_no_further_one(engine: Engine) -> None:
-    engine.model.run(speed=4)
-    rest = engine.ended(planned=GOES_ON)
-    assert engine.model.stop() == CancelRun()
-    assert engine.model.end_wait(rest.number) is None
-    engine.model.rest(replace(engine.facts, status="CANCELLED"))
-    assert engine.model.end_wait(rest.number) is None
-    assert status_of(engine.model) is S.CANCELLED
-
-
-def test_an_error_beside_the_run_leaves_the_run_as_it_was(engine: Engine) -> None:
-    engine.step(planned=GOES_ON)
-    engine.model.step()
-    engine.model.rest(engine.facts, "OSError: disk full")
-    assert status_of(engine.model) is S.PAUSED
-    assert screen_of(engine.model).banner.text == "OSError: disk full"
-
-
-# --- people in the loop -----------------------------------------------------------------------------------------------
-
-
-def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else(engine: Engine) -> None:
-    engine.step("IN_PROGRESS_PENDING_REQUESTS", planned=GOES_ON, requests=[request()])
-    engine.model.step()
-    engine.saw(INVOKED("review"))
-    assert engine.model.take_answer(replace(engine.facts, requests=())) is None
-    assert status_of(engine.model) is S.STEPPING
-    assert screen_of(engine.model).states["review"] == "running"
-    assert screen_of(engine.model).requests == ()
-
-
-# --- looking back, and going on from there ----------------------------------------------------------------------------
-
-
-def looked_back(model: StepperModel, steps: int = 4, back: int = 2) -> Engine:
-    engine = Engine(model).start()
-    for _ in range(steps):
-        engine.step(planned=GOES_ON)
-    model.go_back(back)
-    return engine
-
-
-# --- branches and edits -----------------------------------------------------------------------------------------------
-
-EDIT = Edit("score", 1, 2, ("state", "score"))
-
-
-def test_a_branch_that_is_stopped_while_it_is_made_is_stopped(model: StepperModel) -> None:
-    engine = after(S.PAUSED, model)
-    fork = model.branch()
-    assert model.stop() == CancelRun()
-    assert isinstance(fork, Fork)
-    assert model.take_fork(fork, RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)) is None
-    model.rest(replace(engine.facts, status="CANCELLED"))
-    assert status_of(model) is S.CANCELLED
-
-
-@pytest.mark.parametrize(("call", "status"), [("step", S.STEPPING), ("run", S.RUNNING)])
-def test_staged_edits_make_a_new_run_after_one_question(model: StepperModel, call: str, status: StepperStatus) -> None:
-    engine = after(S.PAUSED, model)
-    last = engine.facts.checkpoints[-1]
-    model.stage_edit(last.checkpoint_id, EDIT)
-    assert list(model.edits) == [EDIT]
-    assert REQUESTS[call](model) is None
-    fork = Fork(last, (EDIT,))
-    assert model.confirm() == fork
-    assert status_of(model) is status
-    copy = info("cp-copy", 1)
-    assert model.take_fork(fork, RunFacts(run_id="run-2", superstep=1, planned=GOES_ON), copy) == TakeStep()
-    assert list(model.edits) == []
-    assert model.log[-1].text == "edited score: 1 -> 2"
-
-
-# --- showing again ----------------------------------------------------------------------------------------------------
+    assert made.end_wait(rest.number) == TakeStep()
+    rest = end_step(made, 2)
+    assert made.stop() == CancelRun()
+    assert made.end_wait(rest.number) is None
+    made.rest(facts(2, "CANCELLED"))
+    assert made.end_wait(rest.number) is None
+    assert made.status is S.CANCELLED
 
 
 @pytest.mark.parametrize(
-    "request_",
+    "requested",
     [
         StepperModel.pause,
         StepperModel.go_back,
@@ -330,103 +193,157 @@ def test_staged_edits_make_a_new_run_after_one_question(model: StepperModel, cal
         StepperModel.close,
     ],
 )
-def test_any_request_ends_the_replay(model: StepperModel, request_: Request) -> None:
-    looked_back(model)
-    rest = model.show_again(2)
-    request_(model)
+def test_any_request_ends_the_replay(requested: Request) -> None:
+    made = model(facts(4))
+    made.go_back(2)
+    rest = made.show_again(2)
+    requested(made)
     assert isinstance(rest, Wait)
-    assert not model.playing
-    assert not model.still_waits(rest.number)
-    viewing = viewing_of(model)
-    assert model.end_wait(rest.number) is None
-    assert viewing_of(model) == viewing
+    assert not made.playing
+    viewing = made.checkpoints.viewing
+    assert made.end_wait(rest.number) is None
+    assert made.checkpoints.viewing == viewing
 
 
-def test_a_pause_for_the_eye_that_is_over_does_not_drive_what_was_requested_meanwhile(model: StepperModel) -> None:
-    engine = after(S.PAUSED, model)
-    rest = model.show_again(2)
+def test_a_replay_that_is_over_does_not_drive_what_was_requested_meanwhile() -> None:
+    made = after(S.PAUSED)
+    rest = made.show_again(2)
     assert isinstance(rest, Wait)
-    model.show_now()
-    assert model.run(speed=2) == TakeStep()
-    slow = engine.ended(planned=GOES_ON)
-    assert model.end_wait(rest.number) is None
-    assert model.end_wait(slow.number) == TakeStep()
+    made.show_now()
+    assert made.run(speed=2) == TakeStep()
+    slow = end_step(made, 3)
+    assert made.end_wait(rest.number) is None
+    assert made.end_wait(slow.number) == TakeStep()
 
 
-# --- breakpoints ------------------------------------------------------------------------------------------------------
+# --- branches and edits -----------------------------------------------------------------------------------------------
 
 
-# --- failure ----------------------------------------------------------------------------------------------------------
-
-
-def failed(model: StepperModel) -> Engine:
-    engine = Engine(model).start()
-    engine.step(planned=GOES_ON)
-    model.step()
-    details = WorkflowErrorDetails("ValueError", "too short", "Traceback (most recent call last): ...")
-    event = WorkflowEvent.executor_failed("review", details)
-    engine.saw(INVOKED("review"), event)
-    engine.facts = replace(engine.facts, status="FAILED", error=ValueError("too short"), planned=())
-    model.end_step(StepEnded(report(1, event), engine.facts))
-    return engine
+def test_a_branch_that_is_stopped_while_it_is_made_is_stopped() -> None:
+    made = after(S.PAUSED)
+    fork = made.branch()
+    assert made.stop() == CancelRun()
+    assert isinstance(fork, Fork)
+    assert made.take_fork(fork, RunFacts(run_id="run-2", superstep=1, planned=GOES_ON)) is None
+    made.rest(facts(2, "CANCELLED"))
+    assert made.status is S.CANCELLED
 
 
 # --- what is shown ----------------------------------------------------------------------------------------------------
 
 
-def test_hostile_names_and_texts_reach_no_text_with_control_characters() -> None:
+def test_every_status_has_a_sign_of_its_own_or_shares_that_of_being_at_work() -> None:
+    assert set(SIGNS) == set(StepperStatus)
+    assert len(set(SIGNS.values())) == len(StepperStatus) - 1  # stepping and running
+
+
+def test_an_error_beside_the_run_leaves_the_run_as_it_was() -> None:
+    made = after(S.PAUSED)
+    made.step()
+    made.rest(facts(2), "OSError: disk full")
+    assert (made.status, screen_of(made).banner.text) == (S.PAUSED, "OSError: disk full")
+
+
+def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else() -> None:
+    made = model(facts(1, "IN_PROGRESS_PENDING_REQUESTS", requests=(request(),)))
+    made.step()
+    made.see(WorkflowEvent.executor_invoked("review"))
+    assert made.take_answer(facts(1)) is None
+    assert made.status is S.STEPPING
+    assert (screen_of(made).states["review"], screen_of(made).requests) == ("running", ())
+
+
+def test_what_paused_the_run_is_named_with_what_is_next() -> None:
+    for error, told in ((None, "Breakpoint: review. Superstep 2 is next"), (KeyError("x"), "raised KeyError: 'x'")):
+        made = model(facts(1))
+        hits = (Hit(made.break_at("review"), error),)
+        made.run(confirmed=True)
+        end_step(made, 2, pause_reason=pause_reason(hits), hits=hits)
+        view = screen_of(made)
+        assert told in view.banner.text
+        assert [(text, reached) for _, text, reached in view.breakpoints] == [("before review", True)]
+
+
+def test_in_the_past_the_banner_says_where_and_what_a_step_does() -> None:
+    made = model()
+    made.go_back()
+    view = screen_of(made)
+    assert (view.banner.tone, "2 of 3 (superstep 1)" in view.banner.text) == ("past", True)
+    assert view.banner.actions == (("live", "Back to now"),)
+    assert "2 of 3" in view.header.status
+    assert [command for command, _ in screen_of(edited(made)).banner.actions] == ["see_edits", "discard_edits", "live"]
+
+
+def test_a_new_run_is_offered_in_one_line_with_commands_that_are_understood() -> None:
+    made = model()
+    made.go_back()
+    made.step()
+    at_now = edited(model())
+    at_now.step()
+    for asking, words in ((made, "2 of 3"), (at_now, "1 edit")):
+        banner = screen_of(asking).banner
+        assert (banner.tone, words in banner.text, "run-1" in banner.text) == ("ask", True, True)
+        assert [command for command, _ in banner.actions] == ["confirm", "cancel"]
+    view = screen_of(at_now)
+    shown = {*(button.name for button in view.buttons), *enabled(view.run_menu), *enabled(view.more_menu)}
+    on_the_page = {"help", "breakpoints", "ask_steps", "break", "edit", "see_edits", "save"}
+    assert {name for name in shown if COMMANDS[name].act is None} == on_the_page
+
+
+@pytest.mark.parametrize(("supersteps", "way"), [(3, "Back"), (1, "Fork"), (0, "run its cell again")], ids=str)
+def test_after_a_stop_only_possible_actions_are_offered(supersteps: int, way: str) -> None:
+    view = screen_of(model(facts(supersteps, "CANCELLED", planned=())))
+    assert (view.banner.tone, way in view.banner.text) == ("note", True)
+    offered = enabled(view.buttons)
+    assert ("back" in offered, "fork" in offered) == (supersteps > 1, supersteps > 0)
+
+
+def test_hostile_names_and_texts_reach_no_text_with_control_characters_and_the_log_is_bounded() -> None:
     evil = "a\u202eb\x00c\nd"
-    engine = Engine(StepperModel(evil, Activity((evil,)))).start()
-    engine.model.step()
-    engine.saw(INVOKED(evil), WorkflowEvent("log", evil, executor_id=evil))
-    engine.ended("IDLE_WITH_PENDING_REQUESTS", requests=[request(evil)])
-    view = screen_of(engine.model)
+    made = StepperModel(evil, Activity((evil,)))
+    made.start(NEW)
+    made.step()
+    made.see(WorkflowEvent.executor_invoked(evil))
+    for number in range(300):
+        made.see(WorkflowEvent("log", f"{evil} {number}", executor_id=evil))
+    log = screen_of(made).log
+    assert (len(log), log[-1].text.endswith(" 299")) == (200, True)
+    end_step(made, 1, "IDLE_WITH_PENDING_REQUESTS", planned=(), requests=(request(evil),))
+    view = screen_of(made)
     shown = [view.header.line, view.announcement, view.banner.text, *(line.text for line in view.log)]
     assert not any(character in text for text in shown for character in "\u202e\x00\n")
-
-
-def test_the_log_keeps_its_last_two_hundred_lines(engine: Engine) -> None:
-    engine.saw(*(WorkflowEvent("log", f"line {i}", executor_id="plan") for i in range(300)))
-    log = screen_of(engine.model).log
-    assert (len(log), log[0].text, log[-1].text) == (200, "plan: line 100", "plan: line 299")
 
 
 # --- a law ------------------------------------------------------------------------------------------------------------
 
 
 @given(
-    st.lists(
-        st.sampled_from([*REQUESTS.values(), StepperModel.show_now, "step ends", "run ends", "run fails"]), max_size=25
-    )
+    st.lists(st.sampled_from([*REQUESTS.values(), StepperModel.show_now, "IN_PROGRESS", "IDLE", "FAILED"]), max_size=25)
 )
-def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_anything(
-    script: list[Any],
-) -> None:
-    model = StepperModel("flow", Activity(("plan", "review"), [("plan", "review")]))
-    engine = Engine(model).start()
+def test_in_any_order_of_requests_nothing_breaks_and_only_allowed_calls_change_anything(script: list[Any]) -> None:
+    made, told = model(NEW), NEW
     for line in script:
-        in_flight = model.status in (S.STEPPING, S.RUNNING)
         if isinstance(line, str):
-            if in_flight:
-                engine.facts = replace(engine.facts, error=None)
-                engine.ended({"step ends": "IN_PROGRESS", "run ends": "IDLE", "run fails": "FAILED"}[line])
+            if made.status in (S.STEPPING, S.RUNNING):
+                told = facts(len(told.checkpoints) + 1, line)
+                made.end_step(StepEnded(StepReport(len(told.checkpoints), [], None), told, False, ()))
             continue
-        before, allowed = model.status, model.allowed
+        before, allowed = made.status, made.allowed
         call = next((name for name, asked in REQUESTS.items() if asked is line), None)
         if call is not None and call not in allowed:
             with pytest.raises(StepperStateError):
-                line(model)
-            assert (model.status, model.allowed) == (before, allowed)
+                line(made)
+            assert (made.status, made.allowed) == (before, allowed)
             continue
-        todo = line(model)
+        todo = line(made)
         if isinstance(todo, CancelRun):
-            model.rest(replace(engine.facts, status="CANCELLED"))
+            made.rest(replace(told, status="CANCELLED"))
         elif isinstance(todo, Restore):
-            engine.facts = replace(engine.facts, status="IN_PROGRESS", planned=GOES_ON)
-            assert model.take_restore(engine.facts) == TakeStep()
-        elif isinstance(todo, Fork) and model.status is S.STEPPING:
-            engine.facts = RunFacts(run_id=f"{engine.facts.run_id}'", superstep=1, planned=GOES_ON)
-            model.take_fork(todo, engine.facts)
-        buttons = screen_of(model).buttons
-        assert {button.name for button in buttons if button.enabled} == {b.name for b in buttons} & set(model.allowed)
-        assert (model.status in (S.STEPPING, S.RUNNING) or model.playing is not None) == ("pause" in model.allowed)
+            told = replace(told, status="IN_PROGRESS")
+            assert made.take_restore(told) == TakeStep()
+        elif isinstance(todo, Fork) and made.status is S.STEPPING:
+            told = RunFacts(run_id=f"{told.run_id}'", superstep=1, planned=GOES_ON)
+            made.take_fork(todo, told)
+        buttons = screen_of(made).buttons
+        assert set(enabled(buttons)) == {button.name for button in buttons} & set(made.allowed)
+        assert (made.status in (S.STEPPING, S.RUNNING) or made.playing is not None) == ("pause" in made.allowed)

@@ -10,17 +10,20 @@ from typing import Any
 
 import pytest
 
-from agentbench import _bridge
+from agentbench import (
+    Executor,
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowCheckpoint,
+    WorkflowContext,
+    _bridge,
+    handler,
+    response_handler,
+)
 from agentbench._bridge import engine_thread
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import StepperClosed
 from agentbench.notebook import Stepper, stepper
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.run.workflow import Workflow
 
 
 class Ask(Executor):

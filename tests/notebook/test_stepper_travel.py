@@ -10,23 +10,24 @@ from typing import Any
 
 import pytest
 
-from agentbench._bridge import engine_thread, run_sync
+from agentbench import (
+    Executor,
+    FileCheckpointStorage,
+    InMemoryCheckpointStorage,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+    response_handler,
+    run_sync,
+)
 from agentbench._clock import CountingIds, TickingClock
-from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     GraphMismatchError,
     InvalidEdit,
     NestedLoopError,
-    StepperClosed,
-    StepperStateError,
 )
 from agentbench.notebook import Stepper, stepper
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.run.workflow import Workflow
 from tests.parts.errors import raises
 
 WAIT_S = 20.0  # only a bound for a test that hangs
@@ -246,31 +247,11 @@ def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> Non
 # --- branch -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_branch_is_a_new_run_and_nothing_is_executed(panel: Stepper, storage: InMemoryCheckpointStorage) -> None:
-    panel.run()
-    before, reports = chain(storage), panel.reports
-    shown = panel.checkpoints[1].checkpoint_id
-    panel.branch(shown)
-    assert (panel.run_id, panel.status, panel.reports) == ("run-2", "ready", reports)
-    copy = panel.checkpoints[-1]
-    assert (copy.forked_from, copy.source) == (shown, "fork")
-    assert chain(storage) == {**before, copy.checkpoint_id: chain(storage)[copy.checkpoint_id]}
-    assert panel.run() == "waiting"
-    assert {key: chain(storage)[key] for key in before} == before
-
-
 def test_a_checkpoint_that_is_not_on_the_line_is_refused(panel: Stepper) -> None:
     panel.step()
     for call in (panel.branch, panel.fork):
         with raises(LookupError, "'cp-9999'"):
             call("cp-9999")
-
-
-def test_before_the_first_checkpoint_there_is_nothing_to_branch_from(panel: Stepper) -> None:
-    for call in (panel.branch, panel.fork, lambda: panel.edit("topic", "x"), panel.show_again):
-        with pytest.raises(StepperStateError) as refused:
-            call()
-        assert refused.value.allowed == ("step", "run")
 
 
 # --- fork -------------------------------------------------------------------------------------------------------------
@@ -345,19 +326,6 @@ def test_executors_that_cannot_be_copied_are_shared_by_the_fork() -> None:
     other = panel.fork()
     assert other.workflow.executors["holds"] is panel.workflow.executors["holds"]
     other.close()
-
-
-async def test_everything_can_be_awaited() -> None:
-    panel = made(flow(), "cats")
-    await panel.astep(2)
-    await asyncio.to_thread(panel.edit, "topic", "dogs")
-    other = await asyncio.to_thread(panel.fork)
-    assert other.state["topic"] == "dogs"
-    await asyncio.to_thread(panel.branch, panel.checkpoints[0].checkpoint_id)
-    await asyncio.to_thread(panel.show_again, speed=1e6)
-    assert await panel.arun(until="request") == "waiting"
-    other.close()
-    panel.close()
 
 
 async def test_everything_works_on_the_loop_of_the_kernel_too() -> None:
@@ -504,49 +472,6 @@ def test_a_checkpoint_of_another_graph_is_taken_only_by_force_and_stays_as_it_wa
 # --- closed, and nothing left over ------------------------------------------------------------------------------------
 
 
-def test_a_closed_stepper_refuses_all_of_it(panel: Stepper) -> None:
-    panel.step(2)
-    panel.close()
-    calls = (
-        panel.branch,
-        panel.fork,
-        lambda: panel.edit("score", 1.0),
-        panel.discard_edits,
-        panel.show_again,
-        lambda: panel.break_at("review"),
-        panel.clear,
-    )
-    for call in calls:
-        with pytest.raises(StepperClosed):
-            call()
-    assert (panel.allowed, panel.breakpoints, panel.edits()) == ((), [], [])
-
-
-async def _tasks() -> set[str]:
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    return {repr(task.get_coro()) for task in asyncio.all_tasks() - {asyncio.current_task()}}
-
-
-def test_a_whole_run_leaves_no_task_and_no_thread_behind_and_asyncio_as_it_was() -> None:
-    engine_thread()
-    before, tasks, task_class = set(threading.enumerate()), run_sync(_tasks()), asyncio.Task
-    panel = made(flow(), "cats", breakpoints=["review"])
-    panel.run(speed=1e6)
-    panel.edit("score", 0.9)
-    other = panel.fork()
-    panel.run()
-    panel.back()
-    panel.show_again(speed=1e6)
-    panel.branch()
-    panel.stop()
-    other.close()
-    panel.close()
-    assert set(threading.enumerate()) <= before
-    assert run_sync(_tasks()) <= tasks
-    assert asyncio.Task is task_class
-
-
 class Gate(Executor):
     """Does not leave its handler before a test has heard that it was entered."""
 
@@ -565,15 +490,6 @@ def test_an_event_is_emitted_while_its_superstep_is_in_flight_and_without_any_cl
     panel = made(WorkflowBuilder(start_executor=gate, name="gate").build(), "x")
     panel.on("executor_invoked", lambda event: gate.heard.set())
     assert panel.run() == "done"
-
-
-class Strict(Executor):
-    """Fails for one topic, too."""
-
-    @handler
-    async def check(self, text: str, ctx: WorkflowContext) -> None:
-        if ctx.get_state("topic") == "worse":
-            raise ValueError("no sense")
 
 
 def test_a_stepper_keeps_its_checkpoints_where_its_workflow_does(tmp_path: Any) -> None:

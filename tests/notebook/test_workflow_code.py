@@ -9,13 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.notebook.cells.workflow_cell import define_workflow
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench import Case, Default, InMemoryCheckpointStorage, SingleEdgeGroup, Workflow, WorkflowBuilder
+from agentbench.notebook import define_workflow
 from agentbench.workflows.draw.python_code import names_in_code, to_python
-from agentbench.workflows.graph.edge_groups import SingleEdgeGroup
-from agentbench.workflows.graph.edges import Case, Default
-from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.graphs import Gather, Step, Yield, desk, farm, is_spam, layers, needs_review, pick, research
 
 

@@ -6,13 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from agentbench import Call, Content, Message, ScriptedChatClient
 from agentbench.agents.clients.cassette.client import CassetteChatClient
-from agentbench.agents.clients.scripted.script import Call
-from agentbench.agents.clients.scripted.scripted import ScriptedChatClient
-from agentbench.messages.content.content import Content
-from agentbench.messages.message import Message
-
-HOSTILE = "<script>alert(1)</script> & \u202egnp"
 
 
 def ask(client: CassetteChatClient, *prompts: str) -> None:
@@ -56,14 +51,3 @@ def test_results_of_tools_are_counted_beside_the_prompt(tmp_path: Path) -> None:
 
 async def _respond(client: CassetteChatClient, messages: list[Message]) -> None:
     await client.get_response(messages)
-
-
-def test_what_people_and_models_wrote_is_inert_and_cut(tmp_path: Path) -> None:
-    path = tmp_path / "talk.jsonl"
-    client = CassetteChatClient(path, ScriptedChatClient([HOSTILE + "x" * 4000]))
-    ask(client, HOSTILE)
-    for text in shown(client).values():
-        assert "\u202e" not in text
-        assert len(text) < 12_000
-    assert "<script>" not in shown(client)["text/html"]
-    assert "&lt;script&gt;" in shown(client)["text/html"]

@@ -11,7 +11,6 @@ import pytest
 from agentbench import EvalResults, LocalEvaluator, evaluator, keyword_check
 from agentbench.evaluation import compare_evaluations
 from tests.evaluation.conversations import item, with_call
-from tests.notebook.attacks import ATTACKS
 
 
 @evaluator
@@ -96,18 +95,6 @@ async def test_a_comparison_shows_what_broke_first():
         "  fixed   a  fail: Rome   pass: Paris",
     ]
     assert "nothing broken" in html(compare_evaluations(before, before))
-
-
-async def test_nothing_that_was_written_becomes_markup():
-    for attack in ATTACKS:
-        results = await PARIS.evaluate([item(attack, attack)], eval_name=attack)
-        for shown in (
-            results,
-            results.items[0],
-            compare_evaluations(results, await PARIS.evaluate([item("Paris", attack)])),
-        ):
-            for tag in ("<script", "<img", "<iframe", "<svg o", "<a ", "<link", "<object"):
-                assert tag not in html(shown).lower()
 
 
 CELL = """

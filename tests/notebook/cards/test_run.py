@@ -1,17 +1,13 @@
 import warnings
 from typing import Any
 
-import pytest
-
-from agentbench import ScriptedChatClient
-from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import WorkflowWarning
+from agentbench import (
+    CheckpointInfo,
+    InMemoryCheckpointStorage,
+    WorkflowBuilder,
+    WorkflowRun,
+)
 from agentbench.notebook.runtime.settings import configure
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.function_executor import executor
-from agentbench.workflows.run.run import WorkflowRun
 from tests.notebook import graphs
 from tests.parts.errors import raises
 
@@ -94,12 +90,6 @@ async def test_a_checkpoint_shows_what_waits_in_it_with_secrets_masked():
         assert "hunter2" not in form
 
 
-async def test_two_runs_of_one_notebook_look_the_same():
-    first, _ = await stopped_at_a_question()
-    second, _ = await stopped_at_a_question()
-    assert first._repr_mimebundle_() == second._repr_mimebundle_()
-
-
 async def test_warnings_are_reported_with_their_superstep_and_reason():
     class Unstorable(graphs.Yield):
         async def on_checkpoint_save(self) -> dict[str, Any]:
@@ -132,29 +122,3 @@ def test_times_and_long_ids_are_short_in_html_and_whole_in_text_and_title():
     assert f'<span title="{time}">2026-11-22 02:33:10 UTC</span>' in html
     assert html.count(f'<span title="{ident}">0f8fad5b…</span>') == 2
     assert html.count(time) == 1
-
-
-async def test_a_result_displays_its_warnings_and_what_was_carried_over():
-    @executor
-    async def returns(text: str, ctx: WorkflowContext) -> str:
-        ctx.set_state("seen", text)
-        return text
-
-    workflow = WorkflowBuilder(start_executor=returns).build()
-    await workflow.run("x")
-    with pytest.warns(WorkflowWarning):
-        text = (await workflow.run("x"))._repr_mimebundle_()["text/plain"]
-    assert "shared state (seen) of earlier runs" in text
-    assert "Executor 'returns' returned a value (str)" in text
-
-
-async def test_the_answer_of_an_agent_is_one_line_of_text_streamed_or_not():
-    client = ScriptedChatClient(["It rained 54 mm.", "It rained 54 mm."])
-    workflow = WorkflowBuilder(name="rain").add_executor(client.as_agent(name="writer")).build()
-    result = await workflow.run("How much rain?")
-    run = workflow.start("How much rain?")
-    await run.result()
-    for view in (result, run):
-        shown = lines(view._repr_mimebundle_())
-        assert shown[1:3] == ["outputs", "  writer  output  It rained 54 mm."]
-        assert shown[4].split("  ")[1:4] == ["0", "writer", "1 output"]

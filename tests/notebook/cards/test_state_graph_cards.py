@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import pytest
 
-from agentbench import Message
+from agentbench import AgentState, Message, StateGraph
 from agentbench.notebook import draw
-from agentbench.stategraph import START, AgentState, NodeError, StateGraph, interrupt
+from agentbench.stategraph import START, NodeError, interrupt
 from tests.parts.errors import raises
 
 THREAD = {"thread_id": '<img src=x onerror="alert(1)">'}

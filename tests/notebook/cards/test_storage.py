@@ -7,11 +7,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage, SQLCheckpointStorage, WorkflowCheckpoint
 from agentbench.checkpoints.redis import RedisCheckpointStorage
-from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.notebook.cards.storage import storage_bundle
 
 TIME = "2026-11-22T02:33:10.123456+00:00"

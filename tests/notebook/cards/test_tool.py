@@ -6,10 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench import FunctionTool
 from agentbench.notebook.cards.tool import tool
-from tests.notebook.attacks import ATTACKS
-from tests.notebook.test_hostile_text import check_bundle
 
 
 class Place(BaseModel):
@@ -97,11 +95,3 @@ def test_a_tool_without_schema_tells_why() -> None:
     shown = lines(FunctionTool(f))
     assert shown[0] == "f: no schema, not called yet"
     assert shown[1].startswith("  Parameter 'connection' of tool 'f' has the type ")
-
-
-def test_what_others_wrote_is_inert() -> None:
-    for attack in ATTACKS:
-        schema = {"properties": {attack: {"type": attack, "description": attack, "default": attack}}, "required": []}
-        made = FunctionTool(name="made", description=attack, kind=attack, input_model=schema)
-        made.name = attack
-        check_bundle(tool(made))

@@ -10,16 +10,12 @@ from typing import Any
 
 import pytest
 
+from agentbench import FanInEdgeGroup, FanOutEdgeGroup, SwitchCaseEdgeGroup, Workflow, WorkflowContext, executor
 from agentbench.exceptions import WorkflowTextError
-from agentbench.notebook import stepper
+from agentbench.notebook import stepper, workbench
 from agentbench.notebook.cells.executor_cell import define_executor
-from agentbench.notebook.cells.workbench import older_code, workbench
+from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.cells.workflow_cell import define_workflow
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.function_executor import executor
-from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
-from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
-from agentbench.workflows.run.workflow import Workflow
 from tests.notebook.graphs import Gather, Step, Yield, is_spam, needs_review
 
 DOUBLE = "async def double(text: str) -> str:\n    return text * 2\n"

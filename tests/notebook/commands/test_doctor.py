@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from agentbench.exceptions import install_command
-from agentbench.notebook.commands.doctor import Finding, doctor
+from agentbench.notebook import doctor
+from agentbench.notebook.commands.doctor import Finding
 from agentbench.notebook.runtime import settings
 
 

@@ -8,18 +8,12 @@ from typing import Any
 
 import pytest
 
-from agentbench import _clock
+from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext, _clock, handler
 from agentbench.exceptions import MagicUsageError, WorkflowTextError
-from agentbench.notebook import stepper
-from agentbench.notebook.cells.workbench import workbench
+from agentbench.notebook import stepper, workbench
 from agentbench.notebook.commands import magics
 from agentbench.notebook.commands.magics import agentbench_magic, completions, executor_magic, workflow_magic
 from agentbench.notebook.runtime import settings
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler
-from agentbench.workflows.run.workflow import Workflow
 from tests.parts.errors import raises
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from agentbench import WorkflowViz
 from agentbench.exceptions import RendererUnavailable, RenderFailed
+from agentbench.notebook import draw
 from agentbench.notebook.graph import renderers
-from agentbench.notebook.graph.renderers import Renderer, automatic, find_renderer, render_dot
-from agentbench.notebook.graph.view import draw
+from agentbench.notebook.graph.renderers import Renderer, automatic, render_dot
 from agentbench.notebook.runtime import settings
-from agentbench.workflows.draw.drawing import WorkflowViz
 from tests.notebook import graphs
 from tests.parts.errors import raises, warns
 
@@ -53,11 +53,6 @@ def test_a_named_renderer_that_is_missing_is_an_error(monkeypatch: pytest.Monkey
     monkeypatch.setattr("shutil.which", lambda name: None)
     with raises(RendererUnavailable, "apt install graphviz"):
         render_dot(DOT, "svg", renderer="dot")
-
-
-def test_an_unknown_name_is_answered_with_the_known_ones():
-    with raises(ValueError, "'pure'", "'dot'", "'builtin'"):
-        find_renderer("magic")
 
 
 def test_a_format_that_the_renderer_does_not_write_is_refused():

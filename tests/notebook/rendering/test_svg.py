@@ -83,19 +83,6 @@ def test_a_picture_on_its_own_has_a_name_a_text_a_style_and_a_ground():
     assert ground.get("class") == "ab_ground"
 
 
-def test_a_state_is_a_class_a_sign_and_a_colour_for_viewers_without_style():
-    node = group(decorated({"n1": "failed", "e0": "done"}), "n1")
-    assert node.get("class") == "ab_node ab_s_failed"
-    mark = node.find(f"{SVG}g")
-    assert mark is not None
-    assert mark.get("class") == "ab_mark"
-    assert mark.find(f"{SVG}path") is not None
-    shape = node.find(f"{SVG}rect")
-    assert shape is not None
-    assert shape.get("fill") == "#D55E00"
-    assert group(decorated({"e0": "done"}), "e0").get("class") == "ab_edge ab_s_done"
-
-
 def test_rings_go_around_the_outermost_outline():
     lid = RAW.replace(
         b'<ellipse fill="white" stroke="black" cx="20" cy="20" rx="15" ry="10"/>',
@@ -112,12 +99,3 @@ def test_rings_go_around_the_outermost_outline():
         halo = next(each for each in group(decorated({"n0": "waiting"}, raw), "n0") if each.get("class") == "ab_halo")
         outer = outlines[expected.index(next(each for each in expected if "outer" in each))]
         assert (halo.get("d"), halo.get("rx")) == (outer.get("d"), outer.get("rx"))
-
-
-def test_a_live_picture_carries_names_and_connections_and_no_style():
-    root = decorated(None)
-    node, edge = group(root, "n0"), group(root, "e0")
-    assert (node.get("data-name"), node.get("data-what"), node.get("data-box")) == ("a", "start", "5 10 35 30")
-    assert (edge.get("data-from"), edge.get("data-to")) == ("n0", "n1")
-    assert root.find(f"{SVG}style") is None
-    assert root.get("role") is None

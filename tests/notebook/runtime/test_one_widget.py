@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentbench import Approval, WorkflowBuilder, WorkflowContext
+from agentbench import Approval, Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
 from agentbench.notebook import as_anywidget, configure, form, stepper
 from agentbench.notebook.runtime import widgets
-from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler, response_handler
 
 SECRET = "correct-horse-battery-staple"
 

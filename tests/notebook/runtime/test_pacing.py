@@ -28,12 +28,6 @@ class Clockwork:
         return Pacer(lambda: self.sent_at.append(self.now_s), interval_s=0.05, now=self.now, later=self.later)
 
 
-def test_the_first_change_is_sent_at_once():
-    clock = Clockwork()
-    clock.pacer().touch()
-    assert clock.sent_at == [100.0]
-
-
 def test_a_flood_is_sent_at_most_twenty_times_a_second():
     clock = Clockwork()
     pacer = clock.pacer()

@@ -11,8 +11,8 @@ import threading
 
 import pytest
 
-from agentbench._bridge import submit
 from agentbench.exceptions import NestedLoopError
+from agentbench.notebook import submit
 from agentbench.notebook.runtime import waiting
 from agentbench.notebook.runtime.waiting import run_sync, wait
 from tests.endless import WAIT_S, for_ever
