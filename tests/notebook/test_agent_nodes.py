@@ -6,11 +6,21 @@ from typing import Any
 
 import pytest
 
-from agentbench import Agent, Call, ScriptedChatClient, WorkflowBuilder, WorkflowExecutor, tool
+from agentbench import (
+    Agent,
+    Call,
+    ScriptedChatClient,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    handler,
+    tool,
+)
 from agentbench.notebook import configure, draw, events_frame, stepper, timeline_frame, usage_frame
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.orchestrations import ConcurrentBuilder, GroupChatBuilder, SequentialBuilder
+from tests.notebook import graphs
 
 
 @tool
@@ -175,3 +185,48 @@ def test_a_request_for_approval_is_told_in_words_without_secrets() -> None:
     stepped.run()
     assert "output of payer: Paid." in [line.text for line in stepped._screen.state.log]
     stepped.close()
+
+
+# ---- node content
+
+
+def test_a_node_says_what_came_in_and_went_out_and_its_values_can_be_opened() -> None:
+    class Unsteady(graphs.Step):
+        tries = 0
+
+        @handler
+        async def go(self, message: str, ctx: WorkflowContext[str]) -> None:
+            self.tries += 1
+            if self.tries == 1:
+                raise ConnectionError("not yet")
+            await ctx.send_message(message)
+            await ctx.send_message(f"{message}!")
+
+    first, last = Unsteady("first", retries=1), graphs.Yield("last")
+    panel = stepper(WorkflowBuilder(start_executor=first, name="flow").add_edge(first, last).build(), "x")
+    panel.step()
+    before, after = (node_tab(panel, name) for name in ("last", "first"))
+    assert dict(before.facts)["visits"] == "0"
+    assert [entry.value for entry in before.tree.entries] == [["x", "x!"]]
+    facts = dict(after.facts)
+    assert (facts["kind"], facts["visits"], facts["attempts"]) == (
+        "Unsteady (start)",
+        "1, the last in superstep 0",
+        "2",
+    )
+    assert (facts["in"], facts["out"]) == ("1 message (str)", "2 messages (str)")
+    entries = {entry.name: entry.value for entry in after.tree.entries}
+    assert (entries["last input"], entries["last sent"]) == ("x", ["x", "x!"])
+    assert "not yet" in str(entries["last warning"])
+    panel.run()
+    assert dict(node_tab(panel, "last").facts)["in"] == "2 messages (str)"
+    panel.close()
+
+
+def test_a_target_that_a_condition_did_not_choose_is_skipped() -> None:
+    plan, search, draft = graphs.Step("plan"), graphs.Yield("search"), graphs.Yield("draft")
+    builder = WorkflowBuilder(start_executor=plan).add_edge(plan, search, condition=graphs.is_spam)
+    panel = stepper(builder.add_edge(plan, draft).build(), "x")
+    panel.step(2)
+    assert "search (output) [skipped]" in panel.text
+    panel.close()

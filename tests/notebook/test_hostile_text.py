@@ -33,7 +33,8 @@ from tests.notebook.attacks import ATTACKS
 RENDERERS = [name for name in ("pure", "builtin") if renderers._look_for(name) is not None]
 
 SVG_ELEMENTS = {
-    "svg", "g", "title", "desc", "style", "path", "polygon", "ellipse", "rect", "circle", "text", "defs", "pattern", "line",
+    "svg", "g", "title", "desc", "style", "path", "polygon", "ellipse", "rect", "circle", "text", "defs", "pattern",
+    "line",
 }  # fmt: skip
 HTML_ELEMENTS = {
     "div", "style", "p", "b", "span", "svg", "path", "table", "caption", "thead", "tbody", "tr", "th", "td", "img",

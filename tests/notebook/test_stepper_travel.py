@@ -141,10 +141,20 @@ def test_a_run_pauses_at_each_place_that_can_be_named_and_then_goes_on(
     assert (panel.status, panel.hit if superstep < 2 else None) == ("waiting", None)
 
 
+@pytest.mark.parametrize("where", ["nobody", "after:nobody", -1, True, None, 1.5])
+def test_other_values_than_places_are_refused(panel: Stepper, where: Any) -> None:
+    with raises((TypeError, ValueError), repr(where).removeprefix("'after:").strip("'")):
+        panel.break_at(where)
+    assert panel.breakpoints == []
+
+
 def test_going_on_from_a_breakpoint_does_not_stop_at_the_same_one_again() -> None:
     panel = made(counting(), 6, breakpoints=["other"])
-    stops = [(panel.run(), panel.superstep) for _ in range(4)]
-    assert stops == [("paused", 0), ("paused", 2), ("paused", 4), ("done", 6)]
+    stops = [(panel.run(), panel.superstep) for _ in range(2)]
+    fork = panel.fork()
+    stops += [(each.run(), each.superstep) for each in (fork, panel, panel)]
+    assert stops == [("paused", 0), ("paused", 2), ("paused", 4), ("paused", 4), ("done", 6)]
+    fork.close()
 
 
 def test_a_single_step_is_taken_regardless_of_breakpoints_and_tells_what_it_reached(panel: Stepper) -> None:

@@ -1,8 +1,12 @@
+import re
 from xml.etree import ElementTree
 
 from agentbench.exceptions import RenderFailed
-from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
+from agentbench.notebook.graph.dot import to_dot
+from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
 from agentbench.notebook.graph.svg import clean_svg, decorate_svg
+from tests.notebook import graphs
+from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -99,3 +103,49 @@ def test_rings_go_around_the_outermost_outline():
         halo = next(each for each in group(decorated({"n0": "waiting"}, raw), "n0") if each.get("class") == "ab_halo")
         outer = outlines[expected.index(next(each for each in expected if "outer" in each))]
         assert (halo.get("d"), halo.get("rx")) == (outer.get("d"), outer.get("rx"))
+
+
+# ---- dot
+
+ATTRIBUTE = r'(\w+)=("(?:[^"\\]|\\.)*"|[^\s"\]]+)'
+STATEMENT = re.compile(rf"^\s*(n\d+(?: -> n\d+)?) \[((?:{ATTRIBUTE}\s*)*)\]$", re.MULTILINE)
+
+
+def statements(dot: str) -> dict[str, dict[str, str]]:
+    """Attributes of the nodes and edges of a DOT text, by their ids."""
+    found = [dict(re.findall(ATTRIBUTE, match[2])) for match in STATEMENT.finditer(dot)]
+    return {each["id"]: {key: value.strip('"') for key, value in each.items()} for each in found}
+
+
+def test_names_are_positions_and_text_is_in_labels_only():
+    found = statements(to_dot(read_shape(graphs.research())))
+    assert list(found) == ["n0", "n1", "n2", "n3", "n4", "e0", "e1", "e2", "e3", "e4"]
+    assert [node["label"] for node in list(found.values())[:5]] == ["▷ plan", "search", "draft", "‖ review", "publish"]
+    assert found["e2"]["label"].strip() == "if needs_review"
+
+
+def test_kinds_are_shapes_and_classes():
+    nodes = statements(to_dot(read_shape(graphs.research())))
+    assert nodes["n0"]["shape"] == "ellipse"
+    assert "shape" not in nodes["n1"]
+    assert nodes["n3"]["shape"] == "hexagon"
+    assert nodes["n4"]["peripheries"] == "2"
+    assert nodes["n3"]["class"] == "ab_node ab_k_hitl"
+    assert statements(to_dot(read_shape(graphs.nested())))["n1"]["shape"] == "cylinder"
+
+
+def test_frames_are_clusters_and_edges_end_at_them():
+    dot = to_dot(read_shape(graphs.nested(), expand=True))
+    assert re.findall(r"subgraph (\w+)", dot) == ["cluster_c0", "cluster_c1"]
+    assert sorted(re.findall(r"lhead=(\w+)", dot)) == ["cluster_c0", "cluster_c1"]
+    assert "compound=true" in dot
+
+
+def test_no_name_breaks_out_of_its_label():
+    for attack in ATTACKS:
+        nodes = (ShapeNode(id=attack, name=attack, type_name=attack), ShapeNode(id="other", name="other"))
+        edges = (ShapeEdge(source=attack, target="other", kind="conditional", label=attack),)
+        found = statements(to_dot(GraphShape(name=attack, nodes=nodes, edges=edges)))
+        assert list(found) == ["n0", "n1", "e0"]
+        assert set(found["n0"]) == {"id", "class", "label"}
+        assert set(found["e0"]) <= {"id", "class", "label", "style"}

@@ -1,6 +1,13 @@
+import asyncio
+import contextvars
 import threading
+from typing import Any
 
+import pytest
+
+from agentbench.notebook.runtime import page_watch
 from agentbench.notebook.runtime.pacing import Pacer
+from agentbench.notebook.runtime.page_watch import PageWatch
 
 
 class Clockwork:
@@ -76,3 +83,85 @@ def test_waiting_changes_are_sent_on_the_engine_thread():
     pacer.touch()
     assert both.wait(30)
     assert threads[0] == threading.current_thread().name
+
+
+# ---- page watch
+
+cell: contextvars.ContextVar[str] = contextvars.ContextVar("cell", default="none")
+
+
+class Cell:
+    """Stands for the kernel: what is displayed, and in which cell."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.cells: list[str] = []
+
+    def show(self, bundle: dict[str, str], **options: Any) -> "Cell":
+        assert options == {"raw": True, "display_id": True}
+        self.lines.append(bundle["text/plain"])
+        self.cells.append(cell.get())
+        return self
+
+    def update(self, bundle: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.lines[-1] = bundle["text/plain"]
+
+
+@pytest.fixture
+def kernel(monkeypatch: pytest.MonkeyPatch) -> Cell:
+    made = Cell()
+    monkeypatch.setattr(page_watch, "in_kernel", lambda: True)
+    monkeypatch.setattr(page_watch, "show_in_cell", made.show)
+    monkeypatch.setattr(page_watch, "_GRACE_S", 0)
+    return made
+
+
+async def pass_time() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0.001)
+
+
+async def test_a_page_that_answers_leaves_no_trace(kernel: Cell):
+    watch = PageWatch(delay_s=0)
+    watch.start()
+    watch.finish()
+    watch.start()
+    await pass_time()
+    assert kernel.lines == []
+
+
+async def test_a_page_that_never_answers_gets_one_line_with_the_way_out(kernel: Cell):
+    watch = PageWatch(delay_s=0)
+    watch.start()
+    watch.start()
+    await pass_time()
+    assert len(kernel.lines) == 1
+    assert "configure(live_graph=False)" in kernel.lines[0]
+
+
+async def test_a_late_answer_removes_the_line(kernel: Cell):
+    watch = PageWatch(delay_s=0)
+    watch.start()
+    await pass_time()
+    watch.finish()
+    assert kernel.lines == [""]
+
+
+async def test_the_line_goes_to_the_cell_that_displayed_the_panel(kernel: Cell):
+    cell.set("first")
+    PageWatch(delay_s=0).start()
+    cell.set("second")
+    await pass_time()
+    assert kernel.cells == ["first"]
+
+
+def test_without_a_loop_nothing_is_waited_for(kernel: Cell):
+    PageWatch(delay_s=0).start()
+
+
+async def test_in_a_program_with_a_loop_nothing_is_waited_for(monkeypatch: pytest.MonkeyPatch):
+    waited: list[float] = []
+    monkeypatch.setattr(asyncio.get_running_loop(), "call_later", lambda delay_s, *_, **__: waited.append(delay_s))
+    PageWatch().start()
+    assert waited == []

@@ -1,17 +1,26 @@
 from __future__ import annotations
 
+import html
+import re
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import graphviz
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, SecretStr
 
 from agentbench import AgentExecutorResponse, AgentResponse, AgentResponseUpdate, Content, Message
 from agentbench._secrets import mask_secrets
+from agentbench.notebook.text.escape import esc
+from agentbench.notebook.text.phrases import duration_text
 from agentbench.notebook.text.redact import fields_of, line_preview, preview
+from agentbench.notebook.text.value_tree import Entry, TreeRow, ValueTree
+from tests.notebook.attacks import ATTACKS
 
 
 @dataclass
@@ -165,3 +174,151 @@ def test_an_answer_is_what_it_says():
 def test_messages_in_a_list_are_who_speaks_and_what_is_said():
     messages = [Message("user", "Go"), Message("assistant", [Content.from_text("Gone")])]
     assert preview(messages) == "[user: 'Go', assistant: 'Gone']"
+
+
+# ---- escape
+
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Secret:
+    def get_secret_value(self) -> str:
+        return "hunter2"
+
+    def __repr__(self) -> str:
+        return "Secret(hunter2)"
+
+
+class Broken:
+    def __repr__(self) -> str:
+        raise RuntimeError("no")
+
+
+@given(st.text())
+def test_markup_never_survives_and_plain_text_comes_back(text: str):
+    escaped = esc(text, limit=None)
+    assert not set("<>\"'") & set(escaped)
+    if "\\" not in escaped:  # nothing had to be spelled out
+        assert html.unescape(escaped) == text.replace("\r\n", "\n")
+
+
+@given(st.text())
+def test_no_control_or_bidi_character_passes_into_any_target(text: str):
+    for into in ("html", "svg", "text", "line", "dot"):
+        assert not CONTROL.search(esc(text, into=into, limit=None))
+
+
+def test_hidden_characters_are_spelled_out():
+    assert esc("a\u202eb\x00c\U000e0041", into="text") == "a\\u202eb\\u0000c\\U000e0041"
+
+
+def test_emoji_that_are_joined_stay_whole():
+    assert esc("\U0001f468\u200d\U0001f469", into="text") == "\U0001f468\u200d\U0001f469"
+
+
+def test_a_cut_preview_says_how_much_is_missing():
+    assert esc("x" * 5000).endswith("… (2,952 more characters)")
+
+
+def test_a_dot_label_is_one_quoted_string():
+    for attack in ATTACKS:
+        graph = graphviz.Digraph()
+        graph.node("n0", label=esc(attack, into="dot"))
+        line = graph.source.splitlines()[1].strip()
+        assert re.fullmatch(r'n0 \[label=(?:"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*)\]', line)
+
+
+def test_previews_of_large_values_stop_early():
+    assert len(preview(list(range(10**6)))) < 200
+    assert len(preview(dict.fromkeys(range(1000), "x" * 10**6), limit=500)) < 20_000
+
+
+def test_previews_hold_no_memory_addresses():
+    assert "0x" not in preview([object()])
+    assert preview([Broken()]) == "[<Broken: its repr raised RuntimeError>]"
+
+
+# ---- phrases
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0003, "0.3 ms"),
+        (0.412, "412 ms"),
+        (1.84, "1.8 s"),
+        (59.9, "59.9 s"),
+        (60, "1 min 0 s"),
+        (125.9, "2 min 5 s"),
+        (3720, "1 h 2 min"),
+        (3_600_000, "1,000 h 0 min"),
+    ],
+)
+def test_a_duration_is_in_units_that_people_read(seconds: float, text: str) -> None:
+    assert duration_text(seconds) == text
+
+
+# ---- value tree
+
+
+def rows(value: object, path: Sequence[int] = (0,)) -> list[TreeRow]:
+    return list(ValueTree([Entry("root", value)]).level(path).rows)
+
+
+def test_a_level_names_its_values_with_type_and_text() -> None:
+    tree = ValueTree([Entry("count", 3), Entry("draft", {"title": "T", "words": ["a", "b"]}, "changed")])
+    level = tree.level()
+    assert [(row.name, row.kind, row.text, row.note, row.opens) for row in level.rows] == [
+        ("count", "int", "3", "", False),
+        ("draft", "dict (2)", "{'title': 'T', 'words': ['a', 'b']}", "changed", True),
+    ]
+    assert [row.name for row in tree.level([1]).rows] == ["title", "words"]
+    assert [row.text for row in tree.level([1, 1]).rows] == ["a", "b"]
+
+
+def test_a_long_level_comes_in_portions() -> None:
+    tree = ValueTree([Entry("all", list(range(450)))])
+    first, last = tree.level([0]), tree.level([0], 400)
+    assert (len(first.rows), first.more) == (200, 250)
+    assert ([row.name for row in last.rows][:2], last.more) == (["400", "401"], 0)
+
+
+def test_secrets_are_neither_shown_nor_opened_nor_copied() -> None:
+    tree = ValueTree([Entry("settings", {"api_key": {"value": "sk-1"}, "model": "m"})])
+    key, model = tree.level([0]).rows
+    assert (key.text, key.opens, model.text) == ("•••", False, "m")
+    assert tree.level([0, 0]).rows == ()
+    assert "sk-1" not in tree.full_text([0]) + tree.full_text([0, 0]) + tree.level().rows[0].text
+
+
+class ValueTreeLogin(NamedTuple):
+    user: str
+    password: str
+
+
+def test_items_of_a_named_tuple_are_shown_by_their_names_and_secret_ones_masked() -> None:
+    level = ValueTree([Entry("login", ValueTreeLogin("ann", "hunter2"), path="login")]).level([0])
+    assert [(row.name, row.text, row.path) for row in level.rows] == [
+        ("user", "ann", "login.user"),
+        ("password", "•••", None),
+    ]
+
+
+JSON: Any = st.recursive(
+    st.none() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(JSON)
+def test_every_row_that_opens_has_the_rows_that_it_promises(value: object) -> None:
+    tree = ValueTree([Entry("root", value)])
+
+    def walk(path: list[int]) -> None:
+        for place, row in enumerate(tree.level(path).rows):
+            below = tree.level([*path, place]).rows
+            assert bool(below) == row.opens
+            walk([*path, place])
+
+    walk([])
