@@ -90,7 +90,7 @@ def after(status: StepperStatus) -> StepperModel:
     ends = {S.WAITING: "IDLE_WITH_PENDING_REQUESTS", S.DONE: "IDLE", S.FAILED: "FAILED", S.CANCELLED: "CANCELLED"}
     requests = (request(),) if status is S.WAITING else ()
     end_step(made, 2, ends.get(status, "IN_PROGRESS"), planned=() if status in ends else GOES_ON, requests=requests)
-    more = {S.STEPPING: made.step, S.RUNNING: made.run, S.CLOSED: made.close}
+    more: dict[StepperStatus, Callable[[], object]] = {S.STEPPING: made.step, S.RUNNING: made.run, S.CLOSED: made.close}
     if status in more:
         more[status]()
     return made
