@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
 import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -327,9 +326,8 @@ class SettingNotFoundError(AgentFrameworkException):
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra; for a clone of the repository, the one to run in its folder."""
-    is_clone = os.path.isfile(os.path.join(os.path.dirname(__file__), os.pardir, "pyproject.toml"))
-    return f'pip install -e ".[{extra}]"' if is_clone else f'pip install "agentbench[{extra}]"'
+    """Return the command that adds an extra, in any folder; an agentbench installed from a clone stays."""
+    return f'pip install "agentbench[{extra}]"'
 
 
 class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from agentbench import exceptions
 from agentbench._extras import require
-from agentbench.exceptions import MissingExtraError, install_command
+from agentbench.exceptions import MissingExtraError
 
 
 @pytest.fixture
@@ -31,14 +30,6 @@ def test_a_missing_part_of_an_installed_package_counts_as_missing() -> None:
     with pytest.raises(MissingExtraError) as caught:
         require("json.no_such_part", extra="notebook", purpose="read")
     assert caught.value.package == "json.no_such_part"
-
-
-def test_the_command_installs_from_the_clone_if_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exceptions, "__file__", str(tmp_path / "agentbench" / "exceptions.py"))
-    (tmp_path / "agentbench").mkdir()
-    assert install_command("sql") == 'pip install "agentbench[sql]"'
-    (tmp_path / "pyproject.toml").touch()
-    assert install_command("sql") == MissingExtraError("sql", "sqlalchemy").command == 'pip install -e ".[sql]"'
 
 
 @pytest.mark.parametrize("missing", ["no_such_dependency", "agentbench_test_needy_dependency"])
