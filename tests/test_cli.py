@@ -263,7 +263,7 @@ def test_on_a_terminal_there_is_a_bar_and_a_question(tmp_path: Path) -> None:
     lines = re.sub(r"\[[#-]+\] \d of \d executors\r\x1b\[K", "", shown.replace("\r\n", "\n")).splitlines()
     assert [line for line in lines if line.startswith("superstep")] == [*STEPS, ANSWERED]
     assert "Publish this report? [y/n] y" in lines
-    assert "Published. Written:" in lines
+    assert "Published. Files:" in lines
 
 
 def on_a_terminal(*arguments: str, cwd: Path, asked: str, typed: str) -> str:

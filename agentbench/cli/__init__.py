@@ -43,7 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="agentbench", description="Run and display agent workflows as graphs.")
+    parser = argparse.ArgumentParser(
+        prog="agentbench", description="Build agent workflows in notebooks and step through them."
+    )
     parser.add_argument("--version", action="version", version=f"agentbench {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (add_lab, add_demo, add_checkpoints, add_doctor):

@@ -19,8 +19,8 @@ _DESCRIPTION = (
     "The checkpoints of one workflow name form a chain, numbered from 1."
 )
 _CLASSES = (
-    "Reading never imports modules that a file names. If the state contains instances of your classes, name the module "
-    "that defines them with --import."
+    "For safety, modules that a checkpoint names are not imported. If the state contains instances of your classes, "
+    "name the module that defines them with --import."
 )
 _SECRETS = "Values under names such as password, token or api_key are masked unless you pass --show-secrets."
 
@@ -36,7 +36,7 @@ def add_checkpoints(commands: Commands) -> None:
 
 
 def _add_list(actions: Commands) -> None:
-    parser = _action(actions, "list_checkpoints", "list", "list the checkpoints, chain by chain")
+    parser = _action(actions, "list_checkpoints", "list", "list the checkpoints of each chain")
     parser.add_argument("--workflow", metavar="CHAIN", help="only this chain")
     parser.add_argument("--run", metavar="ID", help="only checkpoints of this run")
     parser.add_argument("--limit", type=_count, metavar="N", help="only the newest N of each chain")
@@ -50,7 +50,7 @@ def _add_show(actions: Commands) -> None:
     parser = _action(actions, "show_checkpoint", "show", "show the contents of a checkpoint", f"{_CLASSES} {_SECRETS}")
     parser.add_argument("id", metavar="ID", help=_REFERENCE)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--full", action="store_true", help="print values in full instead of only their beginnings")
+    form.add_argument("--full", action="store_true", help="print values in full instead of shortening them")
     form.add_argument("--json", action="store_true", help="print everything as JSON, with a tag for each typed value")
     _add_secrets(parser)
     _add_import(parser)
@@ -69,7 +69,7 @@ def _add_diff(actions: Commands) -> None:
 
 
 def _add_fork(actions: Commands) -> None:
-    about = "Saves a new checkpoint beside the original, to run on in another direction, and prints its id."
+    about = "Saves a new checkpoint from which a run can continue, and prints its id. The original does not change."
     parser = _action(actions, "fork", "fork", "save an edited copy of a checkpoint", f"{about} {_CLASSES}")
     parser.add_argument("id", metavar="ID", help=_REFERENCE)
     parser.add_argument("--to", metavar="CHAIN", help="the chain of the fork (default: the original's chain)")
@@ -92,16 +92,16 @@ def _add_prune(actions: Commands) -> None:
     )
     parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
     parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")
-    parser.add_argument("--keep", required=True, type=_count, metavar="N", help="how many to keep")
-    parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--keep", required=True, type=_count, metavar="N", help="number of checkpoints to keep")
+    parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
 
 
 def _add_export(actions: Commands) -> None:
     about = (
-        "Prints checkpoints as JSON, one per line, as WorkflowCheckpoint.from_json reads them, or copies them to "
-        "another storage with the same ids. The copy contains secrets. An interrupted copy "
-        "continues when it is started again."
+        "Prints checkpoints as JSON, one per line, in the format of WorkflowCheckpoint.from_json, or copies them to "
+        "another storage with the same ids. The copy contains secrets. To continue an interrupted copy, run the "
+        "command again."
     )
     parser = _action(actions, "export_checkpoints", "export", "print checkpoints as JSON, or copy them", about)
     selection = parser.add_mutually_exclusive_group(required=True)
@@ -123,7 +123,7 @@ def _action(
 
 
 def _add_secrets(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--show-secrets", action="store_true", help="do not mask values under secret names")
+    parser.add_argument("--show-secrets", action="store_true", help="do not mask values whose names look like secrets")
 
 
 def _add_import(parser: argparse.ArgumentParser) -> None:

@@ -22,16 +22,20 @@ def add_demo(commands: Commands) -> None:
     demo = commands.add_parser(
         "demo",
         help="run the workflow of the first notebook in the terminal",
-        description="Runs the workflow of the first notebook, asks whether to publish its report, and writes a "
-        "drawing of the graph, the checkpoints and a table of them. If the input is not a "
-        "terminal, the answer is yes.",
+        description="Runs the workflow of the first notebook, asks you whether to publish its report, and saves a "
+        "drawing of the graph, the checkpoints, and a table of the checkpoints. If the input is not a terminal, the "
+        "answer is yes.",
     )
     demo.add_argument(
-        "--output", type=Path, default=Path("agentbench-demo"), metavar="DIR", help="default: %(default)s"
+        "--output",
+        type=Path,
+        default=Path("agentbench-demo"),
+        metavar="DIR",
+        help="folder for the files (default: %(default)s)",
     )
     answer = demo.add_mutually_exclusive_group()
     answer.add_argument("--yes", dest="answer", action="store_const", const="yes", help="publish without asking")
-    answer.add_argument("--no", dest="answer", action="store_const", const="no", help="do not publish, and do not ask")
+    answer.add_argument("--no", dest="answer", action="store_const", const="no", help="reject without asking")
     answer.add_argument(
         "--ask", dest="answer", action="store_const", const="ask", help="ask, even if the input is not a terminal"
     )
@@ -39,7 +43,7 @@ def add_demo(commands: Commands) -> None:
         "--speed",
         type=float,
         metavar="N",
-        help="supersteps per second, 0 for as fast as possible (default: 3 on a terminal, 0 elsewhere)",
+        help="supersteps per second; 0 means no delay (default: 3 on a terminal, 0 elsewhere)",
     )
     demo.set_defaults(command=_demo)
 
@@ -54,7 +58,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     arguments.output.mkdir(parents=True, exist_ok=True)
     workflow, storage = build_workflow(), FileCheckpointStorage(arguments.output)
     run = workflow.start(Years(1970, 1982), checkpoint_storage=storage)
-    print("What became of cars between 1970 and 1982?\n")
+    print("How did cars change between 1970 and 1982?\n")
     bar = _Bar(workflow.executors, speed=arguments.speed)
     bar.drive(run)
     (request,) = run.pending_requests
@@ -67,10 +71,10 @@ def _demo(arguments: argparse.Namespace) -> int:
     drawing = draw(workflow).save(arguments.output / f"{workflow.name}.svg")
     checkpoints, table = checkpoints_frame(storage, run_id=run.run_id, full=True), arguments.output / "checkpoints.csv"
     checkpoints.to_csv(table, lineterminator="\n")
-    print(f"\n{'Published' if approved else 'Not published'}. Written:")
+    print(f"\n{'Published' if approved else 'Not published'}. Files:")
     print(f"  {drawing}  the graph")
     print(f"  {table}  {len(checkpoints)} checkpoints")
-    print("To step through it: agentbench lab")
+    print("To step through this workflow in a notebook, run: agentbench lab")
     return 0
 
 

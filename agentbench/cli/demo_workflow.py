@@ -1,7 +1,7 @@
-"""The workflow of the first notebook in one piece, for `agentbench demo`: what became of cars between 1970 and 1982?
+"""The workflow of the first notebook, for `agentbench demo`: how did cars change between 1970 and 1982?
 
-`notebooks/01_first_workflow.ipynb` builds the very same workflow step by step and explains it. The data are the cars
-that the package vega_datasets brings along as a file; 14 of them have gaps.
+`notebooks/01_first_workflow.ipynb` builds the same workflow step by step and explains it. The data set is a file in the
+package vega_datasets. It describes 406 cars; 14 of them have missing values.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from agentbench.workflows.run.workflow import Workflow
 
 __all__ = ["Cars", "Measure", "Publish", "Question", "Report", "Trend", "Years", "build_workflow"]
 
-# ---- what travels along the edges ------------------------------------------------------------------------------------
+# ---- the messages ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Years:
 
 @dataclass(frozen=True, eq=False)
 class Cars:
-    """A table of cars, one a row, and what was done to it so far."""
+    """A table of cars, one per row, and notes on what was done to it."""
 
     notes: tuple[str, ...]
     table: pd.DataFrame = field(repr=False)
@@ -96,7 +96,7 @@ async def repair(cars: Cars, ctx: WorkflowContext[Cars]) -> None:
 
 @executor
 async def convert(cars: Cars, ctx: WorkflowContext[Cars]) -> None:
-    """Make litres, kilograms and kilowatts of gallons, pounds and horsepower."""
+    """Convert gallons, pounds and horsepower to litres, kilograms and kilowatts."""
     table = cars.table.assign(
         consumption=235.215 / cars.table["Miles_per_Gallon"],
         weight=0.45359 * cars.table["Weight_in_lbs"],
@@ -121,7 +121,7 @@ class Measure(Executor):
 
 @executor
 async def report(trends: list[Trend], ctx: WorkflowContext[Report]) -> None:
-    """Join the measures to one table and say in words what it shows."""
+    """Join the measures in one table and describe it in words."""
     table = pd.DataFrame({f"{trend.name} ({trend.unit})": trend.by_year for trend in trends})
     first, last = min(table.index), max(table.index)
     title = f"The median car of {first} and that of {last}"
@@ -133,11 +133,11 @@ async def report(trends: list[Trend], ctx: WorkflowContext[Report]) -> None:
 
 
 class Publish(Executor):
-    """Asks a person, and hands the report out if they agree."""
+    """Asks a person, and publishes the report if they agree."""
 
     @handler
     async def ask(self, draft: Report, ctx: WorkflowContext) -> None:
-        """Put the question; the answer comes later."""
+        """Ask the question; the answer comes later."""
         await ctx.request_info(Question("Publish this report?", f"{draft.title}\n{draft.text}", draft), Approval)
 
     @response_handler
@@ -156,7 +156,7 @@ def has_gaps(cars: Cars) -> bool:
 
 
 def build_workflow() -> Workflow:
-    """Connect them. Input: `Years`; output: a `Report`, if a person agrees."""
+    """Connect the executors. Input: `Years`; output: a `Report`, if a person agrees."""
     measures = [Measure("consumption", "l/100 km"), Measure("weight", "kg"), Measure("power", "kW")]
     return (
         WorkflowBuilder(name="car_report")

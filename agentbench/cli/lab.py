@@ -27,7 +27,7 @@ def add_lab(commands: Commands) -> None:
     """Add the command to the parser of all commands."""
     lab = commands.add_parser("lab", help="open the first notebook in JupyterLab, on this machine only")
     lab.add_argument(
-        "notebook", nargs="?", help="a notebook file, or the beginning of a name in notebooks/, such as 02"
+        "notebook", nargs="?", help="a notebook file, or the beginning of the name of a lesson, such as 02"
     )
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
     lab.add_argument("--port", type=_port, help="port of the server (default: the first free port from 8888)")

@@ -116,7 +116,7 @@ def test_after_a_restart_of_the_kernel_the_panel_says_so_and_is_a_picture(lab: A
     page.run_all(finished=False)
     expect(header(page)).to_contain_text("running: library")
     page.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
-    expect(page.panel.locator(".abs-banner-text")).to_contain_text("The kernel of this panel is gone. Run its cell")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("The kernel of this panel has stopped. Run its cell")
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("kept'), checkpoint=")
     expect(page.panel.locator(".abs-frame :is(.abs-tools, .abs-requests, .abs-status)").first).not_to_be_visible()
     expect(page.panel.locator(".ab_node[aria-label='plan, ran before']")).to_be_visible()

@@ -186,7 +186,7 @@ def test_values_open_nodes_are_selected_and_outputs_show_themselves(open_file: A
     page.get_by_role("tab", name="Events").click()
     expect(values).to_contain_text("superstep started")
     page.get_by_role("tab", name="Diff").click()
-    expect(values).to_contain_text("against")
+    expect(values).to_contain_text("compared with")
     assert SECRET not in page.content()
 
 

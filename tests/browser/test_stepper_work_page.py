@@ -140,7 +140,7 @@ def test_showing_again_plays_what_is_stored_and_executes_nothing(page: Any) -> N
     page.button("Back").click()
     page.button("Back").click()
     expect(banner(page)).to_contain_text("Viewing")
-    page.press("More", "Show again from here")
+    page.press("More", "Replay from here")
     expect(banner(page)).to_contain_text("Finished. Output: published")
     expect(page.panel.locator(".abs-run")).to_have_text(run)
     expect(page.run("f'{len(runs_frame(storage))} run'")).to_contain_text("1 run")

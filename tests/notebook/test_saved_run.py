@@ -136,7 +136,7 @@ def test_there_is_a_frame_for_the_start_and_for_each_superstep(tmp_path: Path) -
     assert saved.rows(5, "state")["printed"] == "True"
     assert "output" in saved.title(4, "output")
     assert list(saved.rows(5, "output").values()) == ["Print done?"]
-    assert "Checkpoint 2 (superstep 1) against 1" in saved.title(2, "diff")
+    assert "Checkpoint 2 (superstep 1) compared with 1" in saved.title(2, "diff")
     assert "waiting" in saved.states(4)
     assert "waiting" not in saved.states(5)
     lines = [saved.content["log"][: frame["total"]] for frame in saved.frames]

@@ -69,7 +69,7 @@ class DoctorReport:
             lines.append(f"{finding.sign} {finding.topic:<{width}}  {finding.found}")
             lines += [f"  {'':<{width}}  {finding.problem}"] if finding.problem else []
         count = len(self.problems)
-        return "\n".join([*lines, f"{count_text(count, 'problem')}." if count else "Everything is in order."])
+        return "\n".join([*lines, f"{count_text(count, 'problem')}." if count else "No problems found."])
 
     def __repr__(self) -> str:
         return f"DoctorReport({len(self.findings)} findings, {len(self.problems)} with a problem)"
@@ -105,9 +105,9 @@ def _run_check(check: Callable[[], Iterator[Finding]]) -> list[Finding]:
 
 def _python() -> Iterator[Finding]:
     is_untested = sys.version_info[:2] > _NEWEST_PYTHON
-    untested = ", newer than the tested versions of agentbench" if is_untested else ""
+    untested = ", newer than the versions that agentbench is tested with" if is_untested else ""
     yield Finding("python", f"{platform.python_version()} ({platform.python_implementation()}){untested}")
-    yield Finding("agentbench", _version("agentbench") or "not installed, imported from its folder")
+    yield Finding("agentbench", _version("agentbench") or "not installed; imported from its folder")
 
 
 def _packages() -> Iterator[Finding]:
@@ -146,7 +146,7 @@ def _renderer() -> Iterator[Finding]:
     except (AgentFrameworkException, ValueError) as error:
         yield Finding("renderer", str(named or "none"), str(error))
     else:
-        how = "configured" if named else "the first installed one"
+        how = "configured" if named else "chosen automatically"
         yield Finding("renderer", f"{chosen.name} {chosen.version}, {how}")
 
 
@@ -167,15 +167,15 @@ def _nest_packages() -> Iterator[Finding]:
     if state.applied is not None:
         yield Finding("nest packages", f"{found}, applied by run_sync(nested=True): {state.applied}")
     else:
-        slow = "A library replaced asyncio's tasks with slower ones. Restart, and look for a library that nests loops."
+        slow = "A library such as nest_asyncio replaced asyncio's tasks with slower ones. Restart Python without it."
         yield Finding("nest packages", found, "" if state.task_is_c else slow)
 
 
 def _widgets() -> Iterator[Finding]:
-    kernel = f"ipykernel {_version('ipykernel')}" if in_kernel() else "none: panels are printed as text"
+    kernel = f"ipykernel {_version('ipykernel')}" if in_kernel() else "not in a notebook: panels are printed as text"
     yield Finding("kernel", kernel, is_absent=not in_kernel())
     if not settings.current().live_graph:
-        yield Finding("widgets", "off: configure(live_graph=False)")
+        yield Finding("widgets", "disabled by configure(live_graph=False)")
     if "google.colab" in sys.modules:
         call = "from google.colab import output; output.enable_custom_widget_manager()"
         yield Finding("front end", f"Colab; panels need: {call}")

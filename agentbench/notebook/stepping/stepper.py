@@ -475,7 +475,7 @@ class Stepper:
         """Wait for the work that `begin` starts; raise if that would deadlock. An interrupt ends both."""
         __tracebackhide__ = True  # of IPython
         if self._session.on_own_loop:
-            raise NestedLoopError(async_call, f"stepper.{call} waits for the loop of this very thread")
+            raise NestedLoopError(async_call, f"stepper.{call} would wait for the event loop of its own thread")
         _bridge.require_blocking(async_call)
         with _bridge.cancelled_with_caller():
             return _bridge.wait_sync(begin())

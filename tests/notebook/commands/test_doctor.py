@@ -38,10 +38,10 @@ def complete(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("complete")
-def test_where_nothing_is_missing_everything_is_in_order() -> None:
+def test_where_nothing_is_missing_no_problem_is_found() -> None:
     report = doctor()
     assert report.ok, report.text
-    assert report.text.endswith("Everything is in order.")
+    assert report.text.endswith("No problems found.")
 
 
 def test_values_of_variables_and_paths_are_never_in_the_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ const MOST_DOTS = 30;
 const MORE_KEYS = [
   ["← →", "on the checkpoint slider: earlier, later"], ["arrows", "on the graph: follow the edges; Home: the start"],
   ["Enter", "on the graph: select, open the Node tab"], ["+ − 0", "on the graph: zoom, fit"],
-  ["Ctrl+Enter", "send a form, stage an edit"], ["Esc", "back to the controls"],
+  ["Ctrl+Enter", "send a form, save an edit"], ["Esc", "back to the controls"],
 ];
 
 // The panel handles single keys while it has the focus; keys with a modifier go to the notebook.
@@ -323,7 +323,7 @@ function makeTop(post, el, height) {
     },
     gone: () => {
       const id = scrubber.last();
-      const words = "The kernel of this panel is gone. Run its cell again for a new run" + (storage && id
+      const words = "The kernel of this panel has stopped. Run its cell again to start a new run" + (storage && id
         ? `, or continue from the last checkpoint: stepper(workflow, storage=${storage}, checkpoint="${id}").` : ".");
       const frame = frameOf();
       frame?.classList.add("abs-gone");

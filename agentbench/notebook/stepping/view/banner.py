@@ -49,14 +49,14 @@ def banner_of(model: StepperModel, drafts: int = 0) -> Banner:
 def _news(model: StepperModel) -> Banner:
     line, edits = model.checkpoints, count_text(len(model.edits), "edit")
     if model.status is _S.CLOSED:
-        return Banner("note", "This stepper is closed. Run its cell again to build a new one.")
+        return Banner("note", "This stepper is closed. Run its cell again to open a new one.")
     if model.confirming is not None:
-        place, cancel = ("here", "Not yet") if line.viewed is None else (f"checkpoint {line.place}", "Keep viewing")
+        place, cancel = ("here", "Cancel") if line.viewed is None else (f"checkpoint {line.place}", "Keep viewing")
         changed = f" with {edits}" if model.edits else ""
         text = f"Continuing from {place}{changed} starts a new run; {run_name(model.facts.run_id)} does not change."
         return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
     if model.playing is not None:
-        return Banner("past", f"Showing again: {line.place}. Nothing is executed.", actions=(("live", "Stop"),))
+        return Banner("past", f"Replaying checkpoint {line.place}. Nothing is executed.", actions=(("live", "Stop"),))
     if line.viewed is None and not model.edits:
         return _of_present(model)
     parts = [] if line.viewed is None else [f"Viewing checkpoint {line.place} (superstep {line.viewed.iteration})."]

@@ -47,7 +47,7 @@ def node_facts(
     if last is not None and last.attempts > 1:
         facts.append(("attempts", str(last.attempts)))
     if last is not None and last.duration_ns is not None and times:
-        facts.append(("last", duration_text(last.duration_ns / 1e9)))
+        facts.append(("duration", duration_text(last.duration_ns / 1e9)))
     facts += _agent_facts(record, times=times)
     written = ", ".join(esc(key, into="line", limit=40) for key in record.keys_written)
     facts.append(("state keys written", written or _NOTHING))
@@ -93,7 +93,7 @@ def node_entries(model: StepperModel, executor: str) -> list[Entry]:
 def _messages_in(step: Superstep) -> dict[str, dict[str, Any]]:
     """Return the messages that each executor of a sub-workflow received and sent."""
     messages = {
-        call.executor: {"got": call.messages, "sent": sent_by(call), "failed": call.error}
+        call.executor: {"received": call.messages, "sent": sent_by(call), "failed": call.error}
         for call in step.calls.values()
     }
     return {name: {what: value for what, value in values.items() if value} for name, values in messages.items()}

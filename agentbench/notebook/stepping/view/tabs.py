@@ -93,7 +93,7 @@ def _state(model: StepperModel, sources: Sources) -> TabContent:
     ]
     if editable:
         unset = [name for name in sources.fields if name not in whole]
-        entries += [Entry(name, None, "without a value", path=name) for name in unset]
+        entries += [Entry(name, None, "no value yet", path=name) for name in unset]
     if own := whole.get(_EXECUTOR_STATE):
         entries.append(Entry("state of executors", own))
     title = f"{'Shared' if entries else 'No shared'} state {_where(model)}"
@@ -165,7 +165,7 @@ def _event_entry(event: WorkflowEvent[Any]) -> Entry:
 def _node(model: StepperModel, sources: Sources) -> TabContent:
     executor = sources.selected
     if executor is None:
-        return TabContent("Select a node of the graph to see it here")
+        return TabContent("Select a node in the graph to see its details")
     facts = node_facts(model, sources.shape, executor, sources.states, times=sources.times)
     points = [point for point in model.breakpoints.all if point.where == executor]
     breaks = {
@@ -196,11 +196,14 @@ def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple
     if at == 0:
         return f"{title} is the first checkpoint: nothing to compare with", ()
     if difference is None:
-        return f"{title} against {at}: comparing …", ()
+        return f"{title} compared with {at}: loading …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
     rows = tuple(change_row(change) for change in changes[:MAX_CHANGES])
     words = count_text(len(changes), "change") if changes else "no difference"
-    return f"{title} against {at}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}", rows
+    return (
+        f"{title} compared with {at}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}",
+        rows,
+    )
 
 
 _MAKERS: dict[str, Callable[[StepperModel, Sources], TabContent]] = {
