@@ -27,7 +27,6 @@ from agentbench.exceptions import AgentFrameworkException
 
 _T = TypeVar("_T")
 
-#: Classes whose methods or constructors are called many times in a run; they are not wrapped.
 CALLED_OFTEN = frozenset((
     "AgentContext", "AgentResponse", "AgentResponseUpdate", "AgentSession", "BaseChatClient", "ChatContext",
     "ChatMiddlewareLayer", "ChatResponse", "ChatResponseUpdate", "Content", "Edge", "EdgeGroup", "EdgeRunner",
@@ -35,8 +34,9 @@ CALLED_OFTEN = frozenset((
     "PlannedDelivery", "RawAgent", "ResponseStream", "SessionContext", "State", "StepReport", "WorkflowCheckpoint",
     "WorkflowContext", "WorkflowEvent", "WorkflowMessage", "WorkflowRunResult", "WorkflowStream",
 ))  # fmt: skip
-#: What is already wrapped. Not recorded on the classes themselves: a protocol would require that of its instances.
+"""Classes whose methods or constructors are called many times in a run; they are not wrapped."""
 _done: weakref.WeakSet[Any] = weakref.WeakSet()
+"""What is already wrapped. Not recorded on the classes themselves: a protocol would require that of its instances."""
 _SEQUENCES: tuple[Any, ...] = (collections.abc.Sequence, collections.abc.Iterable, collections.abc.Collection)
 _MAYBE_A_WRONG_TYPE = (TypeError, ValueError, LookupError, AttributeError)
 

@@ -16,8 +16,8 @@ __all__ = [
     *("mask_secrets", "mask_text", "masked_fields", "masked_repr", "secrets_in", "without_secrets"),
 ]
 
-#: The replacement for a secret.
 MASK: Final = "•••"
+"""The replacement for a secret."""
 
 # Whole words of a name, so that `token` is secret but `max_tokens` is not.
 _WORDS = frozenset(

@@ -668,8 +668,8 @@ class GraphError(WorkflowException):
     """
 
     default_code = "GRAPH_000"
-    #: What a failed call had done before it failed.
     result: Any = None
+    """What a failed call had done before it failed."""
 
     def __init__(  # noqa: PLR0913 - one parameter per fact
         self,

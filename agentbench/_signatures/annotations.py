@@ -21,12 +21,13 @@ class Callee(NamedTuple):
     """The parts of a callable, found without calling it."""
 
     name: str
-    #: Names of positional parameters, without a bound `self`.
     parameters: tuple[str, ...]
-    #: Names of the other parameters: keyword-only, `*args`, `**kwargs`.
+    """Names of positional parameters, without a bound `self`."""
     other_parameters: tuple[str, ...]
-    #: The Python function inside, or None if there is none, as in a builtin. For type checkers it looks like a method.
+    """Names of the other parameters: keyword-only, `*args`, `**kwargs`."""
     function: Any
+    """The Python function inside, or None if there is none, as in a builtin. For type checkers it looks like a method.
+    """
 
     @property
     def annotations(self) -> Mapping[str, TypeLike]:

@@ -12,9 +12,10 @@ from typing import Any, get_args
 from agentbench._user_code import warn_user
 from agentbench.exceptions import WorkflowWarning
 
-#: Python's number classes, by the numpy classes that are the bases of its scalars. Found by name, because numpy values
-#: may reach a program that does not use numpy itself.
 _NUMPY_BASES = {"bool": bool, "bool_": bool, "integer": int, "floating": float, "complexfloating": complex}
+"""Python's number classes, by the numpy classes that are the bases of its scalars. Found by name, because numpy values
+may reach a program that does not use numpy itself.
+"""
 NUMBERS = (bool, int, float, complex)
 
 # Each class of a value is compared once; weak, so that a class redefined in a notebook is not kept alive.

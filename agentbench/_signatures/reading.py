@@ -41,8 +41,8 @@ class HandlerSignature(NamedTuple):
     can_send: bool = False
     can_yield: bool = False
     takes_context: bool = True
-    #: Whether the context declares `Never` as the type that it sends; one without type arguments declares nothing.
     sends_never: bool = False
+    """Whether the context declares `Never` as the type that it sends; one without type arguments declares nothing."""
     request_type: TypeLike = None
     response_type: TypeLike = None
 

@@ -36,8 +36,8 @@ TypeData = Any
 _Find = Callable[[str], TypeLike]
 
 _ELLIPSIS = "..."
-#: Creating larger ones takes minutes.
 _MOST: Mapping[str, int] = {"union": 200, "literal": 10_000, "args": 200}
+"""Creating larger ones takes minutes."""
 _RENAMED: Mapping[str, TypeLike] = {"typing.Never": NoReturn}
 _SCALARS = (str, int, bool, NoneType)
 

@@ -21,10 +21,10 @@ from agentbench.checkpoints.storage import ChainStorage, require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 from agentbench.serialization.search import find_part, items_of
 
-#: Shorter lists are copied: sharing them would save nothing.
 _SHORTEST_SHARED = 32
-#: The depth to which dictionaries are searched for long lists: state, executor state, the state of one executor.
+"""Shorter lists are copied: sharing them would save nothing."""
 _DEEPEST_LIST = 3
+"""The depth to which dictionaries are searched for long lists: state, executor state, the state of one executor."""
 
 
 @drawn_by("agentbench.notebook.cards.storage:storage_bundle")
@@ -203,8 +203,8 @@ class _ListLogs:
     __slots__ = ("_logs",)
 
     def __init__(self) -> None:
-        #: By the identity of the first entry, which the log keeps alive.
         self._logs: dict[int, list[Any]] = {}
+        """By the identity of the first entry, which the log keeps alive."""
 
     def share(self, state: dict[str, Any]) -> dict[int, _ListPrefix]:
         """Append new entries of long lists in a state to their logs; return the lists' replacements, by identity."""

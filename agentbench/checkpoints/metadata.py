@@ -2,22 +2,22 @@
 
 from typing import Final, Literal
 
-#: Integer, rising along a chain from 1: the head's plus one at the first save of a run, then plus one per save.
 SEQ: Final = "seq"
-#: The reason for saving the checkpoint, one of `CheckpointSource`.
+"""Integer, rising along a chain from 1: the head's plus one at the first save of a run, then plus one per save."""
 SOURCE: Final = "source"
-#: Id of the run that wrote it.
+"""The reason for saving the checkpoint, one of `CheckpointSource`."""
 RUN_ID: Final = "run_id"
-#: Id of the checkpoint from which it was forked.
+"""Id of the run that wrote it."""
 FORKED_FROM: Final = "forked_from"
-#: Ids of the executors that ran in the superstep, in the order of the plan.
+"""Id of the checkpoint from which it was forked."""
 WRITERS: Final = "writers"
-#: A dict with the counts `messages` and `requests`, and with `bytes`, the number of bytes newly written.
+"""Ids of the executors that ran in the superstep, in the order of the plan."""
 SIZES: Final = "sizes"
-#: The readable signature of the graph. Equal all along a chain, so that storages store it once.
+"""A dict with the counts `messages` and `requests`, and with `bytes`, the number of bytes newly written."""
 GRAPH_SIGNATURE: Final = "graph_signature"
-#: Duration of the superstep, in seconds.
+"""The readable signature of the graph. Equal all along a chain, so that storages store it once."""
 DURATION_S: Final = "duration_s"
+"""Duration of the superstep, in seconds."""
 
 ENGINE_KEYS: Final = frozenset({SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S})
 

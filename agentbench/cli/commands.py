@@ -3,8 +3,8 @@
 import argparse
 from typing import TypeAlias
 
-#: The parsers of all commands, or of all actions of one command.
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
+"""The parsers of all commands, or of all actions of one command."""
 
 
 def ask(question: str) -> bool | None:

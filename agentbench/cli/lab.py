@@ -13,8 +13,8 @@ from pathlib import Path
 from agentbench.cli.commands import Commands
 from agentbench.exceptions import MissingExtraError
 
-#: Socket option of the connection between kernel and page: short messages, such as clicks, are sent without delay.
 CONNECTION = "agentbench.notebook.runtime.lab_connection.PromptConnection"
+"""Socket option of the connection between kernel and page: short messages, such as clicks, are sent without delay."""
 FIRST_NOTEBOOK = "01_first_workflow.ipynb"
 NO_NOTEBOOKS = (
     "There are no notebooks here: they are in the repository, not in the installed package. Clone it and run\n"

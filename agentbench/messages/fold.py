@@ -15,8 +15,8 @@ from agentbench.messages.usage import UsageDetails, add_usage_details
 if TYPE_CHECKING:
     from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 
-#: Property with the number of the call that a piece belongs to, for services that number calls.
 TOOL_CALL_INDEX: Final = "tool_call_index"
+"""Property with the number of the call that a piece belongs to, for services that number calls."""
 
 
 def fold_updates(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate], latest: Iterable[str]) -> dict[str, Any]:
@@ -137,8 +137,8 @@ class _OpenCall:
     def __init__(self, first: Content, call_id: str | None, index: Any) -> None:
         self.pieces = [first]
         self.call_id, self.index = call_id, index
-        #: The non-empty pieces: texts or mappings.
         self.arguments = [first.arguments] if first.arguments else []
+        """The non-empty pieces: texts or mappings."""
 
     def take(self, piece: Content, call_id: str | None, index: Any) -> bool:
         """Add a piece and return True, unless it belongs to another call."""

@@ -9,8 +9,8 @@ from agentbench._secrets import masked_repr
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message, RoleLiteral
 
-#: Input of an agent: text, a content or a message, or several of them.
 AgentRunInputs: TypeAlias = str | Content | Message | Sequence[str | Content | Message]
+"""Input of an agent: text, a content or a message, or several of them."""
 
 
 def normalize_messages(messages: AgentRunInputs | Mapping[str, Any] | None = None) -> list[Message]:

@@ -17,8 +17,8 @@ else:  # defaults need Python 3.13, and only type checkers use them
     OptionsCoT = typing.TypeVar("OptionsCoT", covariant=True)
 
 _MODES: Final = ("auto", "required", "none")
-#: Dictionary options, which are merged key by key.
 _MERGED: Final = frozenset(("logit_bias", "metadata", "additional_properties"))
+"""Dictionary options, which are merged key by key."""
 
 
 class ToolMode(TypedDict, total=False):

@@ -19,11 +19,11 @@ class Record(SerializationMixin, Displayable):
 
     TYPE: ClassVar[str]
     additional_properties: Any
-    #: The fields that are serialized, in this order.
     FIELDS: ClassVar[tuple[str, ...]]
+    """The fields that are serialized, in this order."""
 
-    #: All attributes that store data; they are copied.
     _STORED: ClassVar[tuple[str, ...]] = ()
+    """All attributes that store data; they are copied."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -36,8 +36,8 @@ _log = logging.getLogger("agentbench")
 
 _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] | None
 _NO_VALUE: Final = ...  # keeps its identity when copied or pickled, unlike an object()
-#: The fields that are not simply copied from the latest update.
 _FOLDED: Final = frozenset({"messages", "usage_details", "continuation_token", "additional_properties"})
+"""The fields that are not simply copied from the latest update."""
 _INTERNAL_CONVERSATION_ID: Final = "_internal_conversation_id"
 _HINT: Final = (
     "This text was parsed for `value` with response_format. "

@@ -36,8 +36,8 @@ class AgentReply(NamedTuple):
 
     response: AgentResponse
     requests: dict[str, Content]
-    #: Whether the agent raised its requests, so that the response was created here from the requests alone.
     was_raised: bool = False
+    """Whether the agent raised its requests, so that the response was created here from the requests alone."""
 
 
 class AgentNode(Executor):
@@ -74,8 +74,8 @@ class AgentNode(Executor):
         super().__init__(resolve_agent_id(agent) if id is None else id)
         self.agent = agent
         self.session = agent.create_session() if session is None else session
-        #: One object for all nodes that share a session, and for their `fresh()` copies.
         self.shares_with = self.session
+        """One object for all nodes that share a session, and for their `fresh()` copies."""
         self.reset()
 
     @property
@@ -97,10 +97,10 @@ class AgentNode(Executor):
         """Drop the messages that wait for the agent, and its open requests; the session stays."""
         self._ab_cache: list[Message] = []
         self._ab_pending: dict[str, Content] = {}
-        #: Answers to other requests of the same turn, while some are pending.
         self._ab_answers: list[Content] = []
-        #: All answers of a turn, from the last one until the agent gets them.
+        """Answers to other requests of the same turn, while some are pending."""
         self._ab_given: Message | None = None
+        """All answers of a turn, from the last one until the agent gets them."""
 
     # ---- calls and requests ----------------------------------------------------------------------
 

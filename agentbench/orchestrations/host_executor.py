@@ -39,8 +39,8 @@ class TurnToken:
     """
 
     emit_events: bool | None = None
-    #: A turn ends at nodes that answer immediately, so there is no warning that they do not take the token.
     may_be_untaken: ClassVar[bool] = True
+    """A turn ends at nodes that answer immediately, so there is no warning that they do not take the token."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +113,8 @@ class AgentHostExecutor(AgentNode):
     def reset(self) -> None:
         """Drop the messages that wait for the turn, and a turn that waits for answers; the session stays."""
         super().reset()
-        #: While requests are pending: the token that waits, and what is to be sent in front of it.
         self._token: TurnToken | None = None
+        """While requests are pending: the token that waits, and what is to be sent in front of it."""
         self._outgoing: list[Message] = []
 
     # ---- handlers ---------------------------------------------------------------------------

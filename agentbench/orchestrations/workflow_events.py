@@ -20,8 +20,8 @@ from agentbench.messages.usage import UsageDetails, add_usage_details
 from agentbench.serialization.plain import to_plain, write_plain
 from agentbench.workflows.events.events import WorkflowEvent
 
-#: The name of the function whose call represents a request of a workflow.
 REQUEST_INFO_FUNCTION_NAME = "request_info"
+"""The name of the function whose call represents a request of a workflow."""
 
 _SPOKEN = frozenset({"output", "intermediate", "data", "request_info"})
 

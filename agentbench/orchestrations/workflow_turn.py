@@ -47,8 +47,8 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
     def __init__(self, workflow: WorkflowT, **settings: Any) -> None:
         super().__init__(**settings)
         self.workflow: WorkflowT = workflow
-        #: The clones whose requests are pending, by the id of their session; None for the clone without a session.
         self.waiting: dict[str | None, WorkflowT] = {}
+        """The clones whose requests are pending, by the id of their session; None for the clone without a session."""
         self._own_history: InMemoryHistoryProvider | None = None
 
     @property

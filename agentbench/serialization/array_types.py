@@ -12,11 +12,11 @@ import numpy as np
 from agentbench.exceptions import UnstorableValueError
 from agentbench.serialization.registry import of_kind, register_type
 
-#: Scalars that a Python number or text represents exactly.
 _PLAIN: Final = frozenset({"?", "b", "B", "h", "H", "i", "I", "l", "L", "q", "Q", "e", "f", "d"})
+"""Scalars that a Python number or text represents exactly."""
 
-#: Kinds of arrays that contain Python objects, or texts of any length.
 _ITEM_BY_ITEM: Final = frozenset({"O", "T"})
+"""Kinds of arrays that contain Python objects, or texts of any length."""
 _MOST_EMPTY: Final = 1 << 16
 
 

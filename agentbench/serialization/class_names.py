@@ -21,11 +21,12 @@ from agentbench.exceptions import UnknownStoredTypeError, UnstorableValueError
 
 _REGISTERED: Final[dict[str, type]] = {}
 _NAMES: Final[dict[type, str]] = {}
-#: Names of unknown classes whose instances were read as plain values; None if unknown classes are an error.
 _unknown: set[str] | None = None
+"""Names of unknown classes whose instances were read as plain values; None if unknown classes are an error."""
 
-#: Standard modules with enums and named tuples that a state may contain; the reading process may not have them loaded.
 _OF_PYTHON: Final = ("calendar", "difflib", "http", "re", "signal", "socket", "urllib.parse", "uuid")
+"""Standard modules with enums and named tuples that a state may contain; the reading process may not have them loaded.
+"""
 
 
 def class_name(cls: type) -> str:

@@ -28,8 +28,6 @@ _VALUE_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _ALLOWED: Final = frozenset(f"{module}:{name}" for module, names in _VALUE_TYPES.items() for name in names)
 _ALLOWED_PACKAGE: Final = "openai.types."
-#: Classes of the library that pickles may name without permission. Python's pickles name the module that defines a
-#: class; any module of the library will do, so that a class can move.
 _DATA_CLASSES: Final = frozenset(
     {
         *("Activation", "AgentExecutorRequest", "AgentExecutorResponse", "AgentResponse", "AgentResponseUpdate"),
@@ -40,6 +38,9 @@ _DATA_CLASSES: Final = frozenset(
         *("WorkflowEventSource", "WorkflowEventType", "WorkflowMessage", "WorkflowRunState"),
     }
 )
+"""Classes of the library that pickles may name without permission. Python's pickles name the module that defines a
+class; any module of the library will do, so that a class can move.
+"""
 
 # Names in agent-framework of classes of this library, with their locations here.
 _THEIR_MESSAGES: Final = "agent_framework._workflows._runner_context"
@@ -53,12 +54,12 @@ _OURS: Final[Mapping[str, str]] = {
     )
     for name in names
 }
-#: Classes that accept the state of classes with other attributes there.
 _TAKES_THEIRS: Final[Mapping[str, str]] = {
     **_OURS,
     f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.persist.agent_framework:ForeignMessage",
     f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflows.persist.agent_framework:ForeignEvent",
 }
+"""Classes that accept the state of classes with other attributes there."""
 
 
 def type_label(cls: type) -> str:

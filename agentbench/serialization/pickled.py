@@ -123,10 +123,10 @@ def _unpickle(text: Any, label: str, finder: NameFinder) -> Any:
 # The C version lets a pickle change classes and enum members, and cannot be told to forbid it.
 _Unpickler: Any = pickle._Unpickler  # noqa: SLF001 - its only name
 
-#: Objects that the whole process shares and that no pickle may change.
 _SHARED: Final = (type, Enum, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
-#: Created from text or bytes only: with `bytes(10**12)`, a few characters of a pickle could request gigabytes.
+"""Objects that the whole process shares and that no pickle may change."""
 _SIZED: Final = (bytes, bytearray, int)
+"""Created from text or bytes only: with `bytes(10**12)`, a few characters of a pickle could request gigabytes."""
 
 
 class RestrictedUnpickler(_Unpickler):  # type: ignore[misc]

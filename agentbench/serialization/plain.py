@@ -16,13 +16,13 @@ from typing import Any, Final
 from agentbench._lazy import public_path
 from agentbench._secrets import MASK, field_names, find_secret, is_secret, is_secret_name, mask_secrets, mask_text
 
-#: The result of `convert` for an object that should be left out of its list or dictionary.
 OMIT: Final = object()
+"""The result of `convert` for an object that should be left out of its list or dictionary."""
 
 _SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+")
-#: Packages whose values pydantic writes as text; named instead of imported, since most programs never load them.
 _AS_PYDANTIC: Final = frozenset({"datetime", "decimal", "ipaddress", "pathlib", "re", "uuid"})
+"""Packages whose values pydantic writes as text; named instead of imported, since most programs never load them."""
 _OF_ARRAYS: Final = frozenset({"numpy", "pandas"})
 _MISSING: Final = frozenset({"NaTType", "NAType"})
 
@@ -37,8 +37,8 @@ class Limits:
 
 
 WHOLE: Final = Limits()
-#: The limits of a log line.
 OF_LOGS: Final = Limits(8, 1000, 20_000)
+"""The limits of a log line."""
 
 
 def text_of(value: object) -> str:
@@ -194,8 +194,8 @@ class _Conversion:
         return text if longest is None or len(text) <= longest else f"{text[:longest]}… ({len(text)} characters)"
 
 
-#: The JSON text of a plain value, with non-ASCII letters unescaped.
 write_plain: Final = json.JSONEncoder(ensure_ascii=False).encode
+"""The JSON text of a plain value, with non-ASCII letters unescaped."""
 
 
 def copy_plain(value: Any, convert: Callable[[Any], Any]) -> Any:

@@ -11,8 +11,8 @@ from agentbench.serialization.registry import of_kind, type_of_tag
 from agentbench.serialization.standard_types import STANDARD_DECODERS
 from agentbench.serialization.writer import TAG
 
-#: The types of tagged values. Anything else, such as an endless range, could hang its reader.
 _WRITTEN: Final = frozenset({dict, list, str})
+"""The types of tagged values. Anything else, such as an endless range, could hang its reader."""
 
 
 class JsonReader:

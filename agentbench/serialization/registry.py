@@ -26,8 +26,8 @@ class StateType:
     tag: str
     encode: Callable[[Any], Any]
     decode: Callable[[Any], Any]
-    #: Name of the class, if one tag is for many. It is written before the value, and `decode` takes both as a list.
     name: Any = None
+    """Name of the class, if one tag is for many. It is written before the value, and `decode` takes both as a list."""
 
 
 _BY_CLASS: dict[type, StateType] = {}
@@ -45,7 +45,6 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     **dict.fromkeys(("dataframe", "series"), "agentbench.serialization.frame_types"),
     **dict.fromkeys(("pandas_index", "pandas_array", "pandas_scalar"), "agentbench.serialization.frame_types"),
 }
-#: For a package, or a part of one.
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
     "agentbench.agents": "agentbench.agents.sessions.session",
     "agentbench.messages": "agentbench.messages.state_types",
@@ -53,6 +52,7 @@ _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
     "numpy": "agentbench.serialization.array_types",
     "pandas": "agentbench.serialization.frame_types",
 }
+"""For a package, or a part of one."""
 
 
 def register_type(

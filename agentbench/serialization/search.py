@@ -12,8 +12,8 @@ from agentbench.serialization.class_types import class_type, is_model
 from agentbench.serialization.registry import type_of_class
 from agentbench.serialization.writer import JsonWriter
 
-#: The greatest depth of a readable path.
 _DEEPEST_PATH: Final = 20
+"""The greatest depth of a readable path."""
 
 
 def find_part(

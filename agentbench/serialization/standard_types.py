@@ -232,7 +232,6 @@ def _read_by_name(found: Any) -> Any:
     return _FORMS[name].decode(getattr(import_module(module), own_name), content)
 
 
-#: Decoders for the tags of this module, and for those that the writer itself writes.
 STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind.tag: kind.decode for kind in _STANDARD},
     **CLASS_DECODERS,
@@ -245,3 +244,4 @@ STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "set": _of(list, lambda items: set(require_spread(items))),
     "type": find_type,
 }
+"""Decoders for the tags of this module, and for those that the writer itself writes."""

@@ -16,17 +16,17 @@ C = TypeVar("C", bound=type)
 
 _log = logging.getLogger("agentbench")
 
-#: Types that the writer writes without a registered form.
 _WRITTEN_AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None), list, dict, set, frozenset})
+"""Types that the writer writes without a registered form."""
 _BY_NAME: Final[dict[str, StateType]] = {}
-#: The classes of each text of a `"type"` field, by stored name; the latest is the last.
 _BY_IDENTIFIER: Final[dict[str, dict[str, type]]] = {}
-#: The same classes by stored name.
+"""The classes of each text of a `"type"` field, by stored name; the latest is the last."""
 _BY_STORED_NAME: Final[dict[str, type]] = {}
-#: Classes that are not stored by their qualified names.
+"""The same classes by stored name."""
 _OTHER_NAMES: Final[dict[type, str]] = {}
-#: Classes with their own form: `encode` and `decode`.
+"""Classes that are not stored by their qualified names."""
 _WITH_FORM: Final[dict[type, StateType]] = {}
+"""Classes with their own form: `encode` and `decode`."""
 
 
 class _Form(TypedDict, total=False):

@@ -20,18 +20,18 @@ from agentbench.serialization.standard_types import standard_type
 
 TAG: Final = "__t__"
 
-#: Types that the C encoder writes correctly. Subclasses are excluded, because an enum of texts is not a text.
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
-#: Longer numbers take quadratic time as decimals, and Python rejects them from 4300 digits on.
+"""Types that the C encoder writes correctly. Subclasses are excluded, because an enum of texts is not a text."""
 _LARGEST_BITS: Final = 4096
+"""Longer numbers take quadratic time as decimals, and Python rejects them from 4300 digits on."""
 
 _TEXT: Final = frozenset({str})
-#: Up to this many entries are written one by one in the time needed to prepare the C encoder.
 _FEW: Final = 6
+"""Up to this many entries are written one by one in the time needed to prepare the C encoder."""
 _MOST_KEYS: Final = 4096
 
-#: Writes a text as an ASCII-only JSON string: longer for most of the world's texts, but faster.
 quote_ascii: Callable[[str], str] = json.encoder.encode_basestring_ascii
+"""Writes a text as an ASCII-only JSON string: longer for most of the world's texts, but faster."""
 _quote_any: Callable[[str], str] = json.encoder.encode_basestring
 _MAKE_ENCODER: Final[Callable[..., Any] | None] = getattr(json.encoder, "c_make_encoder", None)
 
@@ -39,10 +39,10 @@ _MAKE_ENCODER: Final[Callable[..., Any] | None] = getattr(json.encoder, "c_make_
 class JsonWriter:
     """Writes values as tagged JSON on one line; subclasses that store some elsewhere override its `write_` methods."""
 
-    #: Flat lists and dictionaries with a longer text are written entry by entry.
     longest_plain: int = sys.maxsize
-    #: Dictionaries with more entries are written as pairs.
+    """Flat lists and dictionaries with a longer text are written entry by entry."""
     longest_dict: int = sys.maxsize
+    """Dictionaries with more entries are written as pairs."""
 
     def __init__(self) -> None:
         self._methods: dict[type, Callable[[Any], str]] = {

@@ -40,8 +40,8 @@ from agentbench.workflows.run.workflow import Workflow
 if TYPE_CHECKING:
     from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
 
-#: Maximum number of kept calls without a thread id that did not complete.
 _MAX_UNNAMED = 100
+"""Maximum number of kept calls without a thread id that did not complete."""
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_bundle")
@@ -77,8 +77,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         self.shutdown_timeout = shutdown_timeout
         self.threads = Threads(plan, self.storage)
         self._running: dict[str, ThreadCall] = {}
-        #: Chains of calls without a thread id that did not complete, oldest first.
         self._unnamed: dict[str, None] = {}
+        """Chains of calls without a thread id that did not complete, oldest first."""
 
     def __repr__(self) -> str:
         return f"CompiledGraph({self.plan.name!r}, {len(self.plan.nodes)} nodes, threads in {self.storage})"

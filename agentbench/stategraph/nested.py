@@ -71,8 +71,8 @@ class WorkflowTask:
     """
 
     def __init__(self, target: Executor | Workflow) -> None:
-        #: The workflow that drawings show inside the node.
         self.workflow: Workflow | None = find_sub_workflow(target) if isinstance(target, Executor) else target
+        """The workflow that drawings show inside the node."""
         if isinstance(target, Executor):
             builder = WorkflowBuilder(start_executor=target, name=target.id)
             target = builder.add_edge(target, Outbox(f"{target.id} sends")).build()
@@ -151,8 +151,8 @@ class GraphTask(WorkflowTask):
     def __init__(self, graph: CompiledGraph[Any]) -> None:
         super().__init__(graph.workflow)
         self.graph = graph
-        #: Whether inner nodes return commands, which may name nodes of the outer graph.
         self.returns_commands = any(node.goto is None for node in graph.plan.nodes.values())
+        """Whether inner nodes return commands, which may name nodes of the outer graph."""
 
     async def __call__(
         self, state: Any, fields: StateFields, config: dict[str, Any], ctx: WorkflowContext[Any, Any]

@@ -39,17 +39,17 @@ _log = logging.getLogger("agentbench")
 JsonDumps: TypeAlias = Callable[[Any], "str | bytes"]
 JsonLoads: TypeAlias = Callable[[str], Any]
 
-#: Locks for the threads of this process, by folder.
 _thread_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
+"""Locks for the threads of this process, by folder."""
 
 _DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)", re.IGNORECASE)
 _PREFIX: Final = "~session-"
-#: File systems allow 255 bytes, including the suffix.
 _LONGEST: Final = 240
+"""File systems allow 255 bytes, including the suffix."""
 
 
-#: Maximum number of files whose messages a provider caches.
 _MOST_FILES: Final = 16
+"""Maximum number of files whose messages a provider caches."""
 
 
 @dataclass(slots=True)

@@ -8,11 +8,11 @@ from typing import Any, Final
 from agentbench.messages.content.addition import mend_messages
 from agentbench.messages.message import Message, copy_messages
 
-#: Author of messages of agents without a name.
 UNNAMED: Final = "UnnamedAgent"
+"""Author of messages of agents without a name."""
 
-#: Key in the additional properties of a message.
 ATTRIBUTION: Final = "_attribution"
+"""Key in the additional properties of a message."""
 
 
 def source_id_of(source: Any) -> str:

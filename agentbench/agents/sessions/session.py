@@ -14,14 +14,15 @@ from agentbench.agents.sessions.session_json import read_state, refuse_secrets, 
 from agentbench.agents.sessions.turn_lock import LOCKS
 from agentbench.serialization.registry import register_type
 
-#: Attribute of a session: by id of the provider, the list of messages in the state whose attributions are already set.
 STAMPED: Final = "_stamped_lists"
-#: Attribute of a session: the start of its conversation, which later requests do not need to read again.
+"""Attribute of a session: by id of the provider, the list of messages in the state whose attributions are already set.
+"""
 RESOLVED_START: Final = "_resolved_start"
-#: Attribute of a session: by id of the provider, the compacted conversation so far.
+"""Attribute of a session: the start of its conversation, which later requests do not need to read again."""
 COMPACTED: Final = "_compacted"
-#: Attribute of a session: by id of an approval request, the run that makes its call now.
+"""Attribute of a session: by id of the provider, the compacted conversation so far."""
 ANSWERING: Final = "_answering"
+"""Attribute of a session: by id of an approval request, the run that makes its call now."""
 
 
 @drawn_by("agentbench.notebook.cards.session:session")

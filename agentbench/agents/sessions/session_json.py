@@ -42,17 +42,17 @@ _NAME: Final = "__qualname__"
 _FIELD_TYPE: Final = "__field_type__"
 _WHOLE: Final = "__value__"
 _RESERVED: Final = frozenset({_NAME, _FIELD_TYPE, _WHOLE})
-#: Tag of a user dictionary that looks like one of our forms.
 _PLAIN: Final = "plain"
+"""Tag of a user dictionary that looks like one of our forms."""
 
 _SECRET: Final = "{} is a secret ({}). Keep secrets in the environment, not in a session."
 _AS_THEY_ARE: Final = frozenset({str, bool, type(None)})
 _LARGEST_INT: Final = 1 << 4096
-#: Types whose `to_dict()` has another purpose.
 _OF_TABLES: Final = frozenset({"numpy", "pandas"})
+"""Types whose `to_dict()` has another purpose."""
 
-#: The container of a value: the state itself, the result of `to_dict()`, or the dump of a pydantic model.
 _Place = Literal["state", "content", "model"]
+"""The container of a value: the state itself, the result of `to_dict()`, or the dump of a pydantic model."""
 
 for _cls in (Message, Content, ChatResponse, ChatResponseUpdate, AgentResponse, AgentResponseUpdate):
     register_library_class(_cls, f"agentbench.{_cls.__name__}", *(("message",) if _cls is Message else ()))

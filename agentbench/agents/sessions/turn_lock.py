@@ -18,8 +18,8 @@ from agentbench.messages.stream import wait_for_abandoned_streams
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession
 
-#: Attribute of a session: its locks, by event loop.
 LOCKS: Final = "_turn_locks"
+"""Attribute of a session: its locks, by event loop."""
 
 _PATIENCE_S: Final = 1.0
 

@@ -35,10 +35,12 @@ class ToolSignature(NamedTuple):
 
     parameters: tuple[ToolParameter, ...]
     context: str | None
-    owner: str | None  # `self` or `cls` of an unbound method
+    owner: str | None
+    """`self` or `cls` of an unbound method."""
     positional_only: tuple[str, ...]
     takes_any_keyword: bool
-    pending: Callee | None  # only while an annotation is unresolved, so that no function is kept alive
+    pending: Callee | None
+    """Set only while an annotation is unresolved, so that no function is kept alive."""
 
     @property
     def without_default(self) -> frozenset[str]:

@@ -20,8 +20,10 @@ class DerivedModel(NamedTuple):
 
     model: Any
     schema: dict[str, Any]
-    parameter_of: Mapping[str, str]  # by field name, if the two differ
-    own_defaults: frozenset[str]  # fields whose defaults the function itself sets
+    parameter_of: Mapping[str, str]
+    """The parameter by field name, if the two differ."""
+    own_defaults: frozenset[str]
+    """Fields whose defaults the function itself sets."""
 
 
 def derive_model(tool_name: str, signature: ToolSignature) -> DerivedModel:

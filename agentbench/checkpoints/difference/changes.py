@@ -78,8 +78,8 @@ def step_text(key: object) -> str:
     return f".{key}" if is_name else f"[{_key_text(key)}]"
 
 
-#: Longer keys are cut in paths, which then cannot be followed.
 LONGEST_KEY = 120
+"""Longer keys are cut in paths, which then cannot be followed."""
 
 
 def _key_text(key: object) -> str:

@@ -47,14 +47,14 @@ from agentbench.serialization.search import explain_unstorable
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
-#: Number of chains whose parts are remembered; the chain unused for longest is then saved in full the next time.
 _MOST_CHAINS: Final = 64
-#: Other processes may remove parts of a chain between reading its generation and saving, but rarely this often.
+"""Number of chains whose parts are remembered; the chain unused for longest is then saved in full the next time."""
 _ATTEMPTS: Final = 8
-#: Writes of up to this many characters may run on the caller's thread.
+"""Other processes may remove parts of a chain between reading its generation and saving, but rarely this often."""
 _SMALL: Final = 1 << 16
-#: With `keep_last`, unneeded parts are removed after at least this many checkpoints.
+"""Writes of up to this many characters may run on the caller's thread."""
 _SWEEP_EVERY: Final = 16
+"""With `keep_last`, unneeded parts are removed after at least this many checkpoints."""
 
 
 @drawn_by("agentbench.notebook.cards.storage:storage_bundle")

@@ -34,14 +34,15 @@ RUN: Final = 16
 LONG: Final = 1024
 SHORT: Final = 64
 
-#: Shorter lists are written in place, whatever their entries: a part would cost more than it saves.
 _FEW: Final = 4
-#: Limit of identities kept in memory for an endless chain; writing a text twice does no harm.
+"""Shorter lists are written in place, whatever their entries: a part would cost more than it saves."""
 _MOST_KNOWN: Final = 50_000
+"""Limit of identities kept in memory for an endless chain; writing a text twice does no harm."""
 
-#: Limit of the total weight of a value's parts, each counted as often as it is referred to, for writers and readers.
-#: Without it, parts that each refer to the next one twice would be few and small, but unfold without end.
 LARGEST: Final = 1 << 29
+"""Limit of the total weight of a value's parts, each counted as often as it is referred to, for writers and readers.
+Without it, parts that each refer to the next one twice would be few and small, but unfold without end.
+"""
 _LIGHT, _HEAVY = 128, 2048
 
 PartTexts: TypeAlias = Mapping[str, str]
@@ -133,22 +134,22 @@ class _Runs:
     )
 
     def __init__(self) -> None:
-        #: The entries themselves, if they are immutable.
         self.entries: list[Any] = []
-        #: The number of entries and their marshalled form, if they are plain values.
+        """The entries themselves, if they are immutable."""
         self.length, self.marshalled = 0, b""
-        #: Ids of all runs, of all lists of `RUN` runs, and so on.
+        """The number of entries and their marshalled form, if they are plain values."""
         self.levels: list[list[str]] = [[]]
-        #: The part that lists the levels; None until it is needed.
+        """Ids of all runs, of all lists of `RUN` runs, and so on."""
         self.spine: str | None = None
-        #: JSON of the entries after the last full run; and the same with ids instead of parts.
+        """The part that lists the levels; None until it is needed."""
         self.tail: list[str] = []
+        """JSON of the entries after the last full run; and the same with ids instead of parts."""
         self.written_tail: list[str] = []
         self.parts_in_tail = 0
-        #: The weight of the full runs up to each one, with all they refer to; the weight of the spine with its lists of
-        #: runs;
-        #: and of each entry of the tail.
         self.weights: list[int] = [0]
+        """The weight of the full runs up to each one, with all they refer to; the weight of the spine with its lists of
+        runs; and of each entry of the tail.
+        """
         self.spine_weight = 0
         self.tail_weights: list[int] = []
 

@@ -18,8 +18,8 @@ from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
 from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii
 
-#: The format of heads and contents. A higher number was written by a later version.
 FORMAT: Final = 1
+"""The format of heads and contents. A higher number was written by a later version."""
 
 T = TypeVar("T")
 Head: TypeAlias = dict[str, Any]
@@ -35,8 +35,8 @@ class _HeadWriter(JsonWriter):
 
 
 _WRITER = _HeadWriter()
-#: The end of a head: checksums of the content, and of the head with the keys of its record. Older heads have none.
 _SUMS = ',"sums":"'
+"""The end of a head: checksums of the content, and of the head with the keys of its record. Older heads have none."""
 _SUMS_LENGTH = len(_SUMS) + 16 + len('"}')
 _BEGINNING = f'{{"format":{FORMAT},"version":'
 _log = logging.getLogger(__name__)

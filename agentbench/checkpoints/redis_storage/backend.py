@@ -17,13 +17,13 @@ from agentbench.checkpoints.redis_storage.client import RedisClient, connect
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException
 
-#: Other writers may interrupt a sweep this many times; unneeded parts then stay until the next one.
 _SWEEP_ATTEMPTS: Final = 50
-#: Texts in replies about keys that are not ours, from the scripts and from Redis itself.
+"""Other writers may interrupt a sweep this many times; unneeded parts then stay until the next one."""
 _FOREIGN: Final = ("DAMAGED", "WRONGTYPE")
+"""Texts in replies about keys that are not ours, from the scripts and from Redis itself."""
 
-#: Sequence number, timestamp, id.
 _Entry: TypeAlias = tuple[int, str, str]
+"""Sequence number, timestamp, id."""
 _log = logging.getLogger(__name__)
 
 

@@ -8,16 +8,16 @@ from typing import Any, Final, Protocol
 
 from agentbench._extras import require
 
-#: For clients created here, unless the URL overrides it (`?socket_timeout=...`).
 _TIMEOUTS: Final = {"socket_connect_timeout": 5.0, "socket_timeout": 30.0}
+"""For clients created here, unless the URL overrides it (`?socket_timeout=...`)."""
 _RETRIES: Final = 3
-#: Settings of an asyncio client that mean the same for a blocking one.
 _SHARED_SETTINGS: Final = frozenset(
     {
         *("host", "port", "path", "db", "username", "password", "credential_provider", "client_name", "protocol"),
         *("socket_timeout", "socket_connect_timeout", "socket_keepalive", "health_check_interval"),
     }
 )
+"""Settings of an asyncio client that mean the same for a blocking one."""
 
 
 class RedisClient(Protocol):

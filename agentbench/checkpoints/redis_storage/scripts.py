@@ -96,7 +96,7 @@ local function is_empty(chain)
 end
 """
 
-#: chain -> generation. The storage's counter begins with the time, so that it is another one after a FLUSHALL.
+# chain -> generation. The storage's counter begins with the time, so that it is another one after a FLUSHALL.
 GENERATION = Script(r"""
 if counter(ARGV[1]) == '0' then
     local now = redis.call('TIME')
@@ -105,8 +105,8 @@ end
 return generation(ARGV[1])
 """)
 
-#: chain, id, token, generation, expected sequence number or '', sort keys, head, content, (part id, text)*
-#: -> 'saved' | 'stale' | 'head' .. sequence number
+# chain, id, token, generation, expected sequence number or '', sort keys, head, content, (part id, text)*
+# -> 'saved' | 'stale' | 'head' .. sequence number
 PUT = Script(r"""
 local chain, id, token = ARGV[1], ARGV[2], ARGV[3]
 local former, owner, saved_by = locate(id)
@@ -150,7 +150,7 @@ redis.call('ZADD', root .. 'chains', 0, chain)
 return 'saved'
 """)
 
-#: id -> chain, entry, head, content
+# id -> chain, entry, head, content
 GET = Script(r"""
 local entry, chain = locate(ARGV[1])
 if not entry then return false end
@@ -158,7 +158,7 @@ local id = ARGV[1]
 return {chain, entry, redis.call('HGET', at('heads', chain), id), redis.call('HGET', at('contents', chain), id)}
 """)
 
-#: chain -> chain, entry, head, content
+# chain -> chain, entry, head, content
 LATEST = Script(r"""
 local chain = ARGV[1]
 local entry = redis.call('ZREVRANGE', at('order', chain), 0, 0)[1]
@@ -168,8 +168,8 @@ if not id then damaged(at('order', chain), 'what is no entry') end
 return {chain, entry, redis.call('HGET', at('heads', chain), id), redis.call('HGET', at('contents', chain), id)}
 """)
 
-#: chain, '=' .. id that they come before or '', number of them or 'inf', beginning of the head or ''
-#: -> (entry, head)*, newest first; nothing where the chain does not hold the id
+# chain, '=' .. id that they come before or '', number of them or 'inf', beginning of the head or ''
+# -> (entry, head)*, newest first; nothing where the chain does not hold the id
 HEADS = Script(r"""
 local chain, left, beginning = ARGV[1], ARGV[3] == 'inf' and math.huge or tonumber(ARGV[3]), ARGV[4]
 local bound = '+'
@@ -199,14 +199,14 @@ end
 return found
 """)
 
-#: chain, id* -> number of those that were there
+# chain, id* -> number of those that were there
 REMOVE = Script(r"""
 local removed = remove(ARGV[1], 2, #ARGV)
 if removed > 0 and is_empty(ARGV[1]) then drop(ARGV[1]) end
 return removed
 """)
 
-#: chain, number of a saving, ids that will be removed -> state, number of the last saving, contents saved since then
+# chain, number of a saving, ids that will be removed -> state, number of the last saving, contents saved since then
 CONTENTS = Script(r"""
 local chain, since = ARGV[1], tonumber(ARGV[2])
 local version = redis.call('HGET', at('meta', chain), 'version') or '0'
@@ -225,7 +225,7 @@ end)
 return reply
 """)
 
-#: chain, state that CONTENTS gave, number of ids, id*, part id* -> number of ids that were there, -1 in another state
+# chain, state that CONTENTS gave, number of ids, id*, part id* -> number of ids that were there, -1 in another state
 SWEEP = Script(r"""
 local chain, last = ARGV[1], 3 + ARGV[3]
 local version = redis.call('HGET', at('meta', chain), 'version') or '0'

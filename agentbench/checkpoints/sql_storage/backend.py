@@ -19,12 +19,13 @@ from agentbench.exceptions import CheckpointNotFoundError
 
 T = TypeVar("T")
 
-#: Parts are deflated from this size on (bytes), because each is written only once. Data written with every checkpoint
-#: is small if possible, and must be written quickly.
 _SHORTEST_PART: Final = 128
+"""Parts are deflated from this size on (bytes), because each is written only once. Data written with every checkpoint
+is small if possible, and must be written quickly.
+"""
 _SHORTEST: Final = 1024
-#: The numbers of ids per query, few or many: there is a separate statement for each number.
 _FEW: Final = 16
+"""The numbers of ids per query, few or many: there is a separate statement for each number."""
 _AT_ONCE: Final = 256
 
 

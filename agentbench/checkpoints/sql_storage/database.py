@@ -19,8 +19,8 @@ from agentbench.checkpoints.sql_storage.tables import statements_of
 
 T = TypeVar("T")
 
-#: How long another program may hold an SQLite file before that is an error, unless the URL has `?timeout=SECONDS`.
 _PATIENCE_S: Final = 30.0
+"""How long another program may hold an SQLite file before that is an error, unless the URL has `?timeout=SECONDS`."""
 
 
 class Database:

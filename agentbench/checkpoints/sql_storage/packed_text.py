@@ -5,12 +5,12 @@ from __future__ import annotations
 import zlib
 from typing import Final
 
-#: First byte of a deflated text, and of one that would otherwise begin with either of the two. JSON never does.
 _DEFLATED, _PLAIN = b"\x01", b"\x00"
-#: Longer texts are damaged or malicious: a few kilobytes of a file could fill the memory.
+"""First byte of a deflated text, and of one that would otherwise begin with either of the two. JSON never does."""
 _LONGEST: Final = 1 << 30
-#: Texts shorter than this fit a small window, which takes a third of the time to set up.
+"""Longer texts are damaged or malicious: a few kilobytes of a file could fill the memory."""
 _FITS_SMALL_WINDOW: Final = 4096
+"""Texts shorter than this fit a small window, which takes a third of the time to set up."""
 
 
 def encode_name(name: str) -> bytes:

@@ -21,10 +21,10 @@ from agentbench.exceptions import WorkflowCheckpointException
 
 Row: TypeAlias = tuple[Any, ...]
 
-#: Small, because a save changes a few rows in each of five trees, and a changed page is written whole, twice.
 _PAGE_BYTES: Final = 512
-#: SQLite moves its log into the database when the log has this size, and then waits for the disk three times.
+"""Small, because a save changes a few rows in each of five trees, and a changed page is written whole, twice."""
 _LOG_BYTES: Final = 208 * 1024
+"""SQLite moves its log into the database when the log has this size, and then waits for the disk three times."""
 _SETTINGS: Final = (
     "synchronous=NORMAL",
     f"wal_autocheckpoint={_LOG_BYTES // _PAGE_BYTES}",
@@ -32,13 +32,14 @@ _SETTINGS: Final = (
     "trusted_schema=OFF",  # functions named by a malicious file must not run
 )
 
-#: How long the exit of a program waits for work in a connection.
 _PATIENCE_S: Final = 5.0
-#: Connections that are never closed here: those of the parent of a forked process, and those to replaced files.
-#: Closing one would remove the log of the database that others are using.
+"""How long the exit of a program waits for work in a connection."""
 _ABANDONED: Final[list[Connection]] = []
-#: Closing a file releases all locks that the process has on it, including those of SQLite in other threads.
+"""Connections that are never closed here: those of the parent of a forked process, and those to replaced files. Closing
+one would remove the log of the database that others are using.
+"""
 _CREATING: Final = threading.Lock()
+"""Closing a file releases all locks that the process has on it, including those of SQLite in other threads."""
 
 
 class Session:
@@ -54,8 +55,9 @@ class Session:
         self.cursor: Any = self.raw.cursor()
         self.generation = 0
         self.is_broken = False
-        #: Held while something runs: a program may exit, and so close this, while one of its threads is still working.
         self.busy = threading.Lock()
+        """Held while something runs: a program may exit, and so close this, while one of its threads is still working.
+        """
 
     def run(self, statement: Statement, values: Mapping[str, Any]) -> int:
         """Run a statement that returns no rows, and return the number of changed rows."""

@@ -15,22 +15,22 @@ from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData
 from sqlalchemy.dialects.mysql import LONGBLOB, VARBINARY
 from sqlalchemy.engine import Dialect
 
-#: The version of the tables. A database with another number was written by another version of the library.
 SCHEMA_VERSION: Final = 2
+"""The version of the tables. A database with another number was written by another version of the library."""
 
 _Key = BigInteger().with_variant(Integer, "sqlite")  # only an INTEGER is SQLite's own row number
 _Name = LargeBinary().with_variant(VARBINARY(700), "mysql", "mariadb")  # these need a length for an index
 _Text = LargeBinary().with_variant(LONGBLOB, "mysql", "mariadb")
 
 tables = MetaData()
-#: One row. Chains begin with its generation, which is random, so that another database is never mistaken for this one.
 schema = Table(
     "agentbench_schema",
     tables,
     Column("version", Integer, primary_key=True, autoincrement=False),
     Column("generation", BigInteger, nullable=False),
 )
-#: A row stays when the chain is gone, because its generation must not recur.
+"""One row. Chains begin with its generation, which is random, so that another database is never mistaken for this one.
+"""
 chains = Table(
     "agentbench_chains",
     tables,
@@ -38,6 +38,7 @@ chains = Table(
     Column("name", _Name, nullable=False, unique=True),
     Column("generation", BigInteger, nullable=False),
 )
+"""A row stays when the chain is gone, because its generation must not recur."""
 records = Table(
     "agentbench_records",
     tables,
@@ -126,12 +127,12 @@ class Statements:
             f"SELECT seq FROM agentbench_records r WHERE chain_id = :chain_id {_NEWEST_FIRST} LIMIT 1"
         )
         self.find_record = made("SELECT record_id FROM agentbench_records WHERE checkpoint_id = :checkpoint_id")
-        #: Only to a chain of this generation; it locks the chain.
         self.add_record = made(
             "INSERT INTO agentbench_records (chain_id, seq, timestamp, checkpoint_id, run_id, head, content) "
             "SELECT chain_id, :seq, :timestamp, :checkpoint_id, :run_id, :head, :content FROM agentbench_chains "
             f"WHERE name = :name AND generation = :generation{lock}"
         )
+        """Only to a chain of this generation; it locks the chain."""
         part = "agentbench_parts (chain_id, part_id, text) SELECT chain_id, :part_id, :text FROM agentbench_chains c"
         self.add_part = made(
             f"INSERT OR IGNORE INTO {part} WHERE name = :name"

@@ -13,8 +13,8 @@ from agentbench.messages.usage import add_usage_details
 
 C = TypeVar("C", bound=ContentRecord)
 
-#: The types of content that can be joined.
 _JOINABLE = ("text", "text_reasoning", "function_call", "usage")
+"""The types of content that can be joined."""
 
 
 def mend_text(text: str) -> str:

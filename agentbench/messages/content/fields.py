@@ -82,11 +82,11 @@ KINDS: Final = frozenset(
 )
 _MAY_HOLD_CONTENTS: Final = frozenset({"function_call", "inputs", "items", "outputs", "output", "result"})
 _OWN_FIELDS: Final = frozenset(ContentFields.__annotations__)
-#: The names of all fields except the common ones.
 FIELDS: Final = ("text", *ContentFields.__annotations__)
+"""The names of all fields except the common ones."""
 _KEYS: Final = frozenset({*FIELDS, "annotations", "raw_representation"})
-#: All attributes that store data.
 STORED: Final = ("_rare", "additional_properties", "annotations", "raw_representation", "text", "type")
+"""All attributes that store data."""
 
 
 class SetFields(SimpleNamespace):

@@ -11,7 +11,6 @@ from agentbench.exceptions import ContentError
 
 _log = logging.getLogger("agentbench")
 
-#: First bytes -> media type.
 _SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -27,6 +26,7 @@ _SIGNATURES: Final[tuple[tuple[bytes, str], ...]] = (
     (b"OggS", "audio/ogg"),
     (b"fLaC", "audio/flac"),
 )
+"""First bytes -> media type."""
 _RIFF_KINDS: Final = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}
 
 

@@ -20,8 +20,8 @@ __all__ = ["storage_bundle"]
 
 _MOST_CHAINS = 20
 _PATIENCE_S = 2.0
-#: The table with the schema version.
 _SCHEMA_TABLE = "agentbench_schema"
+"""The table with the schema version."""
 
 Row = tuple[str, str, str]
 

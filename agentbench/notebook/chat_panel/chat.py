@@ -86,8 +86,8 @@ class Chat:
         self._work: _bridge.EngineFuture[None] | None = None
         self._status, self._problem = _READY, ""
         self._busy = self._closed = False
-        #: For each finished turn: the number of messages, and the data for a fork.
         self._turns: list[tuple[int, Any]] = []
+        """For each finished turn: the number of messages, and the data for a fork."""
         self._page: ChatPage | None = None
         self._forms: RequestForms | None = None
         self._box: Any = None

@@ -29,8 +29,8 @@ from agentbench.workflows.run.workflow import Workflow
 __all__ = ["AgentTalk", "RunTalk", "Talk", "talk_with"]
 
 OnChange = Callable[[], object]
-#: The keys of the conversation in a graph's state: in `AgentState`, and in other classes.
 _CONVERSATIONS = ("context", "messages")
+"""The keys of the conversation in a graph's state: in `AgentState`, and in other classes."""
 
 
 def talk_with(target: Any, session: Any, storage: Any, make_input: Any) -> Talk:
@@ -205,8 +205,8 @@ class RunTalk:
         self.workflow, self.name = workflow, workflow_name(workflow)
         self.run = run
         self._history = list(history)
-        #: The typed messages, each with the number of messages recorded at the time.
         self._typed: list[tuple[int, Message]] = []
+        """The typed messages, each with the number of messages recorded at the time."""
         if self._graph is None:
             if session is not None:
                 msg = "session= is for agents and graphs; a workflow stores its state in its run. Omit session=."
@@ -322,5 +322,5 @@ class RunTalk:
             await self.run.cancel()
 
 
-#: The target of a chat; its coroutines run on the loop of the chat, one at a time.
 Talk: TypeAlias = AgentTalk | RunTalk
+"""The target of a chat; its coroutines run on the loop of the chat, one at a time."""

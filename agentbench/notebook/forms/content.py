@@ -32,13 +32,13 @@ class Action:
 
     name: str
     label: str
-    #: Raw texts by path that replace those of the fields when it is pressed; the fields do not change.
     sets: Mapping[str, Raw]
+    """Raw texts by path that replace those of the fields when it is pressed; the fields do not change."""
     tone: str = "plain"
-    #: A field that stays hidden until this button is pressed; then the button disappears.
     reveals: str | None = None
-    #: The label once a revealed field was changed.
+    """A field that stays hidden until this button is pressed; then the button disappears."""
     if_changed: str = ""
+    """The label once a revealed field was changed."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +50,18 @@ class FormContent:
     actions: tuple[Action, ...]
     prompt: str = ""
     context: str = ""
-    #: Displays below the context, as in a cell, by name.
     objects: tuple[tuple[str, object], ...] = ()
+    """Displays below the context, as in a cell, by name."""
     deadline: datetime | None = None
-    #: Fields that only buttons set.
     hidden: frozenset[str] = frozenset()
-    #: Whether a run waits for the answer.
+    """Fields that only buttons set."""
     waits: bool = False
-    #: Whether the whole answer is one of several options.
+    """Whether a run waits for the answer."""
     chooses: bool = False
+    """Whether the whole answer is one of several options."""
     as_json: bool = False
-    #: Whether the answer is a message, or several.
     as_message: bool = False
+    """Whether the answer is a message, or several."""
 
     @property
     def deadline_text(self) -> str | None:

@@ -70,40 +70,40 @@ class Field:
     label: str = ""
     help: str = ""
     required: bool = True
-    #: `None` is an answer; its raw is `None`, which differs from every typed text.
     nullable: bool = False
-    #: "Not set" is an answer, which differs from every value.
+    """`None` is an answer; its raw is `None`, which differs from every typed text."""
     omits: bool = False
+    """"Not set" is an answer, which differs from every value."""
     default: object = NO_VALUE
-    #: Makes the value of the input; raises pydantic's `ValidationError`. Without one, the enclosing type does it.
     validate: Callable[[Any], Any] | None = None
-    #: Whether a value is of this type, without any conversion; only for members of a union of a Python type.
+    """Makes the value of the input; raises pydantic's `ValidationError`. Without one, the enclosing type does it."""
     accepts: Callable[[Any], bool] | None = None
-    #: Options of a choice; the only option of a `const`.
+    """Whether a value is of this type, without any conversion; only for members of a union of a Python type."""
     options: tuple[Option, ...] = ()
+    """Options of a choice; the only option of a `const`."""
     allow_other: bool = False
     multiline: bool = False
     max_length: int | None = None
     secret: bool = False
-    #: The class of numbers, or of secret texts that pydantic does not make.
     makes: Callable[[str], Any] = str
-    #: The initial text, which counts only after a person edits it.
+    """The class of numbers, or of secret texts that pydantic does not make."""
     suggestion: str = ""
-    #: Time zone of times: required (`aware`), refused (`naive`) or optional (`either`).
+    """The initial text, which counts only after a person edits it."""
     zone: str = ""
-    #: The fields of a group or pair, or the members of a union.
+    """Time zone of times: required (`aware`), refused (`naive`) or optional (`either`)."""
     parts: Callable[[], Sequence[FieldPart]] = tuple
-    #: Factory of the field of a row.
+    """The fields of a group or pair, or the members of a union."""
     item: "Callable[[], Field] | None" = None
-    #: A group whose value is a list.
+    """Factory of the field of a row."""
     positional: bool = False
+    """A group whose value is a list."""
     least: int = 0
     most: int | None = None
     unique: bool = False
-    #: The type of a group, to detect recursion.
     of: object = None
-    #: Whether a group may have entries without a field, which are kept.
+    """The type of a group, to detect recursion."""
     open_ended: bool = False
+    """Whether a group may have entries without a field, which are kept."""
 
     @property
     def is_leaf(self) -> bool:

@@ -87,8 +87,8 @@ class _SchemaReader:
     root: Schema
     types: "TypeSchema | None" = None
     strict: bool = False
-    #: The references that were followed to find what is unsupported.
     followed: set[str] = field(default_factory=set)
+    """The references that were followed to find what is unsupported."""
 
     def field(self, schema: Any, path: str, label: str) -> Field:
         """Return the field of a part of the schema; `path` is its place."""

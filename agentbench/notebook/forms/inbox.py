@@ -255,8 +255,8 @@ class Source:
     pending: Callable[[], Sequence[FormRequest]]
     send: Callable[[str, Any], object]
     watch: Callable[[Callable[[], object]], Callable[[], object]]
-    #: Answers sent elsewhere, by request id, if they are reported.
     answers: Mapping[str, Any] = field(default_factory=dict)
+    """Answers sent elsewhere, by request id, if they are reported."""
 
 
 def _source_of(run: Any) -> Source:
@@ -294,8 +294,8 @@ class RequestForms:
         self.box.add_class("abs-requests")
         self._answer = answer
         self._title = ipywidgets.HTML()
-        #: Displayed and still open forms: a failed run has no requests until it continues.
         self._forms: dict[str, Form] = {}
+        """Displayed and still open forms: a failed run has no requests until it continues."""
         self._open: dict[str, Form] = {}
         self._moved = -1
 

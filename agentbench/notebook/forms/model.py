@@ -72,8 +72,8 @@ class Draft:
         self.answer: Any = None
         self.answered_at: str | None = None
         self.answered_here = True
-        #: The text if the form is edited as JSON, otherwise `None`.
         self.json_text: str | None = None
+        """The text if the form is edited as JSON, otherwise `None`."""
         self._json_problem = ""
         self._problems: Problems = []
         self._submitted = False

@@ -40,8 +40,8 @@ _DEADLINES = ("deadline", "expires_at")
 _SWITCHES = ("allow_other", "reason_required", "editable")
 
 
-#: Makes the answer to an approval from True or False and the edited arguments or `None`.
 Answer = Callable[[bool, Any], object]
+"""Makes the answer to an approval from True or False and the edited arguments or `None`."""
 
 
 class FormRequest(Protocol):

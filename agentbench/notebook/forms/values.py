@@ -25,14 +25,14 @@ class Texts:
     """The content of a form: the initial value, and the changes by key."""
 
     value: object = NO_VALUE
-    #: For a union the name of the chosen type, for other boxes empty; `None` for "none".
     typed: dict[str, Raw] = field(default_factory=dict)
-    #: The names of the rows of each changed list.
+    """For a union the name of the chosen type, for other boxes empty; `None` for "none"."""
     rows: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    #: The entries without a field, for each group where JSON changed them.
+    """The names of the rows of each changed list."""
     extra: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Places whose value and default were cleared.
+    """The entries without a field, for each group where JSON changed them."""
     cleared: frozenset[str] = frozenset()
+    """Places whose value and default were cleared."""
     rows_made: int = 0
 
     def copy(self) -> "Texts":

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Kind", "build_frame"]
 
-#: The kind of a column. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`.
 Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
+"""The kind of a column. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`."""
 Column = tuple[Kind, Sequence[Any]]
 
 _MANY_ROWS = 50_000

@@ -109,7 +109,6 @@ class Frames:
         return {kind: part for kind, part in parts.items() if is_wanted(kind, include, exclude)}
 
 
-#: Each frame, the meaning of its rows, and the source of its data.
 _TABLES = (
     ("checkpoints()", "checkpoint", "checkpoints"),
     ("messages()", "message queued in a checkpoint", "checkpoints"),
@@ -123,3 +122,4 @@ _TABLES = (
     ("diff(a, b)", "difference between two checkpoints", "checkpoints"),
     ("compare(other)", "executor or key, compared with another run", "checkpoints or events"),
 )
+"""Each frame, the meaning of its rows, and the source of its data."""

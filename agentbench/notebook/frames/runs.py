@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Prices", "events_frame", "known_prices", "requests_frame", "runs_frame", "timeline_frame", "usage_frame"]
 
-#: By model name: a `Price`, or two or three numbers.
 Prices = Mapping[str, Price | tuple[float, float] | tuple[float, float, float]]
+"""By model name: a `Price`, or two or three numbers."""
 
 _NAN = float("nan")
 

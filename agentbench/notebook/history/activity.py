@@ -14,10 +14,10 @@ from agentbench.workflows.run.report import PlannedDelivery
 
 __all__ = ["Activity", "Element", "ElementStates", "course_of"]
 
-#: An executor id, or the (source id, target id) of an edge.
 Element = str | tuple[str, str]
-#: States by element, without idle ones.
+"""An executor id, or the (source id, target id) of an edge."""
 ElementStates = Mapping[Element, str]
+"""States by element, without idle ones."""
 
 _RAN = ("done", "ran", "waiting", "failed")
 

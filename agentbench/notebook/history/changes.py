@@ -44,8 +44,8 @@ _MOST_WORDS = 400
 _LONGEST_RUN = 60
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
-#: A text in pieces: (whether it differs from the other side, text).
 Pieces = tuple[tuple[bool, str], ...]
+"""A text in pieces: (whether it differs from the other side, text)."""
 
 
 class ChangeRow(NamedTuple):

@@ -11,8 +11,8 @@ from agentbench.notebook.history.sources import Chosen, Name, ancestors, read_ch
 
 __all__ = ["UNKNOWN", "PersonRequest", "calls_with_waits", "requests_of"]
 
-#: The value of an answer that no checkpoint stores; `None` is a valid answer.
 UNKNOWN: Final = object()
+"""The value of an answer that no checkpoint stores; `None` is a valid answer."""
 
 # Run and request, because request ids may repeat from run to run.
 _Key = tuple[str | None, str]
@@ -28,9 +28,11 @@ class PersonRequest:
     run_id: str | None
     superstep: int
     asked_ns: int | None
-    answer: object = None  # `None` while open, `UNKNOWN` if no checkpoint stores the answer
+    answer: object = None
+    """The answer: `None` while open, `UNKNOWN` if no checkpoint stores it."""
     answered_ns: int | None = None
-    checkpoint_id: str | None = None  # the last checkpoint in which it is open, to resume from with an answer
+    checkpoint_id: str | None = None
+    """The last checkpoint in which it is open, to resume from with an answer."""
 
     @property
     def wait_s(self) -> float:

@@ -21,8 +21,8 @@ __all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "is
 
 Event = WorkflowEvent[Any]
 
-#: Event types of which every superstep has at least one.
 BEGINNINGS = ("superstep_started", "executor_invoked")
+"""Event types of which every superstep has at least one."""
 
 _ENDS = {"executor_completed": "completed", "executor_failed": "failed", "executor_bypassed": "bypassed"}
 # The list of a superstep to which an event is added.
@@ -66,19 +66,30 @@ class ExecutorCall:
 
     superstep: int
     executor: str
-    order: int = 0  # position of its first delivery in the plan, or of its first event
+    order: int = 0
+    """Position of its first delivery in the plan, or of its first event."""
     start_ns: int | None = None
     end_ns: int | None = None
-    status: str = "running"  # or `completed`, `failed`, `bypassed`, `cancelled`, `waiting` for an answer
-    wait_ns: int | None = None  # waiting time of its requests, once they are answered
-    messages: list[Any] = field(default_factory=list)  # received messages; the list of a barrier counts as one
-    at_work: int = 0  # number of unfinished messages
-    results: list[Any] = field(default_factory=list)  # sent and yielded values
-    outputs: list[Any] = field(default_factory=list)  # the results that became outputs of the workflow
-    knows_outputs: bool = True  # false for checkpoints, which do not record yielded values
-    requests: list[Any] = field(default_factory=list)  # its `request_info` events
-    failure: WorkflowErrorDetails | None = None  # the raised exception
-    attempts: int = 0  # number of attempts, if retries are enabled
+    status: str = "running"
+    """`running`, `completed`, `failed`, `bypassed`, `cancelled`, or `waiting` for an answer."""
+    wait_ns: int | None = None
+    """Waiting time of its requests, once they are answered."""
+    messages: list[Any] = field(default_factory=list)
+    """Received messages; the list of a barrier counts as one."""
+    at_work: int = 0
+    """Number of unfinished messages."""
+    results: list[Any] = field(default_factory=list)
+    """Sent and yielded values."""
+    outputs: list[Any] = field(default_factory=list)
+    """The results that became outputs of the workflow."""
+    knows_outputs: bool = True
+    """False for checkpoints, which do not record yielded values."""
+    requests: list[Any] = field(default_factory=list)
+    """Its `request_info` events."""
+    failure: WorkflowErrorDetails | None = None
+    """The raised exception."""
+    attempts: int = 0
+    """Number of attempts, if retries are enabled."""
 
     @property
     def messages_in(self) -> int:
@@ -113,10 +124,14 @@ class Superstep:
     updates: list[Event] = field(default_factory=list)
     routes: list[Event] = field(default_factory=list)
     duration_s: float | None = None
-    checkpoint_id: str | None = None  # of the checkpoint saved after it
-    state: Mapping[str, Any] = field(default_factory=dict)  # state after it
-    inside: Superstep | None = None  # the calls in its sub-workflows, by ids such as `outer/inner`
-    has_begun: bool = False  # events of a start or a restore have the number of the previous superstep
+    checkpoint_id: str | None = None
+    """Id of the checkpoint saved after it."""
+    state: Mapping[str, Any] = field(default_factory=dict)
+    """The shared state after it."""
+    inside: Superstep | None = None
+    """The calls in its sub-workflows, by ids such as `outer/inner`."""
+    has_begun: bool = False
+    """Whether it has begun; events of a start or a restore have the number of the previous superstep."""
 
     def add(self, event: Event, place: int = 0) -> None:
         """Add one event of the superstep; `place` orders the executors if the event has no plan order."""
@@ -177,7 +192,8 @@ class RunHistory:
     infos: Sequence[CheckpointInfo] = ()
     status: str | None = None
     error: str | None = None
-    open_requests: Mapping[str, str] | None = None  # the requesting executors by request id, if known
+    open_requests: Mapping[str, str] | None = None
+    """The requesting executors by request id, if known."""
     storage: CheckpointStorage | None = None
 
     @property

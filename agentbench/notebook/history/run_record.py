@@ -22,14 +22,17 @@ class NodeRecord:
     """The summary of one executor, also of one in a sub-workflow."""
 
     last_call: ExecutorCall | None = None
-    last_turn: ExecutorCall | None = None  # of an agent
-    latest: dict[str, tuple[int, Any]] = field(default_factory=dict)  # superstep and value by label
+    last_turn: ExecutorCall | None = None
+    """The last call that was a turn of an agent."""
+    latest: dict[str, tuple[int, Any]] = field(default_factory=dict)
+    """Superstep and value of each entry, by label."""
     outputs: list[Any] = field(default_factory=list)
     usages: list[Event] = field(default_factory=list)
     visits: int = 0
     tool_calls: int = 0
     keys_written: dict[str, None] = field(default_factory=dict)
-    inside: list[Superstep] = field(default_factory=list)  # supersteps of its sub-workflow in the last call
+    inside: list[Superstep] = field(default_factory=list)
+    """Supersteps of its sub-workflow in the last call."""
 
     def add(self, call: ExecutorCall) -> None:
         """Add its call in a superstep."""

@@ -35,10 +35,10 @@ __all__ = [
     "time_ns",
 ]
 
-#: A superstep, or a time as datetime or ISO 8601 text; `None` for all.
 Since = int | datetime | str | None
-#: A name or id to filter by; `None` for all.
+"""A superstep, or a time as datetime or ISO 8601 text; `None` for all."""
 Name = str | None
+"""A name or id to filter by; `None` for all."""
 
 S = TypeVar("S")
 T = TypeVar("T")

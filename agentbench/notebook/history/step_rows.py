@@ -11,8 +11,8 @@ from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
 
-#: Characters of a warning; long, because the advice is at its end.
 WARNING_LIMIT = 600
+"""Characters of a warning; long, because the advice is at its end."""
 
 
 def superstep_rows(run: RunHistory) -> list[tuple[str, str, str, str]]:

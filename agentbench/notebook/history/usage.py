@@ -38,7 +38,8 @@ class Usage:
     calls: int = 0
     tokens_in: int | None = None
     tokens_out: int | None = None
-    tokens_cached: int | None = None  # the part of `tokens_in` from the provider's cache
+    tokens_cached: int | None = None
+    """The part of `tokens_in` from the provider's cache."""
     cost: float | None = None
 
 

@@ -23,8 +23,8 @@ _OUTLINE = f"stroke:{PALETTE['light']['break']}!important;stroke-width:3!importa
 _DIFFERS = "\N{NOT EQUAL TO}"
 _SIGNS = {"equal": "=", "changed": _DIFFERS, "only_a": "\N{MINUS SIGN}", "only_b": "+", "unknown": "?"}
 
-#: Superstep, sign, part, and the outcome on both sides; consecutive equal supersteps are one line.
 Line = tuple[str, str, str, str, str]
+"""Superstep, sign, part, and the outcome on both sides; consecutive equal supersteps are one line."""
 
 
 class ComparePlot(Plot):

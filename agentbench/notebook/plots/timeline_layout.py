@@ -36,7 +36,8 @@ class Mark:
     x: float
     width: float
     bars: Sequence[ExecutorCall]
-    answered: float | None = None  # the position of the answers to its requests, if known
+    answered: float | None = None
+    """The position of the answers to its requests, if known."""
 
     @property
     def status(self) -> str:

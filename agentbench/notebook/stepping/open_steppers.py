@@ -11,8 +11,8 @@ __all__ = ["take_over"]
 
 _OVER = (StepperStatus.DONE, StepperStatus.FAILED, StepperStatus.CANCELLED, StepperStatus.CLOSED)
 
-#: By name and by the id of the workflow instance; weak references, so that unused steppers disappear.
 _open: weakref.WeakValueDictionary[str | int, Any] = weakref.WeakValueDictionary()
+"""By name and by the id of the workflow instance; weak references, so that unused steppers disappear."""
 
 
 def take_over(stepper: Any, name: str | None) -> None:

@@ -26,7 +26,8 @@ class Options:
     loop: asyncio.AbstractEventLoop | None
     limit: int
     autosave: bool
-    shows_itself: bool = True  # not for forks: a loop over many of them would fill the cell with panels
+    shows_itself: bool = True
+    """False for forks: a loop over many of them would fill the cell with panels."""
 
     def __post_init__(self) -> None:
         """Validate the options."""

@@ -49,10 +49,10 @@ __all__ = ["SCRIPT", "STYLE", "StepperPage", "StepperPart"]
 _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 
-#: The parts as one module, because a page has no bundler.
 SCRIPT = "\n".join(
     [read_script("dom.js", "display.js"), *((_STATIC / name).read_text(encoding="utf-8") for name in _SCRIPTS)]
 )
+"""The parts as one module, because a page has no bundler."""
 STYLE = read_script("theme.css") + (_STATIC / "stepper.css").read_text(encoding="utf-8")
 
 _PARTS: dict[Layout, tuple[str, ...]] = {"minimal": ("top",), "graph": ("top", "log")}

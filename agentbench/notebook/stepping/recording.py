@@ -46,13 +46,17 @@ _NOT_KNOWN = TabContent("The state is not known: this run saved no checkpoints",
 class Course:
     """The supersteps that led to the current state of a run, and the run itself."""
 
-    name: str  # name of the workflow
+    name: str
+    """Name of the workflow."""
     shape: GraphShape
     reports: Sequence[StepReport]
-    ancestors: Sequence[CheckpointInfo]  # checkpoints that led to the first superstep
+    ancestors: Sequence[CheckpointInfo]
+    """Checkpoints that led to the first superstep."""
     facts: RunFacts
-    checkpoints: Mapping[str, WorkflowCheckpoint]  # by id, without those that cannot be loaded
-    times: bool  # whether to show durations
+    checkpoints: Mapping[str, WorkflowCheckpoint]
+    """Checkpoints by id, without those that cannot be loaded."""
+    times: bool
+    """Whether to show durations."""
 
 
 def reports_of(history: RunHistory) -> list[StepReport]:

@@ -45,11 +45,11 @@ __all__ = ["Change", "Start", "StepperSession"]
 
 T = TypeVar("T")
 
-#: Makes the handle of a run; receives a function that adds a line to the log.
 Start = Callable[[Callable[[str], object]], Awaitable[WorkflowRun]]
+"""Makes the handle of a run; receives a function that adds a line to the log."""
 
-#: A command of a person or a report of the engine: calls a method of the model and returns its result.
 Change = Callable[[StepperModel], Instruction | None]
+"""A command of a person or a report of the engine: calls a method of the model and returns its result."""
 
 
 class StepperSession:
@@ -71,8 +71,8 @@ class StepperSession:
         self.storage = storage
         self.loop = loop
         self.earlier: Sequence[StepReport] = ()  # supersteps of the steppers that this one was forked from
-        #: An error of a fork, a restore or a plan, for the waiting caller; the run itself has not failed.
         self.error: BaseException | None = None
+        """An error of a fork, a restore or a plan, for the waiting caller; the run itself has not failed."""
         self._run: DrivenRun | None = None
         self._on_change = on_change
         self._on_event = on_event

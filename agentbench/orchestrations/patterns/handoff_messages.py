@@ -76,8 +76,8 @@ class HandoffAgentUserRequest:
 
     _text_answer_: ClassVar = TextAnswer(without="End conversation")
 
-    #: The last sentence of the error for an invalid response.
     answer_hint: ClassVar = "Answer with a text, or end the conversation with HandoffAgentUserRequest.terminate()."
+    """The last sentence of the error for an invalid response."""
 
     @staticmethod
     def create_response(response: str | Message | Sequence[str | Message]) -> list[Message]:

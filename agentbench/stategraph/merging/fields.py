@@ -35,8 +35,8 @@ from agentbench.stategraph.reducers import (
 _PURE = (operator.add, add_messages, append_items, replace_messages, replace_value, upsert_messages)
 # The results of these reducers begin with the unchanged items of the left list.
 _APPENDING = (operator.add, add_messages, append_items)
-#: Marks the field that holds the conversation.
 MESSAGE_REDUCERS = (add_messages, replace_messages, upsert_messages)
+"""Marks the field that holds the conversation."""
 _CONCRETE: Mapping[Any, type] = {
     abc.Sequence: list, abc.MutableSequence: list, abc.Collection: list, abc.Iterable: list, abc.Set: set,
     abc.MutableSet: set, abc.Mapping: dict, abc.MutableMapping: dict,

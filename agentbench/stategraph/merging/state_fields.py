@@ -45,8 +45,8 @@ class StateFields(ABC):
         GraphError: `GRAPH_008`, a field cannot be declared like this.
     """
 
-    #: Whether calls of the graph follow the rules of `AgentState` for results, inputs, errors and `Send`.
     is_agent_state: ClassVar[bool] = False
+    """Whether calls of the graph follow the rules of `AgentState` for results, inputs, errors and `Send`."""
 
     def __init__(self, cls: Any, declared: Mapping[str, StateField], required: Iterable[str] = ()) -> None:
         self.cls = cls

@@ -23,10 +23,10 @@ class CallRecord:
     messages: list[Message] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     tasks: list[tuple[int, int, str, str, list[str]]] = field(default_factory=list)
-    #: Results of unfinished tasks, by task id.
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: The targets to which a graph in a node sends the outer graph.
+    """Results of unfinished tasks, by task id."""
     parent_goto: list[Any] = field(default_factory=list)
+    """The targets to which a graph in a node sends the outer graph."""
     is_watched: bool = False
     n_supersteps: int = 0
 

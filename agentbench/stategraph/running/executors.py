@@ -101,8 +101,8 @@ class NodeExecutor(Executor):
         self.spec = spec
         self.plan = plan
         self.function = NodeFunction(spec.name, spec.target, plan.fields)
-        #: The workflow that drawings show inside the node.
         self.workflow = getattr(spec.target, "workflow", None)
+        """The workflow that drawings show inside the node."""
 
     @property
     def is_request_response_capable(self) -> bool:
@@ -172,8 +172,8 @@ class _Task:
     def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
         self.node, self.activation, self.ctx = node, activation, ctx
         self.values: Mapping[str, Any] = node.plan.values_in(ctx._run.state.committed)  # noqa: SLF001 - as below
-        #: The value that `Send` passes to the node instead of the state.
         self.sent = None if node.plan.fields.is_agent_state else activation.arg
+        """The value that `Send` passes to the node instead of the state."""
         if activation.arg is not None and self.sent is None:
             self.values = {**self.values, **activation.arg}
         answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})

@@ -26,12 +26,12 @@ class NodeSpec:
     timeout: float | None = None
     retries: int = 0
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    #: The possible targets of its `Command`s, as passed to `add_node`; None if not passed.
     goes_to: tuple[str, ...] | None = None
-    #: The possible targets of its `Command`s, from `goes_to` or its annotation; None for any target.
+    """The possible targets of its `Command`s, as passed to `add_node`; None if not passed."""
     goto: tuple[str, ...] | None = ()
-    #: Whether it calls `interrupt()`, as passed to `add_node`.
+    """The possible targets of its `Command`s, from `goes_to` or its annotation; None for any target."""
     asks: bool | None = None
+    """Whether it calls `interrupt()`, as passed to `add_node`."""
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ class ThreadCall:
         self.is_named = is_named
         self.record = CallRecord(is_watched=is_watched)
         self.execution: Execution | None = None
-        #: Number of the newest checkpoint of the thread, when it was read.
         self.head_seq = 0
+        """Number of the newest checkpoint of the thread, when it was read."""
         self.ended: Future[None] = Future()
         self.loop = asyncio.get_running_loop()
         self._is_stopped = False

@@ -45,8 +45,8 @@ class Threads:
     def __init__(self, plan: GraphPlan, storage: Any) -> None:
         self.plan = plan
         self.storage_or_none = storage
-        #: Ids of calls without a thread id that completed, so that nothing was saved.
         self.unsaved: deque[Any] = deque(maxlen=1000)
+        """Ids of calls without a thread id that completed, so that nothing was saved."""
 
     @property
     def storage(self) -> Any:

@@ -20,14 +20,14 @@ _MadeT = TypeVar("_MadeT")
 
 _factories: dict[type, Callable[..., Executor]] = {}
 
-#: The module that registers the adapter of a class, by the class's module and qualified name.
 _MODULE_OF_CLASS: dict[str, str] = {
     "agentbench.workflows.run.workflow.Workflow": "agentbench.workflows.nested.workflow_executor",
     "agentbench.stategraph.compiled.CompiledGraph": "agentbench.stategraph.nested",
 }
+"""The module that registers the adapter of a class, by the class's module and qualified name."""
 
-#: The adapter, as "module:function", for objects that have these methods, such as agents of other libraries.
 _ADAPTER_OF_METHODS = {("run", "create_session"): "agentbench.orchestrations.adapters:agent_node"}
+"""The adapter, as "module:function", for objects that have these methods, such as agents of other libraries."""
 
 
 def register_executor_adapter(cls: type, factory: Callable[..., Executor]) -> None:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from agentbench.workflows.engine.tracing import RunTracer
     from agentbench.workflows.graph.boundary import PauseReason
 
-#: Seconds that a run may occupy the event loop if its handlers never wait.
 _TURN_S = 0.005
+"""Seconds that a run may occupy the event loop if its handlers never wait."""
 
 Around = Callable[[Delivery, Coroutine[Any, Any, Any]], Coroutine[Any, Any, Any]]
 

@@ -87,8 +87,8 @@ class EventLog:
         state: the last reported run state, None before the first one.
     """
 
-    #: True if events carry stamps and observation events are emitted.
     observed = False
+    """True if events carry stamps and observation events are emitted."""
 
     def __init__(self) -> None:
         self._records: list[Any] = []

@@ -16,11 +16,12 @@ class InnerSteps:
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self._wake = wake
-        #: Whether inner runs wait after each superstep; otherwise they run to their end.
         self.holds = False
-        #: For each waiting run the ids of the nodes around it, outermost first, and the superstep that it has
-        #: completed.
+        """Whether inner runs wait after each superstep; otherwise they run to their end."""
         self.waiting: dict[asyncio.Future[None], tuple[tuple[str, ...], int]] = {}
+        """For each waiting run the ids of the nodes around it, outermost first, and the superstep that it has
+        completed.
+        """
 
     async def wait(self, path: tuple[str, ...], superstep: int) -> None:
         """Wait after a superstep of the run inside these nodes, if inner runs wait."""

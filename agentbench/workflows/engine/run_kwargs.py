@@ -10,11 +10,11 @@ logger = logging.getLogger("agentbench")
 
 RunKwargsKind = Literal["function_invocation_kwargs", "client_kwargs"]
 
-#: Reserved key of shared state that stores the arguments.
 RUN_KWARGS = "_workflow_run_kwargs"
+"""Reserved key of shared state that stores the arguments."""
 
-#: Key of the arguments that apply to every node.
 GLOBAL = "__global__"
+"""Key of the arguments that apply to every node."""
 
 
 def stored_form(kwargs: Mapping[str, Any], executors: Container[str]) -> dict[str, Any]:

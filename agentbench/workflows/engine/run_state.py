@@ -11,8 +11,8 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import Buffers, MessageType, WorkflowMessage, internal_source
 from agentbench.workflows.executors.state import State
 
-#: No message is being delivered.
 NOTHING: Mapping[str, Sequence[WorkflowMessage]] = MappingProxyType({})
+"""No message is being delivered."""
 
 
 class RunState:

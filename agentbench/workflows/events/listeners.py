@@ -8,8 +8,8 @@ from typing import Any, Generic, TypeVar
 
 from agentbench.workflows.events.events import WorkflowEvent
 
-#: Receives the next events of a run, in order, on the loop that drives the run.
 Listener = Callable[[Sequence[WorkflowEvent[Any]]], object]
+"""Receives the next events of a run, in order, on the loop that drives the run."""
 
 F = TypeVar("F", bound=Callable[..., object])
 

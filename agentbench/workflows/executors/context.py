@@ -43,8 +43,8 @@ logger = logging.getLogger("agentbench")
 
 _FRAMEWORK = WorkflowEventSource.FRAMEWORK
 
-#: Event types that only the engine may emit.
 _RESERVED_EVENTS = frozenset({"started", "status", "failed", "output", "intermediate", "request_info"})
+"""Event types that only the engine may emit."""
 
 _HOW_TO_DECLARE = {
     "send_message": "annotate the context as WorkflowContext[MessageType] (or pass output= to the decorator)",

@@ -38,18 +38,18 @@ class Delivery:
     """
 
     superstep = 0
-    #: Position in the plan, and among this executor's deliveries in the plan.
     order = 0
+    """Position in the plan, and among this executor's deliveries in the plan."""
     nth = 0
-    #: What the handler sent and yielded, once it has succeeded; recorded for boundary hooks only.
     result: DeliveryResult | None = None
+    """What the handler sent and yielded, once it has succeeded; recorded for boundary hooks only."""
     error: BaseException | None = None
-    #: The handler's context while it runs, so that an abandoned run can close it.
     context: Any = None
-    #: Whether the run was abandoned; a handler that has not started must then not start.
+    """The handler's context while it runs, so that an abandoned run can close it."""
     abandoned = False
-    #: The current attempt, from 1, of an executor with retries.
+    """Whether the run was abandoned; a handler that has not started must then not start."""
     attempt: int | None = None
+    """The current attempt, from 1, of an executor with retries."""
     began_ns = 0
     span_id: str | None = None
     parent_span_id: str | None = None

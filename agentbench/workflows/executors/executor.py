@@ -78,7 +78,8 @@ class Executor(JsonForm):
 
     _ab_handlers = HandlerTable([], "Executor")
     _ab_responses = ResponseTable([], "Executor")
-    _ab_yielded: frozenset[type] = frozenset()  # output classes already found to match the declared types
+    _ab_yielded: frozenset[type] = frozenset()
+    """Output classes already found to match the declared types."""
 
     def __init__(
         self,

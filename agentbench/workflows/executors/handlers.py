@@ -224,8 +224,8 @@ class HandlerTable(_Table):
         types = zip(self.input_types, specs, strict=True)
         self._checks = [(check_for(taken, exact=True), decided_by_class(taken), spec) for taken, spec in types]
         self._declared = {each for taken in self.input_types for each in flatten_union(taken) if isinstance(each, type)}
-        #: Cached results of `find`, for classes that alone decide the handler.
         self.by_class: dict[type, HandlerSpec | None] = {}
+        """Cached results of `find`, for classes that alone decide the handler."""
         for i, spec in enumerate(specs):
             self._compare_with_earlier(spec, specs[:i])
 

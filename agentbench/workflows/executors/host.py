@@ -34,13 +34,13 @@ class HandlerHost(Protocol):
     streaming: bool
     stop_requested: bool
     options: RunOptions
-    #: Maximum number of messages that one superstep may queue for the next.
     max_messages: int
-    #: Called with what a handler sends and yields, if the run checks or traces that; otherwise None.
+    """Maximum number of messages that one superstep may queue for the next."""
     on_send: Callable[[Delivery, WorkflowMessage], None] | None
+    """Called with what a handler sends and yields, if the run checks or traces that; otherwise None."""
     on_yield: Callable[[Delivery, Any], None] | None
-    #: Maps an executor id to how its yields are emitted: None for yields that stay inside; if unset, as outputs.
     output_kinds: Callable[[str], OutputKind | None] | None
+    """Maps an executor id to how its yields are emitted: None for yields that stay inside; if unset, as outputs."""
 
     @property
     def log(self) -> EventSink:

@@ -12,11 +12,11 @@ from agentbench._secrets import masked_repr
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
 
-#: The value of `source_executor_ids` for the input of a run.
 WORKFLOW_SOURCE = "Workflow"
+"""The value of `source_executor_ids` for the input of a run."""
 
-#: Messages that wait in fan-in barriers: by edge group key, then by source id.
 Buffers = dict[str, "dict[str, list[WorkflowMessage]]"]
+"""Messages that wait in fan-in barriers: by edge group key, then by source id."""
 
 
 class MessageType(Enum):

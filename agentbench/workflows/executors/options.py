@@ -115,5 +115,5 @@ class ExecutorPolicy:
         require_limit("max_concurrency", self.max_concurrency, least=1, none="no limit")
 
 
-#: The policy of executors without one; a single object, so that it can be tested by identity.
 NO_POLICY = ExecutorPolicy()
+"""The policy of executors without one; a single object, so that it can be tested by identity."""

@@ -32,8 +32,8 @@ class ContextFunction:
         found = (i for i, p in enumerate(parameters) if p.name == "ctx" or _names_context(p.annotation))
         self._place = next(found, None)
         self._context = None if self._place is None else parameters[self._place]
-        #: The parameters that callers fill.
         self.parameters = [p for p in parameters if p is not self._context]
+        """The parameters that callers fill."""
 
     def call(self, context: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Call it with these arguments, adding the context in its place."""

@@ -11,8 +11,8 @@ from agentbench.workflows.events.events import WorkflowEvent
 if TYPE_CHECKING:
     from agentbench.workflows.functional.execution import FunctionExecution
 
-#: The context of the function or step that is running.
 ACTIVE: ContextVar[RunContext | None] = ContextVar("agentbench_run_context", default=None)
+"""The context of the function or step that is running."""
 
 
 class RunPending(BaseException):
@@ -35,12 +35,12 @@ class RunContext:
 
     def __init__(self, execution: FunctionExecution, prefix: str = "") -> None:
         self._execution = execution
-        #: Prefix of the keys of steps that are called inside a step.
         self.prefix = prefix
-        #: How often each step was called in this context.
+        """Prefix of the keys of steps that are called inside a step."""
         self.calls: Counter[str] = Counter()
-        #: How many requests without an explicit id were made in this context.
+        """How often each step was called in this context."""
         self.requests = 0
+        """How many requests without an explicit id were made in this context."""
 
     @property
     def execution(self) -> FunctionExecution:

@@ -52,18 +52,19 @@ class FunctionExecution(Execution):
         self._function = function
         self._request_count = 0
         self._saving = asyncio.Lock()
-        #: The tasks in which steps are running.
         self._tasks: list[asyncio.Task[Any]] = []
+        """The tasks in which steps are running."""
         self._before: tuple[dict[str, Any], dict[str, WorkflowEvent[Any]]] = {}, {}
         # By the key of the step: its results, digests of its arguments, and its number of requests without an id.
         self._results: dict[str, Any] = {}
         self._arguments: dict[str, str | None] = {}
         self._requests: dict[str, int] = {}
-        #: Arguments that steps changed in place, in their final form: by the key of the step, then by position or name.
         self._changes: dict[str, dict[int | str, Any]] = {}
+        """Arguments that steps changed in place, in their final form: by the key of the step, then by position or name.
+        """
         self._answers: dict[str, Any] = {}
-        #: The ids of all requests up to now, with and without a response.
         self._requested: set[str] = set()
+        """The ids of all requests up to now, with and without a response."""
 
     # ---- the run ---------------------------------------------------------------------------------
 

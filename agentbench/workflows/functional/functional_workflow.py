@@ -107,15 +107,15 @@ class FunctionalWorkflow(Displayable):
                 "Put several values into one object."
             )
             raise ValueError(msg)
-        #: The parameter for the message; None without one.
         self.parameter = parameters[0] if parameters else None
+        """The parameter for the message; None without one."""
         self.__doc__ = func.__doc__
         self.name: str = name or func.__name__
         self.description = description or next(iter((inspect.getdoc(func) or "").splitlines()), None)
-        #: The default storage for checkpoints; None if none are saved.
         self.storage = bare_storage(checkpoint_storage)
-        #: The state between runs.
+        """The default storage for checkpoints; None if none are saved."""
         self.run_state = RunState()
+        """The state between runs."""
         self.graph: Graph = _FunctionGraph([], {}, (), name=self.name, description=self.description, function=func)
         self._holder: weakref.ref[Execution] | None = None
 

@@ -43,10 +43,10 @@ class Graph:
     intermediate_output_from: Sequence[str] | None = None
     settings: WorkflowSettings = PLAIN
     boundary_hook: BoundaryHook | None = None
-    #: Replaces the hash of the signature.
     fixed_hash: str | None = None
-    #: Maps an executor id to how its yields are emitted; None if all are outputs.
+    """Replaces the hash of the signature."""
     output_kinds: Callable[[str], OutputKind | None] | None = field(default=None, init=False)
+    """Maps an executor id to how its yields are emitted; None if all are outputs."""
 
     def __post_init__(self) -> None:
         """Add the missing internal edges, create the table of designations, and make the executor table read-only."""

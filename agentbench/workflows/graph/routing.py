@@ -58,8 +58,8 @@ BUFFERED = EdgeGroupDeliveryStatus.BUFFERED
 # Bound here because enum members are slow to read before Python 3.12, and this is compared for each message.
 _STANDARD = MessageType.STANDARD
 
-#: Reason of a drop without an edge group.
 NO_EDGE = "no outgoing edge"
+"""Reason of a drop without an edge group."""
 
 Routed = list[Delivery] | EdgeGroupDeliveryStatus
 
@@ -82,15 +82,15 @@ class EdgeRunner:
         delivered = await runner.send_message(message, state, ctx)
     """
 
-    #: Whether a condition or selection function decides, so that `decide` must be awaited before `route`.
     has_conditions = False
+    """Whether a condition or selection function decides, so that `decide` must be awaited before `route`."""
 
     def __init__(self, group: EdgeGroup, executors: Mapping[str, Executor], index: int = 0) -> None:
         self.group = group
         self.index = index
         self.sources: tuple[str, ...] = tuple(group.source_executor_ids)
-        #: Position of each source in the group.
         self.ranks = {source: place for place, source in enumerate(self.sources)}
+        """Position of each source in the group."""
         unknown = [i for i in group.target_executor_ids if i not in executors]
         if unknown:  # only in a graph that was built by hand
             msg = f"{group!r} leads to {unknown}, but the executors are {list(executors)}. Add the missing executors."
@@ -214,8 +214,8 @@ class FanInEdgeRunner(EdgeRunner):
         self.target = executors[group.target_executor_ids[0]]
         self.mode = group.resolved_mode
         self.key = buffer_key(group)
-        #: Whether a list of such items fits, by item class; None if the class alone does not decide.
         self._accepted: dict[type, bool] | None = None
+        """Whether a list of such items fits, by item class; None if the class alone does not decide."""
         types = [get_args(t)[0] if get_origin(t) is list else t for t in self.target.input_types]
         if all(map(decided_by_class, types)):
             self._accepted = {}
@@ -305,10 +305,10 @@ class PlanNotes:
     """The facts to report about a plan."""
 
     drops: list[Drop] = field(default_factory=list)
-    #: Results of conditions and selection functions, with the sender.
     verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
-    #: The outcome of each message at each edge group, for tracing.
+    """Results of conditions and selection functions, with the sender."""
     outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = field(default_factory=list)
+    """The outcome of each message at each edge group, for tracing."""
 
 
 @dataclass(slots=True)
@@ -316,13 +316,14 @@ class Plan:
     """The deliveries of one superstep, in plan order."""
 
     deliveries: list[Delivery]
-    #: The order of concurrent work if some of it has to wait: a lane is a sequence of batches; lanes run concurrently,
-    #: and so do the deliveries in a batch. None if all deliveries run concurrently.
     lanes: Lanes | None = None
-    #: Fan-in buffers after this superstep, None if they do not change.
+    """The order of concurrent work if some of it has to wait: a lane is a sequence of batches; lanes run concurrently,
+    and so do the deliveries in a batch. None if all deliveries run concurrently.
+    """
     buffers: Buffers | None = None
-    #: The facts to report, None if there are none.
+    """Fan-in buffers after this superstep, None if they do not change."""
     notes: PlanNotes | None = None
+    """The facts to report, None if there are none."""
 
     def executor_ids(self) -> list[str]:
         """Return the ids of the executors that the plan calls, each once."""

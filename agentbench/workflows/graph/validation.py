@@ -47,8 +47,8 @@ class OutputDesignation(NamedTuple):
 
     outputs: tuple[str, ...] | None
     intermediate: tuple[str, ...] | None
-    #: Whether there is only an empty list, so that no yield would ever leave the workflow.
     is_empty: bool = False
+    """Whether there is only an empty list, so that no yield would ever leave the workflow."""
 
 
 EVERY_YIELD_IS_OUTPUT = OutputDesignation(None, None)

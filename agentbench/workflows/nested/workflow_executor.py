@@ -115,15 +115,15 @@ class WorkflowExecutor(Executor):
         self._drop_runs()
 
     def _drop_runs(self) -> None:
-        #: Shared state of all inner runs, unless they are isolated.
         self._ab_state = State()
-        #: Inner runs with open requests.
+        """Shared state of all inner runs, unless they are isolated."""
         self._ab_waiting: list[_InnerRun] = []
-        #: The earlier form of runs that were answered in the superstep of this number, in case it is rolled back.
+        """Inner runs with open requests."""
         self._ab_before: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
+        """The earlier form of runs that were answered in the superstep of this number, in case it is rolled back."""
         self._ab_before_in: int | None = None
-        #: The runs of a superstep that was rolled back, until they are restored.
         self._ab_rolled_back: dict[_InnerRun, tuple[Snapshot, dict[str, Any]]] = {}
+        """The runs of a superstep that was rolled back, until they are restored."""
         self._ab_driven: Execution | None = None
 
     # ---- queries of the graph -----------------------------------------------------------------------

@@ -52,8 +52,8 @@ class CheckpointWriter:
         self._checks_head = options.check_head is not None and options.check_head is not False
         self._may_check_first = options.check_head is None and checks_head(storage)
         self._checks_first = False
-        #: Whether the run responds to a request that may be answered only once.
         self.answers_once = False
+        """Whether the run responds to a request that may be answered only once."""
         # Sequence number of the chain's newest checkpoint, as far as this run knows.
         self._head_seq: int | None = options.check_head if type(options.check_head) is int else None
         # For a checkpoint in the middle of a superstep, which the next one replaces.

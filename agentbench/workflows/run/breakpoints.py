@@ -9,8 +9,8 @@ from agentbench.workflows.events.listeners import Callbacks
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.report import PlannedDelivery, StepReport
 
-#: Called after each boundary: a reason, text or True pauses, None and False continue.
 Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
+"""Called after each boundary: a reason, text or True pauses, None and False continue."""
 
 
 class Breakpoints(Callbacks[Predicate]):

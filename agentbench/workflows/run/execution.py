@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from agentbench.workflows.graph.graph import Graph
 
 
-#: Marks a missing message; None, "" and 0 are messages.
 ABSENT: Any = StateMark.ABSENT
+"""Marks a missing message; None, "" and 0 are messages."""
 
 
 class RunInput(NamedTuple):
@@ -44,12 +44,12 @@ class RunInput(NamedTuple):
     message: Any = ABSENT
     responses: Mapping[Any, Any] | None = None
     checkpoint_id: str | None = None
-    #: The storage to load checkpoints from and save them to; None if the run saves none.
     storage: CheckpointStorage | None = None
-    #: Keyword arguments for nodes, by kind; a kind that is None keeps the arguments of an earlier call.
+    """The storage to load checkpoints from and save them to; None if the run saves none."""
     kwargs: Mapping[str, Mapping[str, Any] | None] = MappingProxyType({})
-    #: Whether the message begins a new run; False adds it to the queued messages.
+    """Keyword arguments for nodes, by kind; a kind that is None keeps the arguments of an earlier call."""
     fresh: bool = True
+    """Whether the message begins a new run; False adds it to the queued messages."""
 
     @property
     def starts_fresh(self) -> bool:

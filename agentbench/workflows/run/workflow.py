@@ -138,10 +138,10 @@ class Workflow(WorkflowDefinition):
         self._set_up(graph, storage, run_state)
 
     def _set_up(self, graph: Graph, storage: CheckpointStorage | None, run_state: RunState) -> None:
-        #: The default storage for checkpoints; None if none are saved.
         self.storage = storage
-        #: The state between the runs of `run()`.
+        """The default storage for checkpoints; None if none are saved."""
         self.run_state = run_state
+        """The state between the runs of `run()`."""
         self.graph = graph
         self._id: str | None = None
         self._active: weakref.ref[Execution | WorkflowRun] | None = None

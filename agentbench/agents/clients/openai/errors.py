@@ -53,8 +53,10 @@ class _Kind(NamedTuple):
     cls: type[ChatClientException]
     what: str
     mend: str
-    classes: tuple[str, ...] = ()  # class names of the SDK or its HTTP library
-    codes: tuple[str, ...] = ()  # codes or types of an error within an answer that started successfully
+    classes: tuple[str, ...] = ()
+    """Class names of the SDK or its HTTP library."""
+    codes: tuple[str, ...] = ()
+    """Codes or types of an error within an answer that started successfully."""
 
 
 _OTHER = _Kind(ChatClientException, "reported an error", "Check the request.")

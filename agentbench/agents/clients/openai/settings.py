@@ -51,7 +51,8 @@ class Target:
     api_key: SecretString | Callable[[], str | Awaitable[str]] | None = None
     org_id: str | None = None
     base_url: str | None = None
-    api: str | None = None  # for clients that support several APIs
+    api: str | None = None
+    """The API to use, for clients that support several."""
     basic: SecretString | None = (
         None  # value of the `Authorization` header, if the URL contained user name and password
     )

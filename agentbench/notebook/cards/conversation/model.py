@@ -21,12 +21,12 @@ _SIGNATURE_LIMIT: Final = 72
 _OUTCOME_LIMIT: Final = 60
 _DETAIL_LIMIT: Final = 4_000
 
-#: Key under which the loop stores the class of a tool's error; its text is `exception`.
 _EXCEPTION_TYPE: Final = "_exception_type"
+"""Key under which the loop stores the class of a tool's error; its text is `exception`."""
 _UNKNOWN_TOOL: Final = "Error: Requested function "
 
-#: Pictures that a page may display from their own bytes. SVG can contain scripts and is excluded.
 _PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""Pictures that a page may display from their own bytes. SVG can contain scripts and is excluded."""
 _PICTURE_LIMIT: Final = 2_000_000
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 

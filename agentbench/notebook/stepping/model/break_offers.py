@@ -24,7 +24,8 @@ class Offer:
     sort: str
     label: str
     places: tuple[Any, ...] = ()
-    asks: Literal["", "number", "text"] = ""  # the kind of value to type
+    asks: Literal["", "number", "text"] = ""
+    """The kind of value to type."""
 
     @property
     def options(self) -> tuple[str, ...]:

@@ -17,8 +17,10 @@ class Past:
 
     info: CheckpointInfo
     states: ElementStates
-    label: str = field(init=False)  # its superstep and origin
-    stop: tuple[str, str] = field(init=False)  # label and id, for the page
+    label: str = field(init=False)
+    """Its superstep and origin."""
+    stop: tuple[str, str] = field(init=False)
+    """Label and id of the checkpoint, for the page."""
 
     def __post_init__(self) -> None:
         """Set the label once, because the page reads all labels at each update."""

@@ -168,7 +168,7 @@ _ELSEWHERE = (
     PanelCommand("cancel", act=lambda model, _: model.decline()),
 )
 
-#: Every command by its name.
 COMMANDS: dict[str, PanelCommand] = {
     command.name: command for command in (*_ELSEWHERE, *MORE_MENU, *RUN_MENU, *BUTTONS) if command.name
 }
+"""Every command by its name."""

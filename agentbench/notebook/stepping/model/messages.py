@@ -34,9 +34,10 @@ __all__ = [
     "check_until",
 ]
 
-#: Where a run ends early: after the superstep of this number, at a `request` to a person, at a `breakpoint`, or when a
-#: predicate on a report is true.
 Until = int | Literal["request", "breakpoint"] | Callable[[StepReport], object]
+"""Where a run ends early: after the superstep of this number, at a `request` to a person, at a `breakpoint`, or when a
+predicate on a report is true.
+"""
 
 
 class StepperStatus(StrEnum):
@@ -100,13 +101,19 @@ IN_FLIGHT = frozenset({StepperStatus.STEPPING, StepperStatus.RUNNING})
 class Goal:
     """A requested step or run, and the remainder of it."""
 
-    left: int = 1  # remaining supersteps
-    inside: bool = False  # also stop after each superstep of a sub-workflow
-    runs: bool = False  # run to the end instead of a number of steps
+    left: int = 1
+    """Remaining supersteps."""
+    inside: bool = False
+    """Also stop after each superstep of a sub-workflow."""
+    runs: bool = False
+    """Run to the end instead of a number of steps."""
     until: Until | None = None
-    speed: float | None = None  # supersteps per second, `None` for as fast as possible
-    through: bool = False  # continues automatically after an answer
-    pausing: bool = False  # a pause was requested while a superstep is in flight
+    speed: float | None = None
+    """Supersteps per second, `None` for as fast as possible."""
+    through: bool = False
+    """Continues automatically after an answer."""
+    pausing: bool = False
+    """A pause was requested while a superstep is in flight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +121,15 @@ class RunFacts:
     """The facts about a run between two supersteps, read from its handle."""
 
     run_id: str
-    status: str = "STARTED"  # value of its `WorkflowRunState`; `STARTED` before the first execution
-    superstep: int | None = None  # the last finished one
-    checkpoints: Sequence[CheckpointInfo] = ()  # checkpoints that the run saved, in order
+    status: str = "STARTED"
+    """Value of its `WorkflowRunState`; `STARTED` before the first execution."""
+    superstep: int | None = None
+    """Number of the last finished superstep."""
+    checkpoints: Sequence[CheckpointInfo] = ()
+    """Checkpoints that the run saved, in order."""
     requests: Sequence[WorkflowEvent[Any]] = ()
-    planned: Sequence[PlannedDelivery] = ()  # deliveries of the next superstep
+    planned: Sequence[PlannedDelivery] = ()
+    """Deliveries of the next superstep."""
     error: BaseException | None = None
     pause_reason: PauseReason | None = None
 

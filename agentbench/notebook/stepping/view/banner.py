@@ -29,9 +29,12 @@ class Banner:
     """The most urgent message. There is always one, so that the layout below it does not move."""
 
     tone: Tone
-    text: str  # the message and the next action, in one or two sentences
-    details: str = ""  # more text, folded, such as a traceback
-    actions: tuple[tuple[str, str], ...] = ()  # command and label of buttons beside the text
+    text: str
+    """The message and the next action, in one or two sentences."""
+    details: str = ""
+    """More text, folded, such as a traceback."""
+    actions: tuple[tuple[str, str], ...] = ()
+    """Command and label of buttons beside the text."""
 
 
 def banner_of(model: StepperModel, drafts: int = 0) -> Banner:

@@ -25,8 +25,8 @@ __all__ = ["Fact", "node_displays", "node_entries", "node_facts"]
 _NOTHING = "—"
 _NAMED = 4
 
-#: A label and its text, such as `("visits", "2")`.
 Fact = tuple[str, str]
+"""A label and its text, such as `("visits", "2")`."""
 
 
 def node_facts(

@@ -13,8 +13,8 @@ from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["Display", "outputs_in", "split_displays"]
 
-#: The number of values above it, a caption, a media type and its data as text (PNG in base 64).
 Display = tuple[int, str, str, str]
+"""The number of values above it, a caption, a media type and its data as text (PNG in base 64)."""
 
 _MOST_OUTPUTS = 20
 

@@ -22,7 +22,6 @@ __all__ = ["SIGNS", "UNANSWERED", "EditPlace", "Header", "ScreenState", "screen_
 
 _S = StepperStatus
 
-#: A sign for each status, so that neither words nor colour alone carry the meaning.
 SIGNS: dict[StepperStatus, str] = {
     _S.READY: "○",
     _S.STEPPING: "▶",
@@ -34,17 +33,18 @@ SIGNS: dict[StepperStatus, str] = {
     _S.CANCELLED: "■",
     _S.CLOSED: "□",
 }
+"""A sign for each status, so that neither words nor colour alone carry the meaning."""
 
-#: The sign of a finished run with unanswered requests.
 UNANSWERED = "⚠"
+"""The sign of a finished run with unanswered requests."""
 
-#: Texts where the constant's value is not plain English.
 _STATUS_WORDS = {_S.WAITING: "waiting for an answer", _S.DONE: "finished"}
+"""Texts where the constant's value is not plain English."""
 
 _NAMED = 3  # maximum number of executors in the header
 
-#: The id of a checkpoint, and the path of a value in it that may be edited.
 EditPlace = tuple[str | None, str]
+"""The id of a checkpoint, and the path of a value in it that may be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +71,38 @@ class ScreenState:
 
     status: StepperStatus
     header: Header
-    announcement: str  # the change, for screen readers
+    announcement: str
+    """The change, for screen readers."""
     buttons: tuple[Control, ...]
     run_menu: tuple[Control, ...]
     more_menu: tuple[Control, ...]
     banner: Banner
-    stops: tuple[tuple[str, str], ...]  # label and id of the checkpoints up to the current state, oldest first
-    index: int | None  # index of the displayed checkpoint
-    position: str  # such as `checkpoint 4 of 7`
-    scrubbing: bool  # whether another checkpoint may be displayed now
-    breakpoints: tuple[tuple[str, str, bool], ...]  # id, text, and whether the run pauses at it now
+    stops: tuple[tuple[str, str], ...]
+    """Label and id of the checkpoints up to the current state, oldest first."""
+    index: int | None
+    """Index of the displayed checkpoint."""
+    position: str
+    """Text such as `checkpoint 4 of 7`."""
+    scrubbing: bool
+    """Whether another checkpoint may be displayed now."""
+    breakpoints: tuple[tuple[str, str, bool], ...]
+    """Id and text of each breakpoint, and whether the run pauses at it now."""
     states: dict[Element, str]
     badges: dict[str, str]
-    requests: tuple[WorkflowEvent[Any], ...]  # the open ones, oldest first; none at an earlier checkpoint
-    supersteps: int  # number of executed supersteps
-    log: tuple[LogLine, ...]  # the newest lines
-    log_total: int  # number of all lines, including dropped ones
+    requests: tuple[WorkflowEvent[Any], ...]
+    """The open requests, oldest first; none at an earlier checkpoint."""
+    supersteps: int
+    """Number of executed supersteps."""
+    log: tuple[LogLine, ...]
+    """The newest lines."""
+    log_total: int
+    """Number of all lines, including dropped ones."""
     tab: str
     content: TabContent
-    drafts: frozenset[EditPlace]  # places of values that were typed but not saved
-    storage: str = ""  # storage with the checkpoints, if it outlives the kernel
+    drafts: frozenset[EditPlace]
+    """Places of values that were typed but not saved."""
+    storage: str = ""
+    """Storage with the checkpoints, if it outlives the kernel."""
 
 
 def screen_of(

@@ -25,7 +25,6 @@ from agentbench.workflows.run.report import StepReport
 
 __all__ = ["NO_CONTENT", "TABS", "Sources", "TabContent", "content_of"]
 
-#: Name and label of each tab.
 TABS = (
     ("node", "Node"),
     ("state", "State"),
@@ -34,6 +33,7 @@ TABS = (
     ("events", "Events"),
     ("diff", "Diff"),
 )
+"""Name and label of each tab."""
 
 MAX_EVENTS = 200
 _NAME_LIMIT = 120
@@ -49,11 +49,16 @@ class TabContent:
     title: str
     tree: ValueTree = field(default_factory=ValueTree)
     facts: tuple[Fact, ...] = ()
-    breaks: Mapping[str, Any] | None = None  # whether a run pauses before and after the node, in the page's format
-    changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()  # in groups, each with a title
-    displays: tuple[Display, ...] = ()  # the objects' own displays
-    checkpoint_id: str | None = None  # the displayed checkpoint, to which edits apply
-    stamp: int = 0  # identifies this content in messages from the page
+    breaks: Mapping[str, Any] | None = None
+    """Whether a run pauses before and after the node, in the page's format."""
+    changes: tuple[tuple[str, tuple[ChangeRow, ...]], ...] = ()
+    """The changes in groups, each with a title."""
+    displays: tuple[Display, ...] = ()
+    """The objects' own displays."""
+    checkpoint_id: str | None = None
+    """The displayed checkpoint, to which edits apply."""
+    stamp: int = 0
+    """Identifies this content in messages from the page."""
 
 
 NO_CONTENT = TabContent("")
@@ -65,13 +70,19 @@ class Sources:
 
     shape: GraphShape
     live_state: Mapping[str, Any]
-    checkpoint: WorkflowCheckpoint | None = None  # the one being viewed, `None` for the current state
-    events: Sequence[WorkflowEvent[Any]] = ()  # of the whole run
-    selected: str | None = None  # an executor
-    difference: CheckpointDiff | None = None  # from the previous checkpoint, `None` while not loaded
-    fields: Sequence[str] = ()  # the fields of a state graph's state, with and without a value
+    checkpoint: WorkflowCheckpoint | None = None
+    """The checkpoint being viewed, `None` for the current state."""
+    events: Sequence[WorkflowEvent[Any]] = ()
+    """The events of the whole run."""
+    selected: str | None = None
+    """The selected executor."""
+    difference: CheckpointDiff | None = None
+    """The difference from the previous checkpoint, `None` while not loaded."""
+    fields: Sequence[str] = ()
+    """The fields of a state graph's state, with and without a value."""
     times: bool = True
-    states: ElementStates | None = None  # states of the graph, if they differ from the model's
+    states: ElementStates | None = None
+    """States of the graph, if they differ from the model's."""
 
 
 def content_of(tab: str, model: StepperModel, sources: Sources) -> TabContent:

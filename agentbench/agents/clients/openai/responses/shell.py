@@ -10,9 +10,10 @@ from agentbench.agents.clients.openai.hosted_tools import LocalShell
 from agentbench.agents.clients.openai.wire import field, items, json_text, new_call_id, number, text
 from agentbench.messages.content.content import Content
 
-#: Prefix of the ids of local shell calls. The service needs their results in a separate form, even if it stores the
-#: conversation and the request contains nothing else of the call.
 SHELL_ID = "shell:"
+"""Prefix of the ids of local shell calls. The service needs their results in a separate form, even if it stores the
+conversation and the request contains nothing else of the call.
+"""
 
 
 def read_shell_item(item: Any, shell: LocalShell | None, index: int | None = None) -> Content:
