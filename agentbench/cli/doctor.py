@@ -9,7 +9,11 @@ from agentbench.cli.commands import Commands
 
 def add_doctor(commands: Commands) -> None:
     """Add the command to the parser of all commands."""
-    doctor = commands.add_parser("doctor", help="report which parts are installed and which are missing")
+    doctor = commands.add_parser(
+        "doctor",
+        help="report which parts are installed and which are missing",
+        description="Reports which parts are installed and which are missing, and how to repair each problem.",
+    )
     doctor.add_argument("--strict", action="store_true", help="exit with status 1 if something is missing")
     doctor.set_defaults(command=_doctor)
 

@@ -25,7 +25,11 @@ NO_NOTEBOOKS = (
 
 def add_lab(commands: Commands) -> None:
     """Add the command to the parser of all commands."""
-    lab = commands.add_parser("lab", help="open the first notebook in JupyterLab, on this machine only")
+    lab = commands.add_parser(
+        "lab",
+        help="open the first notebook in JupyterLab, on this machine only",
+        description="Opens a notebook in JupyterLab, by default the first lesson. Only this machine can connect to it.",
+    )
     lab.add_argument(
         "notebook", nargs="?", help="a notebook file, or the beginning of the name of a lesson, such as 02"
     )

@@ -165,10 +165,10 @@ def _nest_packages() -> Iterator[Finding]:
     state = nest_state()
     found = f"loaded: {', '.join(state.loaded)}" if state.loaded else "not loaded"
     if state.applied is not None:
-        yield Finding("nest packages", f"{found}, applied by run_sync(nested=True): {state.applied}")
+        yield Finding("nest_asyncio", f"{found}, applied by run_sync(nested=True): {state.applied}")
     else:
         slow = "A library such as nest_asyncio replaced asyncio's tasks with slower ones. Restart Python without it."
-        yield Finding("nest packages", found, "" if state.task_is_c else slow)
+        yield Finding("nest_asyncio", found, "" if state.task_is_c else slow)
 
 
 def _widgets() -> Iterator[Finding]:

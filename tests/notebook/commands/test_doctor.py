@@ -107,7 +107,7 @@ def test_patched_tasks_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
     monkeypatch.setattr(asyncio, "Task", Slow)
-    assert "Restart" in found("nest packages").problem
+    assert "Restart" in found("nest_asyncio").problem
 
 
 def test_colab_is_reported_with_the_line_that_panels_need(monkeypatch: pytest.MonkeyPatch) -> None:
