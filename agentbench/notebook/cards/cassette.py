@@ -37,8 +37,8 @@ def _prompt_text(call: StoredCall) -> str:
     """Return the user's last text, with the number of tool results after it."""
     results = 0
     for message in call.request.get("messages", ()):
-        found = sum(content.get("type") == "function_result" for content in message.get("contents", ()))
-        results = found if message.get("role") == "user" else results + found
+        n_results = sum(content.get("type") == "function_result" for content in message.get("contents", ()))
+        results = n_results if message.get("role") == "user" else results + n_results
     return f"{call.prompt} (+ {count_text(results, 'result')})" if results else call.prompt
 
 

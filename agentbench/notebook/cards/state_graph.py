@@ -118,16 +118,16 @@ def _fields(
 ) -> Table:
     """Return the fields of a state as a table, with the writers of fields if known."""
     conversation = messages_of(state)
-    found = [
+    fields = [
         (name, value)
         for name, value in (state if isinstance(state, Mapping) else state.__dict__).items()
         if value is not conversation and name != "execution_meta" and (only is None or name in only)
     ]
     if only is None:
-        found = [(name, value) for name, value in found if name != "context_summary" or value is not None]
+        fields = [(name, value) for name, value in fields if name != "context_summary" or value is not None]
     if writers is None:
-        return Table(title, ("field", "value"), [*_rows(found)])
-    rows = [(name, value, ", ".join(writers.get(name, ()))) for name, value in _rows(found)]
+        return Table(title, ("field", "value"), [*_rows(fields)])
+    rows = [(name, value, ", ".join(writers.get(name, ()))) for name, value in _rows(fields)]
     return Table(title, ("field", "value", "written by"), rows)
 
 

@@ -66,12 +66,12 @@ class _Building:
         return workflow
 
     def _add(self, name: Name) -> None:
-        found = self._find("executor", name, Executor, workbench().executors)
+        executor = self._find("executor", name, Executor, workbench().executors)
         try:
-            self._builder.add_executor(found)
+            self._builder.add_executor(executor)
         except TypeError:
-            made = "; convert it with @executor or %%executor" if inspect.isroutine(found) else ""
-            self._fail(name, f"expected an executor; {name.text!r} is a {type(found).__name__}{made}")
+            made = "; convert it with @executor or %%executor" if inspect.isroutine(executor) else ""
+            self._fail(name, f"expected an executor; {name.text!r} is a {type(executor).__name__}{made}")
         except ValueError as error:  # another variable has an executor with the same id
             self._fail(name, str(error).rstrip("."))
 
@@ -96,8 +96,8 @@ class _Building:
         """Return the object with a name from the namespace or from `others`; the error suggests a similar name."""
         place = next((each for each in (self._namespace, others) if name.text in each), None)
         if place is None:
-            known = [k for k, value in self._namespace.items() if isinstance(value, kind) and not k.startswith("_")]
-            close = get_close_matches(name.text, [*known, *workbench().executors], n=1)
+            names = [k for k, value in self._namespace.items() if isinstance(value, kind) and not k.startswith("_")]
+            close = get_close_matches(name.text, [*names, *workbench().executors], n=1)
             self._fail(name, f"there is no {what} {name.text!r}" + (f". Did you mean {close[0]!r}?" if close else ""))
         self._used[name.text] = place[name.text]
         return place[name.text]

@@ -92,11 +92,11 @@ class AgentTalk:
     @property
     def requests(self) -> list[CallRequest]:
         """The calls that wait for approval."""
-        found = [(content, author) for content, author in pending_requests(self._history) if content.id]
-        for content, author in found:
+        waiting = [(content, author) for content, author in pending_requests(self._history) if content.id]
+        for content, author in waiting:
             # The same object each time, because a form belongs to its request.
             self._forms.setdefault(str(content.id), CallRequest(str(content.id), author, content, Content))
-        return [self._forms[str(content.id)] for content, _ in found if content.id not in self._answers]
+        return [self._forms[str(content.id)] for content, _ in waiting if content.id not in self._answers]
 
     async def send(self, text: str, on_change: OnChange) -> None:
         """Send a text to the agent and follow its answer."""
@@ -252,9 +252,9 @@ class RunTalk:
             for name in _CONVERSATIONS:
                 if isinstance(state.get(name), list):
                     return [each for each in state[name] if isinstance(each, Message)]
-        own = conversation_in_run(RunHistory(events=self.run.events))
+        conversation = conversation_in_run(RunHistory(events=self.run.events))
         # A restored run emits its open requests again.
-        return [*self._history, *(own[1:] if own[:1] == self._history[-1:] else own)]
+        return [*self._history, *(conversation[1:] if conversation[:1] == self._history[-1:] else conversation)]
 
     @property
     def requests(self) -> list[Any]:

@@ -138,15 +138,15 @@ def _step(name: str, variables: Variables, n: int = 1) -> None:
     from agentbench.notebook.history.log import lines_of_report
     from agentbench.notebook.stepping.stepper import Stepper
 
-    found = _variable(name, variables)
-    if not isinstance(found, Stepper):
-        msg = f"{name} is a {type(found).__name__}, not a stepper. Make one: {name} = stepper(workflow, input)"
+    value = _variable(name, variables)
+    if not isinstance(value, Stepper):
+        msg = f"{name} is a {type(value).__name__}, not a stepper. Make one: {name} = stepper(workflow, input)"
         raise MagicUsageError(msg)
-    if older := older_code(found):
+    if older := older_code(value):
         print(f"older code: {', '.join(older)}")  # noqa: T201 - a command prints
-    before = len(found.reports)
-    found.step(n)
-    for report in found.reports[before:]:
+    before = len(value.reports)
+    value.step(n)
+    for report in value.reports[before:]:
         print("\n".join(line.text for line in lines_of_report(report)))  # noqa: T201 - a command prints
 
 

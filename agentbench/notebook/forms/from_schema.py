@@ -157,15 +157,15 @@ class _SchemaReader:
             return json_field()
         for keyword in ("oneOf", "anyOf"):
             if keyword in schema:
-                rest = {name: item for name, item in schema.items() if name not in (keyword, *_NOTES)}
-                rest = {name: item for name, item in rest.items() if name[:2] != "x-"}
+                others = {name: item for name, item in schema.items() if name not in (keyword, *_NOTES)}
+                others = {name: item for name, item in others.items() if name[:2] != "x-"}
                 return self._union(
-                    schema, [{"allOf": [rest, each]} if rest else each for each in schema[keyword]], path
+                    schema, [{"allOf": [others, each]} if others else each for each in schema[keyword]], path
                 )
         kinds = _kinds(schema)
-        known = frozenset().union(*(_OF_TYPE.get(kind, frozenset()) for kind in kinds)) | _NOTES | _STRUCTURE
+        keywords = frozenset().union(*(_OF_TYPE.get(kind, frozenset()) for kind in kinds)) | _NOTES | _STRUCTURE
         for keyword in schema:
-            if self.types is None and keyword not in known and not keyword.startswith("x-"):
+            if self.types is None and keyword not in keywords and not keyword.startswith("x-"):
                 raise UnsupportedSchema(keyword, path)
         if "enum" in schema or "const" in schema:
             return self._choice_field(schema, path)

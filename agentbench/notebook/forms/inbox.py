@@ -129,17 +129,17 @@ class Inbox:
             ValueError: If several runs have this request; pass `run`.
         """
         self.refresh()
-        found = [e for e in self._entries if e.request_id == request_id and run in (None, e.run)]
-        if not found:
-            known = ", ".join(repr(entry.request_id) for entry in self._entries) or "none"
-            msg = f"There is no request {request_id!r} in this inbox. Requests: {known}."
+        matches = [e for e in self._entries if e.request_id == request_id and run in (None, e.run)]
+        if not matches:
+            ids = ", ".join(repr(entry.request_id) for entry in self._entries) or "none"
+            msg = f"There is no request {request_id!r} in this inbox. Requests: {ids}."
             raise KeyError(msg)
-        live = [entry for entry in found if entry.form.live]
-        if len(found) > 1 and len(live) != 1:
-            names = ", ".join(entry.run for entry in found)
-            msg = f"{len(found)} runs have a request {request_id!r}. Pass one of them as run=: {names}."
+        live = [entry for entry in matches if entry.form.live]
+        if len(matches) > 1 and len(live) != 1:
+            names = ", ".join(entry.run for entry in matches)
+            msg = f"{len(matches)} runs have a request {request_id!r}. Pass one of them as run=: {names}."
             raise ValueError(msg)
-        return (live or found)[0].form
+        return (live or matches)[0].form
 
     def respond(self, request: FormRequest | InboxEntry | str, value: Any, *, run: str | None = None) -> bool:
         """Answer a request with a value of its response type.
@@ -168,8 +168,8 @@ class Inbox:
                 return
             entries: list[InboxEntry] = []
             for source, request in [(each, request) for each in self._sources for request in each.pending()]:
-                known = next((e for e in self._entries if e.source is source and e.form.asks(request)), None)
-                entries.append(known or InboxEntry(request, source))
+                existing = next((e for e in self._entries if e.source is source and e.form.asks(request)), None)
+                entries.append(existing or InboxEntry(request, source))
                 entries[-1].request = request
             for entry in self._entries:
                 if entry not in entries:

@@ -124,8 +124,8 @@ class Draft:
         """Return the content of the form as JSON; raises `JsonError` if two keys of a dict are the same."""
         if self.json_text is not None:
             return self.json_text
-        found = json_of_place(self.root)
-        return "" if found is NO_VALUE else write_json(found)
+        value = json_of_place(self.root)
+        return "" if value is NO_VALUE else write_json(value)
 
     def edit_json(self, text: str | None = None, *, origin: str | None = None, check: bool = False) -> None:
         """Edit the form as JSON; valid JSON is written into the fields. Raises like `json`."""

@@ -184,10 +184,10 @@ def _view(message: Message) -> str | None:
 
 
 def _place(root: ValuePlace, key: object) -> ValuePlace:
-    found = next((place for place in root.walk() if place.key == key), None)
-    if found is None:
+    target = next((place for place in root.walk() if place.key == key), None)
+    if target is None:
         raise KeyError(key)
-    return found
+    return target
 
 
 def _put_file(root: ValuePlace, message: Message) -> None:

@@ -187,10 +187,10 @@ def request_kind(data: object, response_type: Any) -> RequestKind:
 
 def text_answer(data: object, response_type: Any) -> TextAnswer:
     """Return the labels of a form that is answered with messages: from the request, the answer type, or defaults."""
-    found: TextAnswer | None = None
-    for each in (type(data), unwrap_optional(response_type)):
-        found = found or getattr(each, "_text_answer_", None)
-    return found or TextAnswer()
+    answer: TextAnswer | None = None
+    for source in (type(data), unwrap_optional(response_type)):
+        answer = answer or getattr(source, "_text_answer_", None)
+    return answer or TextAnswer()
 
 
 def _is_call(data: object) -> TypeGuard[Content]:
@@ -208,11 +208,11 @@ def unwrap_optional(annotation: Any) -> Any:
 
 
 def _options(data: object, response_type: Any) -> tuple[Option, ...]:
-    found = _found(data, _OPTIONS)
-    if isinstance(found, Mapping):
-        return tuple(Option(str(label), value) for label, value in found.items())
-    if isinstance(found, Iterable) and not isinstance(found, (str, bytes)):
-        items = list(found)
+    options = _found(data, _OPTIONS)
+    if isinstance(options, Mapping):
+        return tuple(Option(str(label), value) for label, value in options.items())
+    if isinstance(options, Iterable) and not isinstance(options, (str, bytes)):
+        items = list(options)
         if all(isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str) for item in items):
             return tuple(Option(label, value) for label, value in items)
         return label_options(items)
@@ -253,18 +253,18 @@ def _context(data: object, kind: RequestKind) -> tuple[str, tuple[tuple[str, obj
         return "", ()
     if _is_object(data):
         return "", (("", data),)
-    found = _found(data, _CONTEXTS)
-    rest: dict[str, object] = {}
-    if found is None:
+    context = _found(data, _CONTEXTS)
+    others: dict[str, object] = {}
+    if context is None:
         prompt = next((name for name in _PROMPTS if isinstance(_found(data, (name,)), str)), None)
         hidden = {prompt, *_CONTEXTS, *_DEADLINES, *_SWITCHES, *(_OPTIONS if kind == "choice" else ())}
         fields = dict(fields_of(data))
-        rest = {name: mask_secrets(value, key=name) for name, value in fields.items() if name not in hidden}
-        if fields and not rest:
+        others = {name: mask_secrets(value, key=name) for name, value in fields.items() if name not in hidden}
+        if fields and not others:
             return "", ()
-    rest = rest or {"": mask_secrets(data if found is None else found)}
-    objects = tuple((name, value) for name, value in rest.items() if _is_object(value))
-    text = {name: value for name, value in rest.items() if not _is_object(value)}
+    others = others or {"": mask_secrets(data if context is None else context)}
+    objects = tuple((name, value) for name, value in others.items() if _is_object(value))
+    text = {name: value for name, value in others.items() if not _is_object(value)}
     return (_value_text(text.get("", text)) if text else ""), objects
 
 

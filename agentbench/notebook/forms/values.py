@@ -54,11 +54,11 @@ def is_in(key: str, around: str) -> bool:
 
 def _around(keys: set[str]) -> set[str]:
     """Return the keys of all enclosing places."""
-    found = {""} if keys else set()
+    enclosing = {""} if keys else set()
     for key in keys:
         while key := key.rpartition(".")[0]:
-            found.add(key)
-    return found
+            enclosing.add(key)
+    return enclosing
 
 
 class ValuePlace:
@@ -201,9 +201,9 @@ class ValuePlace:
     def extra(self) -> dict[str, Any]:
         """The entries of the value of a group that have no field."""
         value = self.value if isinstance(self.value, Mapping) else getattr(self.value, "__pydantic_extra__", None)
-        known = {name for part in self.field.parts() for name in (part.name, part.key)}
-        own = {name: item for name, item in (value or {}).items() if name not in known}
-        return self.texts.extra.get(self.key, own if self.field.open_ended else {})
+        field_names = {name for part in self.field.parts() for name in (part.name, part.key)}
+        others = {name: item for name, item in (value or {}).items() if name not in field_names}
+        return self.texts.extra.get(self.key, others if self.field.open_ended else {})
 
     # ---- parents and children --------------------------------------------------------------------------------------
 
@@ -279,9 +279,9 @@ class ValuePlace:
             if rows and int(name) == count:
                 self.grow(count + 1)
             child = self.row(int(name)) if rows else self.part(name)
-            found = child if path == name else child.below(path[len(name) + 1 :])
-            if found is not None:
-                return found
+            place = child if path == name else child.below(path[len(name) + 1 :])
+            if place is not None:
+                return place
         return None
 
     # ---- typing -----------------------------------------------------------------------------------------------------

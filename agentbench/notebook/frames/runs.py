@@ -168,12 +168,12 @@ def usage_frame(
         usage_frame(run, prices={"gpt-4o": (2.5, 10)})["cost"].sum()
     """
     chosen = Chosen(None, run_id, since, limit)
-    known = known_prices(prices)
+    price_table = known_prices(prices)
     rows = chosen.last(
         [
             (run.run_id, call)
             for run in read_runs(source, chosen, events_wanted=True)
-            for call in calls_of(run, known)
+            for call in calls_of(run, price_table)
             if chosen.includes(call.superstep, call.at_ns)
         ]
     )
@@ -295,25 +295,25 @@ def runs_frame(
         runs_frame(storage, prices={"gpt-4o": (2.5, 10)}).sort_values("cost")
     """
     chosen = Chosen(workflow_name, run_id, since, limit)
-    known = known_prices(prices)
+    price_table = known_prices(prices)
     infos = read_infos(source, chosen)
     written: dict[str | None, list[CheckpointInfo]] = {}
     for info in infos.rows:
         if info.run_id is not None:  # a fork has no run
             written.setdefault(info.run_id, []).append(info)
-    found, listed = [], set()
+    runs_with_infos, listed = [], set()
     for run in read_runs(source, chosen):
         if run.run_id is None or run.run_id not in listed:  # a run and its result are the same run
             listed.add(run.run_id)
-            found.append((run, written.pop(run.run_id, [])))
-    found += [(RunHistory(each, status=status_of(own[-1])), own) for each, own in written.items()]
+            runs_with_infos.append((run, written.pop(run.run_id, [])))
+    runs_with_infos += [(RunHistory(run_infos, status=status_of(own[-1])), own) for run_infos, own in written.items()]
     rows = []
-    for run, own in found:
+    for run, own in runs_with_infos:
         times = [event.time_ns for event in run.events if event.time_ns is not None]
         times = times or [at for info in own if (at := time_ns(info.timestamp)) is not None]
         numbers = {call.superstep for call in run.calls} or {info.iteration for info in own}
         if chosen.includes(max(numbers, default=0), times[0] if times else None):
-            used = sum_usages(call.used for call in calls_of(run, known))
+            used = sum_usages(call.used for call in calls_of(run, price_table))
             row = {
                 "run_id": run.run_id,
                 "status": run.status,

@@ -80,18 +80,22 @@ def _add_level(graph: Any, shape: GraphShape, frame_id: str | None, detail: Deta
 
 def _node_attributes(shape: GraphShape, node: ShapeNode, detail: Detail, state: StateStyle) -> dict[str, str]:
     label = f"{node_label(node, detail)} {state.sign}".rstrip()
-    found = {"id": shape.element_of[node.id], "class": node_class(node), "label": esc(label, into="dot", limit=None)}
+    attributes = {
+        "id": shape.element_of[node.id],
+        "class": node_class(node),
+        "label": esc(label, into="dot", limit=None),
+    }
     if state.light:
-        found |= {"fillcolor": state.light, "fontcolor": INK["light"]}
+        attributes |= {"fillcolor": state.light, "fontcolor": INK["light"]}
     if "hitl" in node.kinds:
         # Graphviz makes hexagons around long names twice as wide as necessary.
         width = f"{(text_width(label, 13) + 46) / 72:.2f}"
-        found |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", "width": width}
+        attributes |= {"shape": "hexagon", "style": "filled", "fixedsize": "true", "width": width}
     elif "subworkflow" in node.kinds:
-        found |= {"shape": "cylinder", "style": "filled", "margin": "0.18,0.1"}
+        attributes |= {"shape": "cylinder", "style": "filled", "margin": "0.18,0.1"}
     elif "start" in node.kinds:
-        found |= {"shape": "ellipse", "style": "filled", "margin": "0.08,0.06"}
-    return {**found, "peripheries": "2"} if "output" in node.kinds else found
+        attributes |= {"shape": "ellipse", "style": "filled", "margin": "0.08,0.06"}
+    return {**attributes, "peripheries": "2"} if "output" in node.kinds else attributes
 
 
 def node_label(node: ShapeNode, detail: Detail) -> str:

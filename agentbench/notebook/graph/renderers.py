@@ -70,13 +70,15 @@ def render_svg(
 def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
     """Convert DOT text to `svg`, `png` or `pdf` with the configured program, otherwise the first one that can."""
     named = _renderer_name(renderer)
-    found = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
-    for each in found:
+    renderers = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
+    for each in renderers:
         if each.program is not None and output_format in _FORMATS[each.name]:
             return _render(each, dot, output_format)
     able = " or ".join(package for name, package in _PACKAGE.items() if output_format in _FORMATS[name])
-    reason = f"it writes {' and '.join(_FORMATS[found[0].name])}, not {output_format!r}; {output_format} needs {able}"
-    raise RenderFailed(found[0].name, f"{reason}. Or save as svg")
+    reason = (
+        f"it writes {' and '.join(_FORMATS[renderers[0].name])}, not {output_format!r}; {output_format} needs {able}"
+    )
+    raise RenderFailed(renderers[0].name, f"{reason}. Or save as svg")
 
 
 def _renderer_name(renderer: str | None) -> str | None:

@@ -100,11 +100,11 @@ class GraphView:
     @property
     def element_states(self) -> dict[str, str]:
         """States by element id, including edges; a folded group has the strongest state of its members."""
-        found: dict[str, str] = {}
+        states: dict[str, str] = {}
         for key, state in self.states.items():
             if element := self.shape.element(key):
-                found[element] = strongest([state, found.get(element, "idle")])
-        return found
+                states[element] = strongest([state, states.get(element, "idle")])
+        return states
 
     @property
     def live_svg(self) -> str:

@@ -105,14 +105,14 @@ class RunComparison:
                 runs = f": {names} ran there" if names else ""
                 ended = f" ({state_text(side.status)})" if side.status else ""
                 return f"{side.name} ends after superstep {max(side.steps)}{ended}; {other.name} continues{runs}."
-        found = [row for row in self.steps[superstep] if row.op not in ("equal", "unknown")]
+        rows = [row for row in self.steps[superstep] if row.op not in ("equal", "unknown")]
         here, there = (
-            ", ".join([_name(row.part) for row in found if row.kind == "executor" and row.op == op][:3])
+            ", ".join([_name(row.part) for row in rows if row.kind == "executor" and row.op == op][:3])
             for op in ("only_a", "only_b")
         )
         if here and there:
             return f"In superstep {superstep}, {here} ran in {one}, but {there} in {two}."
-        row, others = found[0], len(found) - 1
+        row, others = rows[0], len(rows) - 1
         what = f"state {_name(row.part)}" if row.kind == "state" else _name(row.part)
         if row.op == "changed":
             what += f" differs: {row.a} in {one}, {row.b} in {two}"
@@ -215,25 +215,29 @@ def read_sides(a: Any, b: Any, source: Any) -> tuple[Side, Side]:
         TypeError: A side is none of these, or is an id and `source` is missing.
     """
     sides = [
-        (source, Chosen(run_id=each)) if isinstance(each, str) and source is not None else (each, Chosen())
-        for each in (a, b)
+        (source, Chosen(run_id=side)) if isinstance(side, str) and source is not None else (side, Chosen())
+        for side in (a, b)
     ]
-    known = [read_runs(*side) for side in sides]
+    runs_by_side = [read_runs(*side) for side in sides]
     # Both sides are read in the same way: events record more than checkpoints and count the start differently, but a
     # resumed run has no earlier events.
-    runs = [run for each in known for run in [run for run in each if run.calls][-1:]]
+    runs = [run for side_runs in runs_by_side for run in [run for run in side_runs if run.calls][-1:]]
     begun = {run.calls[0].superstep for run in runs}
     if len(runs) == 2 and (begun == {0} or any(run.storage is None for run in runs)):
-        found = [(run.run_id, {step.number: step for step in run.supersteps if step.calls}, run.status) for run in runs]
+        paths = [(run.run_id, {step.number: step for step in run.supersteps if step.calls}, run.status) for run in runs]
     else:
-        ids = [each[-1].run_id if each else chosen.run_id for each, (_, chosen) in zip(known, sides, strict=True)]
-        observed = {run.run_id: {step.number: step.calls for step in run.supersteps} for each in known for run in each}
+        ids = [
+            each[-1].run_id if each else chosen.run_id for each, (_, chosen) in zip(runs_by_side, sides, strict=True)
+        ]
+        observed = {
+            run.run_id: {step.number: step.calls for step in run.supersteps} for each in runs_by_side for run in each
+        }
         read = [_read_path(read_checkpoints(*side), run_id, observed) for side, run_id in zip(sides, ids, strict=True)]
-        found = [(run_id, steps, None) for run_id, steps in read]
-    names = ["" if run_id is None else run_name(run_id) for run_id, _, _ in found]
+        paths = [(run_id, steps, None) for run_id, steps in read]
+    names = ["" if run_id is None else run_name(run_id) for run_id, _, _ in paths]
     if names[0] == names[1] or not all(names):
         names = [f"{name or 'run'} ({letter})" for name, letter in zip(names, "ab", strict=True)]
-    one, other = (Side(name, steps, status) for name, (_, steps, status) in zip(names, found, strict=True))
+    one, other = (Side(name, steps, status) for name, (_, steps, status) in zip(names, paths, strict=True))
     return one, other
 
 
@@ -257,7 +261,7 @@ def _read_path(
             if set(events) == set(calls):
                 step.calls.update(events)
     read.warn_about_problems()
-    return next((own for each in path if (own := each.metadata.get(RUN_ID)) is not None), run_id), steps
+    return next((own_id for each in path if (own_id := each.metadata.get(RUN_ID)) is not None), run_id), steps
 
 
 def _calls_in(checkpoint: WorkflowCheckpoint) -> dict[str, ExecutorCall]:

@@ -63,39 +63,39 @@ def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None)
     """Return the requests of the sources in order."""
     chosen = Chosen(workflow_name, run_id)
     runs, read = read_runs(source, chosen), read_checkpoints(source, chosen)
-    checkpoints = [each for each in read.rows if read.can_read(each)]
+    checkpoints = [checkpoint for checkpoint in read.rows if read.can_read(checkpoint)]
     everything = [each for each in read.by_id.values() if read.can_read(each)]
     read.warn_about_problems()
-    found: dict[_Key, PersonRequest] = {}
+    requests: dict[_Key, PersonRequest] = {}
     for run in runs:  # events have the exact time
         for call in run.calls:
             for event in call.requests:  # a restored run emits its pending requests again
                 record = PersonRequest(event, run.run_id, call.superstep, event.time_ns)
-                found.setdefault((run.run_id, event.request_id), record)
+                requests.setdefault((run.run_id, event.request_id), record)
                 if run.open_requests is not None and event.request_id not in run.open_requests:
                     record.answer = UNKNOWN
     for checkpoint in checkpoints:
         run_id, asked_ns = checkpoint.metadata.get(RUN_ID), time_ns(checkpoint.timestamp)
         for request_id, request in checkpoint.pending_request_info_events.items():
             record = PersonRequest(request, run_id, checkpoint.iteration_count, asked_ns)
-            found.setdefault((run_id, request_id), record).checkpoint_id = checkpoint.checkpoint_id
+            requests.setdefault((run_id, request_id), record).checkpoint_id = checkpoint.checkpoint_id
     # Best source: the run itself; then a run that resumed from it; then the fact that it was answered.
     answers = _answers_of_heirs(everything) | _answers_in(checkpoints)
-    for key, record in found.items():
+    for key, record in requests.items():
         record.answer, record.answered_ns = answers.get(key, (record.answer, None))
-    return list(found.values())
+    return list(requests.values())
 
 
 def _answers_in(checkpoints: Iterable[WorkflowCheckpoint]) -> dict[_Key, _Answer]:
     """Return the answers that are queued in checkpoints as messages, each with the time of its first checkpoint."""
-    found: dict[_Key, _Answer] = {}
+    answers: dict[_Key, _Answer] = {}
     for checkpoint in checkpoints:
         for message in (each for messages in checkpoint.messages.values() for each in messages):
             request = message.original_request_info_event
             if request is not None:
                 key = (checkpoint.metadata.get(RUN_ID), request.request_id)
-                found.setdefault(key, (message.data, time_ns(checkpoint.timestamp)))
-    return found
+                answers.setdefault(key, (message.data, time_ns(checkpoint.timestamp)))
+    return answers
 
 
 def _answers_of_heirs(checkpoints: Sequence[WorkflowCheckpoint]) -> dict[_Key, _Answer]:

@@ -70,15 +70,15 @@ class Chosen:
 
     def gather(self, newest_first: Iterable[S], rows_of: Callable[[S], list[T]]) -> list[T]:
         """Return the rows of each source within `limit`, in order; reads only as many sources as needed."""
-        found: list[list[T]] = []
+        lists: list[list[T]] = []
         count = 0
-        for each in newest_first if self.limit != 0 else ():
-            rows = rows_of(each)
-            found.append(rows)
+        for source in newest_first if self.limit != 0 else ():
+            rows = rows_of(source)
+            lists.append(rows)
             count += len(rows)
             if self.limit is not None and count >= self.limit:
                 break
-        return self.last([row for rows in reversed(found) for row in rows])
+        return self.last([row for rows in reversed(lists) for row in rows])
 
     def includes(self, superstep: int, at: str | int | None) -> bool:
         """Whether this superstep and time (text, nanoseconds, `None`: unknown) are within `since`."""
@@ -370,7 +370,7 @@ def _run_of(each: CheckpointInfo | WorkflowCheckpoint) -> Any:
 
 def _read_later(storage: CheckpointStorage, info: CheckpointInfo) -> WorkflowCheckpoint:
     """Return a checkpoint for an info; its content is loaded on demand."""
-    known = {
+    fields = {
         "workflow_name": info.workflow_name,
         "checkpoint_id": info.checkpoint_id,
         "graph_signature_hash": info.graph_signature_hash,
@@ -381,7 +381,7 @@ def _read_later(storage: CheckpointStorage, info: CheckpointInfo) -> WorkflowChe
     }
 
     def read(_: str) -> Mapping[str, Any]:
-        found = run_on_engine(load_checkpoint(storage, info.checkpoint_id), storage).to_dict()
-        return {name: value for name, value in found.items() if name not in known}
+        content = run_on_engine(load_checkpoint(storage, info.checkpoint_id), storage).to_dict()
+        return {name: value for name, value in content.items() if name not in fields}
 
-    return WorkflowCheckpoint.read_later(known, read)
+    return WorkflowCheckpoint.read_later(fields, read)

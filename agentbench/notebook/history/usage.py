@@ -58,15 +58,15 @@ class CallUsage:
 
 def calls_of(run: RunHistory, prices: Mapping[str, Price]) -> list[CallUsage]:
     """Return the model calls in the order in which they ended."""
-    found: list[CallUsage] = []
+    calls: list[CallUsage] = []
     for step in run.supersteps:
         numbers: Counter[str] = Counter()
         for event in step.usages:
             executor = event.source_id or "?"
             numbers[executor] += 1
             what = (model_of(event), usage_of(event, prices), latency_of(event), event.time_ns)
-            found.append(CallUsage(step.number, executor, numbers[executor], *what))
-    return found
+            calls.append(CallUsage(step.number, executor, numbers[executor], *what))
+    return calls
 
 
 def usage_of(event: WorkflowEvent[Any], prices: Mapping[str, Price]) -> Usage:

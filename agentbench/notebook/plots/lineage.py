@@ -93,14 +93,14 @@ class LineageRow:
 
 def _with_origins(infos: Sequence[CheckpointInfo], known: Mapping[str, CheckpointInfo]) -> list[CheckpointInfo]:
     """Add the parents of checkpoints; for a fork, also the checkpoint that was forked."""
-    found = {info.checkpoint_id: info for info in infos}
+    by_id = {info.checkpoint_id: info for info in infos}
     for info in infos:
         before = known.get(info.previous_checkpoint_id or "")
         # A fork's checkpoint belongs to no run: it is between the run and the forked checkpoint.
-        while before is not None and before.checkpoint_id not in found:
-            found[before.checkpoint_id] = before
+        while before is not None and before.checkpoint_id not in by_id:
+            by_id[before.checkpoint_id] = before
             before = known.get(before.previous_checkpoint_id or "") if before.forked_from is not None else None
-    return [found.pop(each) for each in known if each in found] + list(found.values())
+    return [by_id.pop(each) for each in known if each in by_id] + list(by_id.values())
 
 
 def _rows(infos: Sequence[CheckpointInfo], current: str | None, branching: set[str]) -> list[LineageRow]:

@@ -178,15 +178,15 @@ class _TimelineDrawing:
         x, y = self._left + mark.x, _TOP + mark.lane * _LANE + (_LANE - _BAR) / 2
         # Consecutive bars without a gap stay two bars.
         width = mark.width - 1 if mark.width >= 6 else mark.width
-        found = _status_rect(mark.status, x, y, width, _BAR, _hover_text(mark, times=self._times))
+        bar_svg = _status_rect(mark.status, x, y, width, _BAR, _hover_text(mark, times=self._times))
         if mark.answered is not None and mark.answered > mark.x + mark.width:
             line = f"M{number(x + width)} {number(y + _BAR / 2)}H{number(self._left + mark.answered)}m0 -5v10"
-            found = f'<path class="ab_await" d="{line}"/>{found}'
+            bar_svg = f'<path class="ab_await" d="{line}"/>{bar_svg}'
         if any(bar.requests for bar in mark.bars):
             # At the end of the bar, where the request was made; beside a narrow bar, so that its colour stays visible.
             place = x + mark.width - 9 if mark.width >= 30 else x + mark.width + 9
-            found += pause_sign(min(place, self._width - _EDGE - 8), y + _BAR / 2, 14)
-        return found
+            bar_svg += pause_sign(min(place, self._width - _EDGE - 8), y + _BAR / 2, 14)
+        return bar_svg
 
     def _axis(self) -> Iterator[str]:
         y = self._bottom

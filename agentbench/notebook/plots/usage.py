@@ -73,9 +73,9 @@ def usage(
         usage(run, by="model", prices={"gpt-4o": (2.5, 10)})
     """
     require_one_of("by", by, UsedBy)
-    known = known_prices(prices)
+    price_table = known_prices(prices)
     runs = read_runs(run, Chosen(run_id=run_id), events_wanted=True)
-    calls = [call for each in runs for call in calls_of(each, known)]
+    calls = [call for each in runs for call in calls_of(each, price_table)]
     groups: dict[Any, Usage] = group_usages(calls, lambda call: "?" if getattr(call, by) is None else getattr(call, by))
     if by == "superstep":
         groups = dict(sorted(groups.items()))

@@ -123,8 +123,8 @@ class RunList:
         for info in read_infos(self.storage, Chosen()).rows:
             if info.run_id is not None and info.forked_from is None:  # a fork copies earlier checkpoints
                 written.setdefault(info.run_id, []).append(info)
-        found = [_past_run(run_id, infos) for run_id, infos in written.items()]
-        self.rows = sorted(found, key=lambda each: each.started, reverse=True)
+        past_runs = [_past_run(run_id, infos) for run_id, infos in written.items()]
+        self.rows = sorted(past_runs, key=lambda each: each.started, reverse=True)
         if self._panel is not None:
             self._panel.send(self._table())
 

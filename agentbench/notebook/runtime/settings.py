@@ -102,16 +102,16 @@ def choices_of(name: str) -> list[str]:
 
 def from_environment(variables: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Return the settings in environment variables, and the problems by name of the variable."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     wrong: dict[str, str] = {}
     for name in (name for name in _TYPES if name not in ("renderer", "prices")):
         variable = f"AGENTBENCH_{name.upper()}"
         try:
             if text := variables.get(variable):
-                found[name] = _validate(name, text, strict=False)
+                values[name] = _validate(name, text, strict=False)
         except ValueError as error:  # without the value, because it may be a secret
             wrong[variable] = str(error)
-    return found, wrong
+    return values, wrong
 
 
 def parse_setting(name: str, text: str) -> Any:
@@ -158,15 +158,15 @@ def _validate(name: str, value: Any, *, strict: bool) -> Any:
 
 
 def _begin() -> Settings:
-    found, wrong = from_environment(os.environ)
+    values, wrong = from_environment(os.environ)
     for variable, problem in wrong.items():
         warnings.warn(f"The environment variable {variable} was ignored. {problem}", RuntimeWarning, stacklevel=2)
     try:
-        _apply(found)
+        _apply(values)
     except RuntimeError as error:  # the engine is already running with another loop
-        found.pop("loop")
+        values.pop("loop")
         warnings.warn(f"The environment variable AGENTBENCH_LOOP was ignored. {error}", RuntimeWarning, stacklevel=2)
-    return Settings(**found)
+    return Settings(**values)
 
 
 _current = _begin()

@@ -55,8 +55,8 @@ def preview(value: object, *, limit: int = PREVIEW_LIMIT, in_line: bool = False)
     """
     question = question_of(value)
     if question is not value and isinstance(question, Mapping) and "question" in question:
-        rest = {name: each for name, each in question.items() if name != "question"}
-        about = preview(rest.get("context", rest), limit=limit, in_line=in_line) if rest else ""
+        others = {name: each for name, each in question.items() if name != "question"}
+        about = preview(others.get("context", others), limit=limit, in_line=in_line) if others else ""
         return f"{question['question']} {about}".rstrip()
     value = question
     if isinstance(value, str):

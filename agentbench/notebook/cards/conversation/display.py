@@ -36,12 +36,12 @@ def conversation_html(turns: Sequence[Turn], *, above: str = "", facts: str = ""
 
 def _row(turn: Turn, render: Render) -> Markup:
     parts = [_part(part, render) for part in turn.parts] or [element("div", "(nothing)", class_="ab_muted")]
-    known = turn.role if turn.role in ("user", "assistant", "system", "tool") else "other"
+    role = turn.role if turn.role in ("user", "assistant", "system", "tool") else "other"
     return element(
         "div",
         element("div", turn.name or turn.role, class_="ab_who", title=turn.role),
         element("div", *parts, class_="ab_what"),
-        class_=f"ab_turn ab_from_{known}",
+        class_=f"ab_turn ab_from_{role}",
     )
 
 

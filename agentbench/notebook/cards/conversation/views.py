@@ -176,16 +176,20 @@ def _response_facts(response: Any) -> Iterator[str]:
 def _messages_of(conversation: Any) -> Iterable[Message]:
     if isinstance(conversation, Message):
         return [conversation]
-    found = getattr(conversation, "messages", None)
+    messages = getattr(conversation, "messages", None)
     state = getattr(conversation, "state", None)
-    if found is None and hasattr(conversation, "session_id") and isinstance(state, Mapping):
+    if messages is None and hasattr(conversation, "session_id") and isinstance(state, Mapping):
         # The messages of the history provider of a session.
         stored = (each.get("messages") for each in state.values() if isinstance(each, Mapping))
-        found = next((each for each in stored if isinstance(each, Sequence)), ())
-    if found is None:
-        found = conversation
-    if isinstance(found, Sequence) and not isinstance(found, str) and all(isinstance(m, Message) for m in found):
-        return found
+        messages = next((each for each in stored if isinstance(each, Sequence)), ())
+    if messages is None:
+        messages = conversation
+    if (
+        isinstance(messages, Sequence)
+        and not isinstance(messages, str)
+        and all(isinstance(m, Message) for m in messages)
+    ):
+        return messages
     with suppress(TypeError):
         if runs := read_runs(conversation):
             return [message for run in runs for message in conversation_in_run(run)]

@@ -105,8 +105,8 @@ def _state(model: StepperModel, sources: Sources) -> TabContent:
     if editable:
         unset = [name for name in sources.fields if name not in whole]
         entries += [Entry(name, None, "no value yet", path=name) for name in unset]
-    if own := whole.get(_EXECUTOR_STATE):
-        entries.append(Entry("state of executors", own))
+    if executor_states := whole.get(_EXECUTOR_STATE):
+        entries.append(Entry("state of executors", executor_states))
     title = f"{'Shared' if entries else 'No shared'} state {_where(model)}"
     return TabContent(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
 
