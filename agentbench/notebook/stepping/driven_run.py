@@ -174,7 +174,7 @@ async def ancestors_of(storage: CheckpointStorage, checkpoint_id: str) -> list[C
     if not isinstance(storage, SupportsCheckpointInfos):
         return [last]
     infos = {info.checkpoint_id: info for info in await storage.list_infos(workflow_name=last.workflow_name)}
-    line = [last]
-    while (before := infos.pop(line[0].previous_checkpoint_id or "", None)) is not None:
-        line.insert(0, before)
-    return line
+    lineage = [last]
+    while (before := infos.pop(lineage[0].previous_checkpoint_id or "", None)) is not None:
+        lineage.insert(0, before)
+    return lineage

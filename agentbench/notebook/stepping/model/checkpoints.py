@@ -13,7 +13,7 @@ __all__ = ["Past", "StepperCheckpoints"]
 
 @dataclass(slots=True)
 class Past:
-    """A checkpoint of the line and the states of all graph elements when it was saved."""
+    """A checkpoint that led to the current state, and the states of all graph elements when it was saved."""
 
     info: CheckpointInfo
     states: ElementStates
@@ -106,7 +106,7 @@ class StepperCheckpoints:
         """Return the index of a checkpoint.
 
         Raises:
-            LookupError: The checkpoint is not on the line.
+            LookupError: The checkpoint does not lead to the current state.
         """
         for index, past in enumerate(self.past):
             if past.info.checkpoint_id == checkpoint_id:

@@ -282,7 +282,7 @@ class StepperModel:
         self._look_at((self.checkpoints.displayed or 0) + count)
 
     def go_to(self, checkpoint_id: str) -> None:
-        """Show this checkpoint; `LookupError` if it is not on the line."""
+        """Show this checkpoint; `LookupError` if it does not lead to the current state."""
         self.require_open()
         if self.status in IN_FLIGHT:
             raise StepperStateError(str(self.status), self.allowed, "goto")
@@ -346,11 +346,11 @@ class StepperModel:
             removed = [point.id for point in self.breakpoints.all if point.is_same_place(meant)]
         self.breakpoints.remove(removed)
 
-    def start(self, facts: RunFacts, line: Sequence[CheckpointInfo] = ()) -> None:
-        """Take over a newly opened run; `line`: the checkpoints that lead to it, oldest first."""
+    def start(self, facts: RunFacts, lineage: Sequence[CheckpointInfo] = ()) -> None:
+        """Take over a newly opened run; `lineage`: the checkpoints that lead to it, oldest first."""
         if self.status is _S.CLOSED:
             return
-        self.checkpoints.begin(line)
+        self.checkpoints.begin(lineage)
         self._learn(facts)
         if self._goal is None:
             self.status = self._status_at_rest()
