@@ -15,7 +15,7 @@ from agentbench.checkpoints.difference.changes import CheckpointChange, path_tex
 from agentbench.checkpoints.paths import Place, find_place, replace_at
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
 
-__all__ = ["Edit", "StagedEdits", "StepperEdits", "Updates", "checked_edit", "updates_of"]
+__all__ = ["Edit", "StagedEdits", "StepperEdits", "Updates", "make_edit", "updates_of"]
 
 _MESSAGE = re.compile(r"(pending_messages|messages)\[(0|[1-9][0-9]*)\]\.?(.+)?", re.ASCII | re.DOTALL)
 
@@ -103,7 +103,7 @@ class Updates:
     messages: dict[str, list[Any]] | None
 
 
-def checked_edit(
+def make_edit(
     checkpoint: WorkflowCheckpoint, path: str, value: Any, staged: Iterable[Edit] = (), further: Container[str] = ()
 ) -> Edit:
     """Create an edit of a checkpoint.
@@ -129,7 +129,7 @@ def checked_edit(
         raise InvalidEdit(path, str(error.args[0])) from None
     usual = _usual_path(root, place.steps)
     if usual not in (path, None):  # one edit per place, however its path is written
-        return checked_edit(checkpoint, usual, value, staged)
+        return make_edit(checkpoint, usual, value, staged)
     after = _fitting(path, value, place)
     _require_storable(path, after, place.value)
     return Edit(path, place.value, isolate(after), place.steps)

@@ -98,7 +98,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     seq = next_seq(await head_of(storage, chain)) if head_seq is None else head_seq + 1
     past: list[WorkflowCheckpoint] = []
     if with_history and chain != original.workflow_name:
-        past = await _copied_history(storage, checkpoint_id, chain, seq, ids)
+        past = await _copy_history(storage, checkpoint_id, chain, seq, ids)
     fork = WorkflowCheckpoint(
         chain,
         original.graph_signature_hash,
@@ -126,7 +126,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
     return CheckpointInfo.of(fork)
 
 
-async def _copied_history(
+async def _copy_history(
     storage: CheckpointStorage, checkpoint_id: CheckpointID, chain: str, first_seq: int, ids: IdSource
 ) -> list[WorkflowCheckpoint]:
     """Copy the checkpoints that led to a checkpoint, including it, for another chain, oldest first."""

@@ -125,7 +125,7 @@ class _OpenMessage:
     def close(self) -> Message:
         """Return the complete message."""
         entries = [entry.close() if isinstance(entry, _OpenCall) else entry for entry in self.entries]
-        contents = list(map(mend_content, _joined_runs(entries)))
+        contents = list(map(mend_content, _join_runs(entries)))
         return Message(self.role, contents, author_name=self.author_name, message_id=self.message_id)
 
 
@@ -189,7 +189,7 @@ def _join_without_repeat(texts: Sequence[str]) -> str:
     return "".join(pieces)
 
 
-def _joined_runs(contents: Iterable[Content]) -> Iterator[Content]:
+def _join_runs(contents: Iterable[Content]) -> Iterator[Content]:
     """Yield the contents with adjacent texts joined and adjacent pieces of one reasoning joined."""
     for kind, run in groupby(contents, key=attrgetter("type")):
         pieces = list(run)

@@ -185,12 +185,12 @@ class AgentNode(Executor):
         self._ab_cache = [*state.get("cache", ())]
         self._ab_pending = {**state.get("pending_agent_requests", {})}
         self._ab_answers = [*state.get("pending_responses_to_agent", ())]
-        session = self._restored_session(state.get("agent_session"))
+        session = self._restore_session(state.get("agent_session"))
         # In place, because other nodes may share it.
         vars(self.session).clear()
         vars(self.session).update(vars(session))
 
-    def _restored_session(self, saved: Any) -> AgentSession:
+    def _restore_session(self, saved: Any) -> AgentSession:
         try:
             if saved is None or "type" in saved:  # the result of to_dict()
                 return self.agent.create_session() if saved is None else AgentSession.from_dict(saved)

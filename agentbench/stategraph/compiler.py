@@ -63,10 +63,10 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
             raise ValueError(message)
     if checkpointer not in (None, False):
         checkpointer = require_storage(checkpointer, "checkpointer")
-    return CompiledGraph(plan, _checked_workflow, checkpointer=checkpointer, **services)
+    return CompiledGraph(plan, _check_and_build, checkpointer=checkpointer, **services)
 
 
-def _checked_workflow(plan: GraphPlan) -> Workflow:
+def _check_and_build(plan: GraphPlan) -> Workflow:
     _check(plan)
     if not plan.saves and (plan.interrupt_before or plan.interrupt_after):
         raise plan.refuse_pause()

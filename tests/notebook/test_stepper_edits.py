@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from agentbench import WorkflowCheckpoint, WorkflowMessage
-from agentbench.checkpoints.editing import StagedEdits, StepperEdits, checked_edit, updates_of
+from agentbench.checkpoints.editing import StagedEdits, StepperEdits, make_edit, updates_of
 from agentbench.checkpoints.paths import find_place, replace_at
 from agentbench.exceptions import InvalidEdit
 from agentbench.notebook import Edit
@@ -97,7 +97,7 @@ def test_a_value_takes_its_place_and_nothing_else_changes() -> None:
         ("many.a.0", 2, "many", defaultdict(list, a=[2])),
     ]:
         held = checkpoint(**copy.deepcopy(HELD))
-        edit = checked_edit(held, path, value)
+        edit = make_edit(held, path, value)
         assert updates_of(held, [edit]).state == {key: expected}
         assert type(updates_of(held, [edit]).state[key]) is type(expected)
         assert held.state == {**HELD, "_executor_state": {}}
@@ -122,14 +122,14 @@ def test_what_does_not_fit_is_refused_with_the_path_and_the_reason() -> None:
         ("messages[0]", 1, "0 are queued here"),
     ]:
         with pytest.raises(InvalidEdit) as refused:
-            checked_edit(checkpoint(**HELD), path, value)
+            make_edit(checkpoint(**HELD), path, value)
         assert refused.value.path == path
         assert told in refused.value.problem
 
 
 def test_a_refused_value_is_not_repeated_by_the_error() -> None:
     with pytest.raises(InvalidEdit) as refused:
-        checked_edit(checkpoint(limit=3), "limit", "sk-secret-123")
+        make_edit(checkpoint(limit=3), "limit", "sk-secret-123")
     assert "sk-secret-123" not in str(refused.value)
 
 
@@ -141,7 +141,7 @@ def test_a_refused_value_is_not_repeated_by_the_error() -> None:
 
 def test_staged_edits_show_as_a_diff() -> None:
     held = checkpoint(**HELD)
-    edits = StagedEdits([checked_edit(held, "score", 0.9), checked_edit(held, "draft.title", "<script>")])
+    edits = StagedEdits([make_edit(held, "score", 0.9), make_edit(held, "draft.title", "<script>")])
     bundle = edits._repr_mimebundle_()
     assert bundle["text/plain"] == "~ score: 0.4 -> 0.9\n~ draft.title: 'Cats' -> '<script>'"
     assert "<script>" not in bundle["text/html"]
@@ -150,7 +150,7 @@ def test_staged_edits_show_as_a_diff() -> None:
 
 
 def test_secrets_are_masked() -> None:
-    edit = checked_edit(checkpoint(**HELD), "api_key", "sk-other-456")
+    edit = make_edit(checkpoint(**HELD), "api_key", "sk-other-456")
     shown = [repr(edit), str(edit), *map(str, StagedEdits([edit])._repr_mimebundle_().values())]
     assert not any("sk-" in text for text in shown)
 
@@ -226,12 +226,12 @@ def test_a_place_has_one_edit_however_its_path_is_written() -> None:
     checkpoint.messages = {"a": [WorkflowMessage(["queued"], "a")]}
     stepper_edits = StepperEdits()
     for path, value in (("items.0", 5), ("items[0]", 6)):
-        stepper_edits.stage("c", checked_edit(checkpoint, path, value, stepper_edits.of("c")))
+        stepper_edits.stage("c", make_edit(checkpoint, path, value, stepper_edits.of("c")))
     assert [(edit.path, edit.before, edit.after) for edit in stepper_edits.of("c")] == [("items[0]", 1, 6)]
     stepper_edits.discard("c", "items.0")
     assert stepper_edits.of("c") == ()
-    assert checked_edit(checkpoint, "messages[0]", "new").before == "state"
-    assert checked_edit(checkpoint, "pending_messages[0][0]", "new").before == "queued"
+    assert make_edit(checkpoint, "messages[0]", "new").before == "state"
+    assert make_edit(checkpoint, "pending_messages[0][0]", "new").before == "queued"
 
 
 def test_keys_with_dots_are_found_where_a_longer_one_leads_nowhere() -> None:

@@ -140,7 +140,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
             sort_middleware(self.middleware)
         if provider_name := otel_agent_provider_name or otel_provider_name:
             self.otel_agent_provider_name: str | None = provider_name
-        self.client: Any = _checked_client(client, chat_client)
+        self.client: Any = _require_client(client, chat_client)
         check_instructions("instructions", instructions)
         check_options("default_options", default_options)
         check_instructions("The default option instructions", (default_options or {}).get("instructions"))
@@ -326,7 +326,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         return f"{type(self).__name__}({', '.join(facts)})"
 
 
-def _checked_client(client: Any, chat_client: Any) -> Any:
+def _require_client(client: Any, chat_client: Any) -> Any:
     if client is not None and chat_client is not None and client is not chat_client:
         message = "client and chat_client are the same argument. Pass only one of them."
         raise TypeError(message)

@@ -85,7 +85,7 @@ class RedisBackend:
         since = "-1"
         for _ in range(_SWEEP_ATTEMPTS):
             state, since, *contents = self._run(scripts.CONTENTS, workflow_name, since, *wanted)
-            unused -= live_parts(map(_decoded_or_empty, contents), lambda ids: self.parts(workflow_name, ids))
+            unused -= live_parts(map(_decode_or_empty, contents), lambda ids: self.parts(workflow_name, ids))
             removed = int(self._run(scripts.SWEEP, workflow_name, state, str(len(wanted)), *wanted, *unused))
             if removed >= 0:
                 return removed
@@ -131,7 +131,7 @@ class RedisBackend:
         """See `StorageBackend`."""
         wanted = list(ids)
         found = self._send("HMGET", self._key("parts", workflow_name), *wanted) if wanted else []
-        return {name: _decoded_or_empty(text) for name, text in zip(wanted, found, strict=True) if text is not None}
+        return {name: _decode_or_empty(text) for name, text in zip(wanted, found, strict=True) if text is not None}
 
     def chains(self, prefix: str = "") -> list[str]:
         """See `StorageBackend`."""
@@ -179,7 +179,7 @@ def _decode(data: bytes) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-def _decoded_or_empty(data: bytes | None) -> str:
+def _decode_or_empty(data: bytes | None) -> str:
     """Return a text, or an empty one if it is missing or damaged, which its reader rejects."""
     try:
         return _decode(data or b"")
@@ -243,9 +243,9 @@ def _whole(found: Sequence[Any] | None) -> CheckpointRecord | None:
 def _record(chain: str, entry: _Entry, head: bytes | None, content: bytes | None = None) -> CheckpointRecord:
     """Build a record. Missing or invalid text makes head or content empty, which marks the record as damaged."""
     seq, timestamp, checkpoint_id = entry
-    run_line, _, text = _decoded_or_empty(head).partition("\n")
+    run_line, _, text = _decode_or_empty(head).partition("\n")
     try:
         run_id = _run_of(run_line)
     except ValueError:
         run_id, text = None, ""
-    return CheckpointRecord(checkpoint_id, chain, seq, timestamp, run_id, text, _decoded_or_empty(content))
+    return CheckpointRecord(checkpoint_id, chain, seq, timestamp, run_id, text, _decode_or_empty(content))

@@ -227,13 +227,13 @@ class ContentRecord(Displayable):
                 values[name] = [cls.from_dict(item) if isinstance(item, Mapping) else item for item in values[name]]
         for name, kinds in (("outputs", KINDS), ("output", ()), ("result", ())):
             if name in values:
-                values[name] = cls._revived_output(values[name], kinds)
+                values[name] = cls._revive_output(values[name], kinds)
 
     @classmethod
-    def _revived_output(cls, value: Any, kinds: Collection[str]) -> Any:
+    def _revive_output(cls, value: Any, kinds: Collection[str]) -> Any:
         # The output of a service may have a key "type" and still not be a content.
         if isinstance(value, (list, tuple)):
-            return [cls._revived_output(item, kinds) for item in value]
+            return [cls._revive_output(item, kinds) for item in value]
         kind = value.get("type") if isinstance(value, Mapping) else None
         is_content = isinstance(kind, str) and (kind in kinds or "additional_properties" in value)
         return cls.from_dict(value) if is_content else value

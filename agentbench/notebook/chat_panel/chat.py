@@ -12,7 +12,7 @@ from agentbench.exceptions import WidgetsUnavailable
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.chat_panel.talks import OnChange, Talk, talk_with
-from agentbench.notebook.runtime.bundles import shown_as_one
+from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.runtime.waiting import wait
@@ -328,7 +328,7 @@ class Chat:
         self._forks.clear()
 
     def _display_(self) -> Any:  # marimo calls it
-        return shown_as_one(self, lambda: self._transcript)
+        return show_as_one(self, lambda: self._transcript)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:

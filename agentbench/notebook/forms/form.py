@@ -22,7 +22,7 @@ from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.questions import FormRequest, read_request
 from agentbench.notebook.forms.values import ValuePlace
-from agentbench.notebook.runtime.bundles import shown_as_one
+from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
 
@@ -443,7 +443,7 @@ class Form:
             self._page = None
 
     def _display_(self) -> Any:  # marimo calls it
-        return shown_as_one(self, lambda: self.text)
+        return show_as_one(self, lambda: self.text)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:

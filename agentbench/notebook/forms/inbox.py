@@ -10,7 +10,7 @@ from agentbench._workers import run_in_thread
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.questions import FormQuestion, FormRequest, read_request
-from agentbench.notebook.runtime.bundles import shown_as_one
+from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.text.escape import esc
 from agentbench.notebook.text.phrases import count_text, run_name
@@ -231,7 +231,7 @@ class Inbox:
                 self._box = None
 
     def _display_(self) -> Any:  # marimo calls it
-        return shown_as_one(self, lambda: self.text)
+        return show_as_one(self, lambda: self.text)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:

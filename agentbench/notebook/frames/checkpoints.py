@@ -241,8 +241,8 @@ def state_frame(  # noqa: PLR0913 - published signature
         {
             "superstep": ("int64", [entry.superstep for entry, _ in rows]),
             "key": ("string", [change.key for _, change in rows]),
-            "value": ("object", [_masked_value(change.key, change.value) for _, change in rows]),
-            "old": ("object", [_masked_value(change.key, change.old) for _, change in rows]),
+            "value": ("object", [_mask_value(change.key, change.value) for _, change in rows]),
+            "old": ("object", [_mask_value(change.key, change.old) for _, change in rows]),
             "op": ("category", [change.op for _, change in rows]),
             "executor": ("category", [change.executor for _, change in rows]),
             "checkpoint_id": ("string", [entry.checkpoint_id for entry, _ in rows]),
@@ -261,12 +261,12 @@ def _wide(rows: Sequence[StateAfter], chosen: Chosen, *, full: bool) -> "pd.Data
     }
     names = {key: f"state.{key}" if key in columns else key for entry in rows for key in entry.state}
     for key, name in names.items():
-        columns[name] = ("object", [_masked_value(key, entry.state.get(key)) for entry in rows])
+        columns[name] = ("object", [_mask_value(key, entry.state.get(key)) for entry in rows])
     frame = build_frame("state", columns, index=["superstep"], chosen=chosen, full=full)
     return frame.convert_dtypes()
 
 
-def _masked_value(key: str, value: object) -> object:
+def _mask_value(key: str, value: object) -> object:
     return MASK if value is not None and _names_secret(key) else mask_secrets(value)
 
 

@@ -58,8 +58,8 @@ def frame_of(found: CheckpointDiff, chosen: Chosen, *, full: bool = False) -> "p
         {
             "path": ("string", [masked_path(change) for change in rows]),
             "op": ("category", [change.op for change in rows]),
-            "before": ("object", [_masked_value(change.before, hidden=hides(change)) for change in rows]),
-            "after": ("object", [_masked_value(change.after, hidden=hides(change)) for change in rows]),
+            "before": ("object", [_mask_value(change.before, hidden=hides(change)) for change in rows]),
+            "after": ("object", [_mask_value(change.after, hidden=hides(change)) for change in rows]),
         },
         index=["path"],
         chosen=chosen,
@@ -88,7 +88,7 @@ def comparison_frame(found: RunComparison) -> "pd.DataFrame":
     )
 
 
-def _masked_value(value: object, *, hidden: bool) -> object:
+def _mask_value(value: object, *, hidden: bool) -> object:
     return MASK if hidden and value is not None else mask_secrets(value)
 
 

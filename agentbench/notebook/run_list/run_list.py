@@ -14,7 +14,7 @@ from agentbench.notebook.cards.checkpoint import checkpoint_bundle
 from agentbench.notebook.frames.runs import status_of
 from agentbench.notebook.history.sources import Chosen, read_infos, run_on_engine
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.runtime.bundles import shown_as_one
+from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.stepping.start import stepper
 from agentbench.notebook.stepping.stepper import Stepper
@@ -226,7 +226,7 @@ class RunList:
         self._box = self._panel = None
 
     def _display_(self) -> Any:  # marimo calls it
-        return shown_as_one(self, lambda: self.text)
+        return show_as_one(self, lambda: self.text)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         try:

@@ -7,7 +7,7 @@ from typing import Any
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.runtime.kernel import in_kernel
 
-__all__ = ["display_of", "has_display", "is_wanted", "shown_as_one"]
+__all__ = ["display_of", "has_display", "is_wanted", "show_as_one"]
 
 _LONGEST = 2_000_000
 _MEDIA_TYPES = ("image/svg+xml", "image/png", "text/html")
@@ -42,7 +42,7 @@ def is_wanted(kind: str, include: Collection[str] | None, exclude: Collection[st
     return (not include or kind in include) and kind not in (exclude or ())
 
 
-def shown_as_one(panel: Any, otherwise: Callable[[], Any]) -> Any:
+def show_as_one(panel: Any, otherwise: Callable[[], Any]) -> Any:
     """Return the display of a panel in hosts without ipywidgets boxes: one anywidget, or `otherwise`."""
     try:
         root = panel.widget

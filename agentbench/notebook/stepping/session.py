@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, engine_thread, submit
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
-from agentbench.checkpoints.editing import Edit, checked_edit, updates_of
+from agentbench.checkpoints.editing import Edit, make_edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import InvalidEdit, StateValidationError
@@ -167,15 +167,15 @@ class StepperSession:
         """Start a run; raises the errors of `stepper` for its checkpoint."""
         handle = await start(self.note_down)
         try:
-            line = [] if handle.started_from is None else await ancestors_of(self.storage, handle.started_from)
-            base = line[-1].iteration if line else None
+            lineage = [] if handle.started_from is None else await ancestors_of(self.storage, handle.started_from)
+            base = lineage[-1].iteration if lineage else None
             run = DrivenRun(handle, self.storage, base, lambda: self.model.breakpoints.all, self._emit_event)
             facts = await run.facts(planned=await handle.plan())
         except BaseException:
             await handle.cancel()  # frees the workflow
             raise
         self._run = run
-        self.dispatch(lambda model: model.start(facts, line))
+        self.dispatch(lambda model: model.start(facts, lineage))
         if self.model.status is StepperStatus.CLOSED:  # closed before there was a run to cancel
             await handle.cancel()
 
@@ -235,7 +235,7 @@ class StepperSession:
     def _make_edit(self, content: WorkflowCheckpoint, path: str, value: Any, staged: tuple[Edit, ...]) -> Edit:
         """Make an edit that fits the current value and, in a state graph, its field."""
         hook: Any = self._require_run().handle.workflow.boundary_hook
-        edit = checked_edit(content, path, value, staged, getattr(hook, "field_names", ()))
+        edit = make_edit(content, path, value, staged, getattr(hook, "field_names", ()))
         try:
             if hasattr(hook, "check_state"):
                 checked = hook.check_state(updates_of(content, (*staged, edit)).state)

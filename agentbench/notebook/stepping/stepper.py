@@ -17,7 +17,7 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import NestedLoopError, StepperStateError, WidgetsUnavailable
 from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
-from agentbench.notebook.runtime.bundles import shown_as_one
+from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.kernel import at_end_of_cell, in_kernel, show_in_cell
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
@@ -458,7 +458,7 @@ class Stepper:
             return f"Stepper({esc(self.name, into='line', limit=80)}, {model.superstep_text}, {model.status}{viewing})"
 
     def _display_(self) -> Any:  # marimo calls it
-        return shown_as_one(self, lambda: self._screen.picture)
+        return show_as_one(self, lambda: self._screen.picture)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
         """Return the panel and its text; a saved notebook contains only the picture."""

@@ -90,14 +90,14 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
     if isinstance(value, (str, Message, RemoveMessage)):
         value = [value]
     if isinstance(value, Mapping):
-        return [(_known_field(name, fields, node), _stamp(update)) for name, update in value.items()]
+        return [(_require_field(name, fields, node), _stamp(update)) for name, update in value.items()]
     if fields.is_instance(value):
         return _state_writes(value, fields, copied)
     added: Any = getattr(value, "messages", None)  # an agent's response
     if isinstance(value, (list, tuple)):
         added = [Message.text_message(item, "assistant") if isinstance(item, str) else item for item in value]
     if isinstance(added, list) and all(isinstance(message, (Message, RemoveMessage)) for message in added):
-        return [(_known_field("messages", fields, node), _stamp(added))] if added else []
+        return [(_require_field("messages", fields, node), _stamp(added))] if added else []
     message = (
         f"Node {node!r} returned {shorten(value)}, of type {type(value).__name__}. Expected a dict of fields, "
         f"messages, text, a Command, a {fields.cls.__name__}, or None."
@@ -105,7 +105,7 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
     raise InvalidUpdateError(message, node=node)
 
 
-def _known_field(name: Any, fields: StateFields, node: str) -> str:
+def _require_field(name: Any, fields: StateFields, node: str) -> str:
     if name in fields.by_name:
         return str(name)
     if name == "messages" and fields.conversation is not None:

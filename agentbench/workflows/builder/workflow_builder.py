@@ -329,11 +329,11 @@ class WorkflowBuilder:
         """
         if not is_tracing():
             return self._build(copy_executors=copy_executors)
-        from agentbench.workflows.engine.tracing import traced_build  # noqa: PLC0415 - imports OpenTelemetry
+        from agentbench.workflows.engine.tracing import build_with_span  # noqa: PLC0415 - imports OpenTelemetry
 
         build = partial(self._build, copy_executors=copy_executors)
         definition = OBSERVABILITY_SETTINGS.WORKFLOW_DEFINITION_ENABLED
-        workflow: Workflow = traced_build(self._name, self._description, build, definition=definition)
+        workflow: Workflow = build_with_span(self._name, self._description, build, definition=definition)
         return workflow
 
     def _build(self, on_validated: Callable[[], None] | None = None, *, copy_executors: bool) -> Workflow:

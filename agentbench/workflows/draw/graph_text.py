@@ -101,7 +101,7 @@ def _write_mermaid(graph: DrawnGraph, names: dict[NodePath, str], lines: list[st
         name, frame = names[node.path], frames.get(node.path)
         start = " (Start)" if node.kind == "start" else ""
         state = "" if node.state is None else f" [{node.state}]"
-        label = f"{_mermaid_escaped(node.text)}{start}{state}"
+        label = f"{_escape_mermaid(node.text)}{start}{state}"
         if frame is not None:
             # A frame has the id of its node, so that edges lead to the frame; the chart has no node with the same id.
             lines.append(f'{indent}subgraph {name}["sub-workflow: {label}"]')
@@ -117,7 +117,7 @@ def _mermaid_arrow(edge: DrawnEdge) -> str:
     if edge.label is None:
         return "-->"
     is_plain = edge.label.isidentifier() and edge.label.lower() not in _RESERVED - {"default"}
-    label = edge.label if is_plain else f'"{_mermaid_escaped(edge.label)}"'
+    label = edge.label if is_plain else f'"{_escape_mermaid(edge.label)}"'
     return f"-. {label} .->"
 
 
@@ -126,7 +126,7 @@ def _mermaid_id(path: NodePath) -> str:
     return name if name[:1].isalpha() and name.lower() not in _RESERVED else f"n_{name}"
 
 
-def _mermaid_escaped(text: str) -> str:
+def _escape_mermaid(text: str) -> str:
     """Write characters that would end a quoted label, or be read as markup, as character codes."""
     text = plain_text(text, None)
     for character, code in (("#", "#35;"), ('"', "#quot;"), ("<", "#lt;"), (">", "#gt;"), ("`", "#96;")):

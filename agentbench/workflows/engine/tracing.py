@@ -27,7 +27,7 @@ _FINE = (
 )
 
 
-def traced_build(
+def build_with_span(
     name: str | None, description: str | None, build: Callable[[Callable[[], None]], Any], *, definition: bool
 ) -> Any:
     """Return the workflow of `build(on_validated)` inside a span; `definition` writes the graph into the span."""

@@ -218,7 +218,7 @@ class FunctionExecution(Execution):
         context.calls[name] += 1
         arguments = fingerprint(args, kwargs)
         if key in self._results:
-            result = self._remembered_result(name, key, arguments, context)
+            result = self._reuse_result(name, key, arguments, context)
             for place, changed in self._changes.get(key, {}).items():
                 change_in_place(args[place] if isinstance(place, int) else kwargs[place], isolate_or_same(changed))
             return result
@@ -276,7 +276,7 @@ class FunctionExecution(Execution):
             self.log.append(WorkflowEvent.warning(text, name))
             warn_user(text, RuntimeWarning)
 
-    def _remembered_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:
+    def _reuse_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:
         earlier = self._arguments.get(key)
         if earlier is not None and arguments is not None and earlier != arguments:
             msg = (

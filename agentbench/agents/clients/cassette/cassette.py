@@ -191,7 +191,7 @@ class Cassette:
                 self._replace(new_lines(CassetteLines()))
                 self._anew = False
             else:
-                with self._opened_locked() as file:
+                with self._open_locked() as file:
                     self._read(file)
                     try:
                         lines = new_lines(self.lines)
@@ -253,7 +253,7 @@ class Cassette:
         target = os.path.realpath(self._place)  # keeps a symbolic link
         temporary = f"{target}.{os.getpid()}.tmp"
         # Windows cannot replace an open file.
-        with nullcontext() if sys.platform == "win32" else self._opened_locked():
+        with nullcontext() if sys.platform == "win32" else self._open_locked():
             try:
                 with open(temporary, "w", encoding="utf-8", newline="\n") as file:
                     file.writelines(f"{line}\n" for line in lines)
@@ -268,7 +268,7 @@ class Cassette:
         self._refresh()
 
     @contextmanager
-    def _opened_locked(self) -> Iterator[FileIO]:
+    def _open_locked(self) -> Iterator[FileIO]:
         """Open the file for appending and lock it; create it if it is missing."""
         os.makedirs(os.path.dirname(self._place), exist_ok=True)
         while True:

@@ -93,7 +93,7 @@ class StepperModel:
         self._goal: Goal | None = None
         self._waits = 0
         self.playing: float | None = None  # checkpoints per second of a replay, which executes nothing
-        self._last_rest: ElementStates = {}
+        self._paused_states: ElementStates = {}
 
     @property
     def allowed(self) -> tuple[str, ...]:
@@ -351,9 +351,9 @@ class StepperModel:
         if self.status is _S.CLOSED:
             return
         self.checkpoints.begin(lineage)
-        self._learn(facts)
+        self._take_facts(facts)
         if self._goal is None:
-            self.status = self._status_at_rest()
+            self.status = self._paused_status()
 
     def see(self, event: WorkflowEvent[Any]) -> None:
         """Process one event of the superstep in flight."""
@@ -372,7 +372,7 @@ class StepperModel:
         self.reports.append(outcome.report)
         self.record.add(outcome.report)
         self.elapsed_s += outcome.report.duration_s or 0.0
-        self._learn(outcome.facts)
+        self._take_facts(outcome.facts)
         self.note_down(lines_of_report(outcome.report))
         if self.status is _S.CLOSED:
             return None
@@ -427,10 +427,10 @@ class StepperModel:
     def take_answer(self, facts: RunFacts) -> Instruction | None:
         """Process the facts of a run that accepted an answer."""
         in_flight = self.status in IN_FLIGHT
-        self._learn(facts, at_rest=not in_flight)
+        self._take_facts(facts, is_paused=not in_flight)
         if in_flight or self.status is _S.CLOSED:
             return None
-        goal, self.status = self._goal, self._status_at_rest()
+        goal, self.status = self._goal, self._paused_status()
         if goal is None or not goal.through or goal.left <= 0 or self.checkpoints.viewed is not None:
             self._goal = None
             return None
@@ -452,10 +452,10 @@ class StepperModel:
         self.activity.reset()
         self.is_inside = False
         self.breakpoints.enter_boundary(checked=True)
-        self._learn(facts)
+        self._take_facts(facts)
         if self.status is _S.CLOSED or self.stop_wanted:
             return None
-        if self._goal is None or self._status_at_rest() not in (_S.READY, _S.PAUSED):
+        if self._goal is None or self._paused_status() not in (_S.READY, _S.PAUSED):
             return self._arrive()
         return self._next_step()
 
@@ -466,16 +466,16 @@ class StepperModel:
 
     def rest(self, facts: RunFacts, note: str | None = None) -> None:
         """Process the end of all activity: a stop, an interrupt, or the error in `note`."""
-        self._learn(facts)
+        self._take_facts(facts)
         self.is_inside = False
         self._goal = self.playing = None
         self.stop_wanted = False
         if self.status is not _S.CLOSED:
-            self.status, self.note = self._status_at_rest(), note
+            self.status, self.note = self._paused_status(), note
 
     def _arrive(self, *, stays: bool = False) -> Instruction | None:
         """Set the status after the last superstep of a goal. `stays`: the run does not continue automatically."""
-        self.status = self._status_at_rest()
+        self.status = self._paused_status()
         if self.facts.pause_reason is not None:
             self.note = f"Paused: {self.facts.pause_reason}"
         if stays or not self.goes_on_after_answer:
@@ -483,7 +483,7 @@ class StepperModel:
         self.stop_wanted = False
         return None
 
-    def _status_at_rest(self) -> StepperStatus:
+    def _paused_status(self) -> StepperStatus:
         facts = self.facts
         if facts.status in _ENDED:
             return _ENDED[facts.status]
@@ -494,15 +494,15 @@ class StepperModel:
         is_new = facts.status == "STARTED" and facts.pause_reason is None
         return _S.READY if is_new else _S.PAUSED
 
-    def _learn(self, facts: RunFacts, *, at_rest: bool = True) -> None:
+    def _take_facts(self, facts: RunFacts, *, is_paused: bool = True) -> None:
         """Store the facts of the run and the checkpoints that it saved."""
         self.facts = facts
         waiting = [request.source_executor_id for request in facts.requests]
-        if at_rest:
+        if is_paused:
             self.activity.rest(facts.planned, waiting)
         else:
             self.activity.wait_for(waiting)
-        before = self._last_rest
-        if at_rest:
-            self._last_rest = self.activity.states()
-        self.checkpoints.add_missing(facts.checkpoints, before, self._last_rest)
+        before = self._paused_states
+        if is_paused:
+            self._paused_states = self.activity.states()
+        self.checkpoints.add_missing(facts.checkpoints, before, self._paused_states)
