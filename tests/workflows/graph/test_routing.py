@@ -138,9 +138,9 @@ async def test_a_barrier_lists_messages_by_source_then_by_arrival_and_names_all_
                 ctx.get_source_executor_id()
             await ctx.yield_output((texts, ctx.source_executor_ids))
 
-    source, left, right, join = Pass("s"), Twice("l"), Pass("r"), Sources("j")
-    builder = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [right, left])
-    workflow = builder.add_fan_in_edges([left, right], join).build()
+    source, hop, left, right, join = Pass("s"), Pass("h"), Twice("l"), Pass("r"), Sources("j")
+    builder = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [right, hop]).add_edge(hop, left)
+    workflow = builder.add_fan_in_edges([left, right], join).build()  # left arrives a superstep after right
     assert (await workflow.run("x")).outputs == [(["l1", "l2", "x>s>r"], ["l", "r"])]
 
 
