@@ -138,10 +138,10 @@ async def test_a_barrier_lists_messages_by_source_then_by_arrival_and_names_all_
                 ctx.get_source_executor_id()
             await ctx.yield_output((texts, ctx.source_executor_ids))
 
-    source, hop, left, right, join = Pass("s"), Pass("h"), Twice("l"), Pass("r"), Sources("j")
+    source, hop, left, right, join = Pass("s"), Pass("h"), Pass("l"), Twice("r"), Sources("j")
     builder = WorkflowBuilder(start_executor=source).add_fan_out_edges(source, [right, hop]).add_edge(hop, left)
     workflow = builder.add_fan_in_edges([left, right], join).build()  # left arrives a superstep after right
-    assert (await workflow.run("x")).outputs == [(["l1", "l2", "x>s>r"], ["l", "r"])]
+    assert (await workflow.run("x")).outputs == [(["x>s>h>l", "r1", "r2"], ["l", "r"])]
 
 
 async def test_a_barrier_that_never_filled_warns_at_the_end_and_is_empty_in_the_next_run():
