@@ -400,7 +400,7 @@ def test_wrong_credentials_and_missing_rights_are_errors_of_redis(redis_url: str
 
 
 def test_a_server_that_does_not_answer_times_out(redis_url: str, server: Any) -> None:
-    backend = RedisBackend(f"{redis_url}?socket_timeout=0.05", prefix="agentbench")
+    backend = RedisBackend(f"{redis_url}?socket_timeout=0.3", prefix="agentbench")
     put(backend, record("a"))
     server.client_pause(60_000, all=False)
     try:

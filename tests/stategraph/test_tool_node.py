@@ -86,21 +86,21 @@ def broken() -> str:
 
 
 def slow() -> str:
-    time.sleep(0.05)
+    time.sleep(0.6)
     return "late"
 
 
 def test_what_goes_wrong_is_a_result_for_the_model():
     node = ToolNode([fog, broken, slow])
     calls = [("nothing", {}), ("fog", "{not json"), ("fog", {}), ("fog", {"city": 7}), ("broken", {}), ("slow", {})]
-    result = run(node, calling(*calls), tool_timeout=0.01)
+    result = run(node, calling(*calls), tool_timeout=0.3)
     words = [
         "no tool 'nothing'. Tools: fog",
         "do not fit",
         "city: Field required",
         "city",
         "out of order",
-        "0.01 s",
+        "0.3 s",
     ]
     for message, word in zip(result["context"][1:], words, strict=True):
         content = message.contents[0]

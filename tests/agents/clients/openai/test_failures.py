@@ -211,7 +211,7 @@ async def test_a_stream_that_ends_within_a_call_runs_no_tool(server: OpenAIServe
 
 async def test_comments_that_keep_a_connection_alive_do_not_outlast_the_timeout(server: OpenAIServer) -> None:
     answer = server.answer(stream(wire.chunk("a"), KeepAlive()))
-    found = await failure(server, streaming=True, timeout=0.05)
+    found = await failure(server, streaming=True, timeout=0.5)
     assert found.is_retryable
     assert "did not answer in time" in str(found)
     await happened(answer.closed_by_client)
