@@ -14,6 +14,7 @@ from tests.benchmarks.gates import Row, Target
 from tests.benchmarks.graph_workloads import WORKLOADS as GRAPHS
 from tests.benchmarks.notebook_workloads import WORKLOADS as NOTEBOOK
 from tests.benchmarks.workload import Workload, awaited, measure
+from tests.parts.nightly import nightly
 
 
 @pytest.fixture
@@ -27,9 +28,7 @@ def row(name: str, figure: float, *ratios: float) -> Row:
     return Row(name, "a made-up unit", "us", figure, 1.0 if ratios else None, ratios)
 
 
-@pytest.mark.parametrize(
-    "workload", [pytest.param(w, id=w.name) for w in ENGINE + AGENTS + CHECKPOINTS + GRAPHS + NOTEBOOK]
-)
+@pytest.mark.parametrize("workload", [nightly(w, id=w.name) for w in ENGINE + AGENTS + CHECKPOINTS + GRAPHS + NOTEBOOK])
 def test_both_halves_of_a_workload_do_its_work(workload: Workload) -> None:
     figures = measure(workload, rounds=0)
 

@@ -30,6 +30,7 @@ from agentbench import (
     tool,
 )
 from agentbench.stategraph import END, START, AgentState, StateGraph
+from tests.parts.nightly import nightly
 
 TIMES = 20
 
@@ -176,8 +177,11 @@ def leave_form() -> None:
 @pytest.mark.parametrize(
     "use",
     [
-        run, build, start, leave_stream, cancel, ask, wait, wait_in_threads, use_agent, call_sync_tool, use_session,
-        call_graph, compile_graph, save_in_files, save_in_sqlite, draw, step_panel, replace_panel, leave_form,
+        run, leave_stream, wait_in_threads, use_agent, use_session, call_graph, save_in_files, replace_panel,
+        *[nightly(use) for use in (
+            build, start, cancel, ask, wait, call_sync_tool, compile_graph, save_in_sqlite, draw, step_panel,
+            leave_form,
+        )],
     ],
 )  # fmt: skip
 def test_nothing_stays_behind(use: Callable[..., Any], tmp_path: Path) -> None:

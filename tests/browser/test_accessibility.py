@@ -56,6 +56,7 @@ def test_a_stepper_has_nothing_serious_in_any_state(open_cells: Any) -> None:
     assert found_in_both_themes(page, STEPPER) == []
 
 
+@pytest.mark.nightly
 def test_menus_and_dialogs_above_a_stepper_have_nothing_serious(open_cells: Any) -> None:
     page = show_all(open_cells, [OVERLAYS[-2]])
     found = []
@@ -76,6 +77,7 @@ def test_forms_of_every_kind_have_nothing_serious(open_cells: Any) -> None:
 NOT_OURS = ("image-alt", "scrollable-region-focusable", "aria-input-field-name")
 
 
+@pytest.mark.nightly
 def test_tables_plots_and_graphs_have_nothing_serious(open_cells: Any) -> None:
     graphs = [scene for scene in GRAPH_SCENES if scene.name != "progress"]
     page = show_all(open_cells, (*FRAME_SCENES, *graphs))

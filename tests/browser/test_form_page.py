@@ -142,6 +142,7 @@ def test_keys_of_a_form_stay_in_it_and_those_of_the_notebook_do_not(open_cells: 
     assert shown.page.evaluate("heard.filter((key) => key !== 'Control')") == ["s"]
 
 
+@pytest.mark.nightly
 def test_typing_reaches_python_and_survives_a_reload_of_the_page(lab: Any, open_notebook: Any) -> None:
     cells = [
         FLOW,

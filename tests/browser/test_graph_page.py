@@ -10,6 +10,7 @@ import pytest
 from agentbench.notebook.look.states import STATES
 from tests.browser.page_parts import expect
 from tests.notebook.look.test_states import contrast
+from tests.parts.nightly import nightly
 
 PANEL = """
 from IPython.display import display
@@ -211,7 +212,7 @@ def test_states_have_the_colours_of_the_table_and_text_that_can_be_read(open_cel
     shown.shot(f"states-{'dark' if dark else 'light'}", shown.panel.locator(".ab_panel"))
 
 
-@pytest.mark.parametrize("part", range(2))
+@pytest.mark.parametrize("part", [0, nightly(1)])
 def test_hostile_text_does_not_run_and_nothing_leaves_the_machine(lab: Any, open_notebook: Any, part: int) -> None:
     lab.write("hostile", [HOSTILE.replace("FIRST", str(20 * part)).replace("LAST", str(20 * part + 20))])
     shown = open_notebook("hostile", own=True, height=4000)

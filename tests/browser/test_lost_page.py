@@ -46,6 +46,7 @@ def test_a_page_reloaded_in_the_middle_of_a_superstep_shows_it_again_and_no_answ
     expect(page.panel.locator(".abs-banner-text")).to_contain_text("published: 3 papers in library")
 
 
+@pytest.mark.nightly
 def test_a_notebook_open_in_two_tabs_shows_one_run_in_both(lab: Any, open_notebook: Any) -> None:
     lab.write("tabs", [SETUP, SHOW])
     first = open_notebook("tabs", own=True)
@@ -66,6 +67,7 @@ def test_a_notebook_open_in_two_tabs_shows_one_run_in_both(lab: Any, open_notebo
     expect(first.panel.locator(".abs-banner-text")).to_contain_text("published")
 
 
+@pytest.mark.nightly
 def test_a_notebook_that_is_not_trusted_shows_pictures_in_place_of_panels(lab: Any, open_notebook: Any) -> None:
     graph = "configure(deterministic=True)\nbuild()"
     lab.write(
@@ -89,6 +91,7 @@ def test_a_notebook_that_is_not_trusted_shows_pictures_in_place_of_panels(lab: A
 
 
 @pytest.mark.parametrize("where", ["at a question", "in a handler"])
+@pytest.mark.nightly
 def test_an_interrupted_cell_leaves_a_run_that_goes_on(lab: Any, open_notebook: Any, where: str) -> None:
     in_handler = where == "in a handler"
     lab.write("interrupt", [SETUP, HELD if in_handler else SHOW, "await panel.arun()"])
@@ -110,6 +113,7 @@ def test_an_interrupted_cell_leaves_a_run_that_goes_on(lab: Any, open_notebook: 
     expect(header(page)).to_contain_text("finished")
 
 
+@pytest.mark.nightly
 def test_after_a_restart_of_the_kernel_the_panel_says_so_and_is_a_picture(lab: Any, open_notebook: Any) -> None:
     lab.write("restart", [SETUP, HELD_WITH_FILES, "await panel.arun()"])
     page = open_notebook("restart", own=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.browser.page_parts import expect
+from tests.parts.nightly import nightly
 
 # The last steps of a large graph have no successors; in a kernel that is a warning on the screen.
 pytestmark = pytest.mark.filterwarnings("ignore:Executor 'step .*:agentbench.exceptions.WorkflowWarning")
@@ -49,7 +50,7 @@ COLOUR = "(frame) => getComputedStyle(frame.contentDocument.body).color"
 UNSEEN = "(frame) => (frame?.contentDocument?.documentElement?.scrollHeight ?? NaN) - frame?.clientHeight"
 
 
-@pytest.mark.parametrize("width", [600, 1200])
+@pytest.mark.parametrize("width", [600, nightly(1200)])
 def test_who_asks_and_the_whole_form_are_in_sight(open_cells: Any, width: int) -> None:
     who_asks_and_the_whole_form_are_in_sight(open_cells([SETUP, TABLE], width=width, height=900))
 
@@ -64,7 +65,7 @@ def who_asks_and_the_whole_form_are_in_sight(page: Any) -> None:
     page.shot("question")
 
 
-@pytest.mark.parametrize("width", [600, 1200])
+@pytest.mark.parametrize("width", [600, nightly(1200)])
 def test_who_asks_is_in_sight_below_a_long_cell_too(lab: Any, open_notebook: Any, width: int) -> None:
     lab.write("below", [SETUP + "# more code\n" * 4, "panel = stepper(build(), 'cats')\npanel"])
     page = open_notebook("below", width=width, height=900)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tests.browser.page_parts import expect
 
 CELLS = [
@@ -19,6 +21,7 @@ CELLS = [
 NO_KERNEL = "widget model not found"
 
 
+@pytest.mark.nightly
 def test_a_notebook_opened_without_its_kernel_shows_pictures_where_the_panels_were(
     lab: Any, open_notebook: Any
 ) -> None:

@@ -7,6 +7,8 @@ import platform
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.browser.page_parts import expect
 from tests.tools.refresh_notebooks import NOTEBOOKS, text_of
 
@@ -86,6 +88,7 @@ def test_the_menu_downloads_the_run_as_a_page(open_cells: Any, tmp_path: Path) -
     assert "A saved run of research-flow" in (tmp_path / "research-flow.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.nightly
 def test_a_shipped_notebook_that_was_only_opened_and_saved_is_not_changed(lab: Any, open_notebook: Any) -> None:
     name = "13_state_graph"
     notebook = json.loads((NOTEBOOKS / f"{name}.ipynb").read_text(encoding="utf-8"))

@@ -122,6 +122,7 @@ def test_a_unix_socket_is_reached_by_url_and_by_asyncio_client() -> None:
         process.remove()
 
 
+@pytest.mark.nightly
 def test_a_cluster_keeps_a_whole_storage_on_one_node() -> None:
     process = ServerProcess("redis-cluster")
 

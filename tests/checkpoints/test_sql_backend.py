@@ -88,6 +88,7 @@ def run_together(url: str, *programs: tuple[str, str, int]) -> list[str]:
 # ------------------------------------------------------------------------------------------------- several processes
 
 
+@pytest.mark.nightly
 def test_processes_save_at_the_same_time(url: str, make: Make) -> None:
     names = ("one", "two", "three")
     run_together(url, *[("save_many", name, 40) for name in names])
@@ -106,6 +107,7 @@ def test_of_processes_that_move_a_chain_on_one_wins_each_time(url: str, make: Ma
     assert [each.seq for each in make(url).heads("shared")] == list(range(1, 51))
 
 
+@pytest.mark.nightly
 def test_parts_that_others_need_survive_the_sweeps_of_all(url: str, make: Make) -> None:
     run_together(url, *[("save_and_sweep", name, 30) for name in ("one", "two")])
     backend = make(url)
@@ -115,11 +117,13 @@ def test_parts_that_others_need_survive_the_sweeps_of_all(url: str, make: Make) 
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.nightly
 def test_a_fork_opens_a_connection_of_its_own(url: str, make: Make) -> None:
     run_together(url, ("use_in_a_fork", "", 0))
     assert make(url).ids("flow") == ["before", "in the fork", "after"]
 
 
+@pytest.mark.nightly
 def test_a_program_may_end_while_a_thread_of_it_is_saving(url: str, make: Make) -> None:
     run_together(url, *[("end_while_saving", name, 10) for name in "abc"])
     backend = make(url)

@@ -16,6 +16,7 @@ from agentbench.notebook.history.run_history import ExecutorCall
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.plots.timeline_layout import lay_out
 from agentbench.workflows.events.events import EventStamps
+from tests.parts.nightly import nightly
 
 
 def cp(number: int, parent: int | None, **more: Any) -> CheckpointInfo:
@@ -175,7 +176,7 @@ def test_many_bars_are_folded_into_columns_with_the_status_that_asks_for_attenti
 
 # ---- plot room
 
-SIZES = (1, 3, 30, 300, 3000)
+SIZES = (1, 3, 30, 300, nightly(3000))
 NAMES = ("plan", "search", "a rather long name of an executor that must be cut", "review")
 
 

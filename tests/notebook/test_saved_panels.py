@@ -12,6 +12,8 @@ from typing import Any
 import nbformat
 import pytest
 
+from tests.parts.nightly import nightly
+
 pytest.importorskip("nbconvert")
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +103,7 @@ from dataclasses import dataclass
 from pydantic import SecretStr
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
 from agentbench.notebook import configure, form, inbox, make_graph_panel, progress
+from tests.parts.nightly import nightly
 
 configure(deterministic=True, live_graph=False)
 
@@ -161,7 +164,7 @@ def steppers(tmp_path_factory: pytest.TempPathFactory) -> Saved:
     return Saved(tmp_path_factory.mktemp("steppers"), STEPPERS)
 
 
-@pytest.mark.parametrize("cells", [FORMS, PLAIN], ids=["forms", "plain widgets"])
+@pytest.mark.parametrize("cells", [pytest.param(FORMS, id="forms"), nightly(PLAIN, id="plain widgets")])
 def test_what_is_kept_of_forms_inboxes_and_bars_holds_nothing_of_questions_and_answers(
     cells: list[str], tmp_path: Path
 ) -> None:

@@ -304,6 +304,7 @@ def test_the_page_may_run_its_own_script_and_load_nothing(tmp_path: Path) -> Non
     assert set(re.findall(r"https?://[\w.]+", text)) <= {"http://www.w3.org"}  # the name of SVG
 
 
+@pytest.mark.nightly
 def test_fifty_supersteps_with_tables_and_states_stay_below_a_megabyte(tmp_path: Path) -> None:
     class Grow(Executor):
         @handler
@@ -323,6 +324,7 @@ def test_fifty_supersteps_with_tables_and_states_stay_below_a_megabyte(tmp_path:
     assert path.stat().st_size < 1_000_000
 
 
+@pytest.mark.nightly
 def test_what_is_large_is_cut_and_says_so(tmp_path: Path) -> None:
     class Large(Executor):
         @handler

@@ -21,6 +21,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.json_text import from_json, to_json
 from tests.parts.errors import raises
+from tests.parts.nightly import nightly
 
 ROOT = Path(__file__).parents[2]
 N_DAMAGES = 250
@@ -252,12 +253,12 @@ def use(value: Any) -> None:
         "library",
         "checkpoints",
         "arrays",
-        "frames",
-        "indexes",
-        "pandas arrays",
-        "pandas scalars",
+        nightly("frames"),
+        nightly("indexes"),
+        nightly("pandas arrays"),
+        nightly("pandas scalars"),
         "containers",
-        "others",
+        nightly("others"),
     ],
 )
 def test_damaged_content_gives_a_value_or_a_named_error(kind: str) -> None:

@@ -28,7 +28,7 @@ from agentbench import (
     tool,
 )
 from tests.agents.agent_runs import BOTH, Notes, answer
-from tests.parts.nightly import NIGHTLY
+from tests.parts.nightly import NIGHTLY, nightly
 
 
 @tool
@@ -205,7 +205,9 @@ class Counting(CharacterEstimatorTokenizer):
 TURNS = 1_000 if NIGHTLY else 300
 
 
-@pytest.mark.parametrize("name", ["truncation", "window", "tool calls", "tool results", "summary", "budget", "context"])
+@pytest.mark.parametrize(
+    "name", ["truncation", "window", nightly("tool calls"), nightly("tool results"), "summary", "budget", "context"]
+)
 async def test_hundreds_of_turns_stay_inside_their_budget(name: str):
     tokenizer = Counting()
     budget = 1_000

@@ -102,6 +102,7 @@ async def test_the_users_own_http_client_is_used_and_left_open(http):
         assert not client.is_closed
 
 
+@pytest.mark.nightly
 async def test_a_server_that_was_started_anew_is_found_again():
     with demo_process("http") as process:
         async with over_http(process) as server:
@@ -122,6 +123,7 @@ async def test_a_server_that_dies_in_a_call():
                 await asyncio.wait_for(server.call_tool("die"), 20)
 
 
+@pytest.mark.nightly
 async def test_a_websocket_that_closes_in_a_call_is_opened_again():
     with demo_process("websocket") as process:
         async with MCPWebsocketTool("socket", f"ws://127.0.0.1:{process.port}") as server:

@@ -16,6 +16,7 @@ from agentbench.exceptions import MCPLimitError, ToolResultError
 from agentbench.testing import TickingClock, set_runtime_defaults
 from tests.agents.mcp.servers import raw, text, until
 from tests.parts.errors import raises
+from tests.parts.nightly import nightly
 
 pytest.importorskip("mcp")
 
@@ -37,7 +38,7 @@ def calls(body: str, **options: Any) -> MCPStdioTool:
             'answer(request, {"tools": [{"name": f"t{n}", "inputSchema": {"type": "object"}} for n in range(2000)]})',
             "max_tools",
         ),
-        ("time.sleep(600)", "connect_s"),
+        nightly("time.sleep(600)", "connect_s"),
         ('answer(request, {"tools": [], "_meta": {"x": "y" * 3000}})', "max_message_bytes"),
     ],
 )

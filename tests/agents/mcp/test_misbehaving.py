@@ -92,6 +92,7 @@ else:
             await server.call_tool("t")
 
 
+@pytest.mark.nightly
 async def test_a_call_without_an_answer_is_given_up_after_the_timeout():
     async with raw("""
 if method == "tools/list":

@@ -121,6 +121,7 @@ async def test_errors_name_what_failed():
             await getattr(silent, call)("x")
 
 
+@pytest.mark.nightly
 async def test_only_wanted_lists_are_loaded():
     async with demo(load_tools=False) as server:
         assert [each.name for each in server.functions] == ["greet"]
@@ -167,6 +168,7 @@ async def test_approval_by_name():
         assert request.function_call.name == "add"
 
 
+@pytest.mark.nightly
 async def test_a_changed_list_is_followed_by_functions():
     async with demo() as server:
         add = named(server.functions, "add")
@@ -215,6 +217,7 @@ async def test_progress_and_logs_are_logged(caplog):
     assert records["demo: the pump is dry"] == logging.CRITICAL
 
 
+@pytest.mark.nightly
 async def test_five_hundred_calls_at_once():
     async with demo() as server:
         found = await asyncio.gather(*(server.call_tool("add", a=number) for number in range(500)))
@@ -234,6 +237,7 @@ async def test_a_server_that_dies_fails_its_calls_and_comes_back():
         assert text(await named(server.functions, "add").invoke(arguments={"a": 1})) == "2"
 
 
+@pytest.mark.nightly
 async def test_what_only_reads_is_repeated_when_the_connection_is_lost():
     async with demo() as server:
         add, sleep = (
@@ -314,6 +318,7 @@ def test_a_session_of_a_blocked_event_loop_is_a_named_error():
     asyncio.run(cell())
 
 
+@pytest.mark.nightly
 async def test_a_caller_that_is_cancelled_leaves_no_process(tmp_path):
     pid_file = tmp_path / "pid"
     code = f"import os, time; open({str(pid_file)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
@@ -405,6 +410,7 @@ assert server.is_connected
 """
 
 
+@pytest.mark.nightly
 def test_a_program_that_ends_without_closing_leaves_no_server(tmp_path):
     pid_file = tmp_path / "pid"
     program = LEAVES_IT_OPEN.format(demo=str(DEMO), pid_file=str(pid_file))

@@ -26,6 +26,7 @@ from agentbench import (
 from tests.agents.skills.test_code_skills import Counting
 from tests.agents.skills.test_skill_files import write
 from tests.parts.errors import raises
+from tests.parts.nightly import nightly
 
 
 def menus() -> InlineSkill:
@@ -258,7 +259,7 @@ time.sleep(60)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="groups of processes are those of POSIX")
-@pytest.mark.parametrize("how", ["timeout", "cancelled", "detached"])
+@pytest.mark.parametrize("how", ["timeout", nightly("cancelled"), nightly("detached")])
 async def test_a_script_that_is_stopped_leaves_nothing_running(tmp_path: Path, how: str):
     pytest.importorskip("yaml")
     if how == "detached" and sys.platform != "linux":

@@ -250,6 +250,7 @@ def test_parts_that_unfold_without_end_are_refused(monkeypatch: pytest.MonkeyPat
         join_parts(inner, fetch_from(texts))
 
 
+@pytest.mark.nightly
 def test_a_list_that_is_sent_a_thousand_times_is_loaded() -> None:
     shelf, numbers = Shelf(), list(range(1000))
     text = shelf.keep(ChainMemory(0).cut([numbers] * 1000))

@@ -110,6 +110,7 @@ items = [EvalItem([Message("user", "q"), Message("assistant", "a")])] * 30
 """
 
 
+@pytest.mark.nightly
 def test_a_bar_in_a_kernel_counts_the_items_and_leaves_a_line(tmp_path):
     jupyter_client = pytest.importorskip("jupyter_client")
     environment = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}

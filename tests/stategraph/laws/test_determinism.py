@@ -6,6 +6,7 @@ import asyncio
 from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ CONFIG = {"thread_id": "t", "recursion_limit": 60}
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**9), pauses=st.integers(0, 10**9))
+@pytest.mark.nightly
 def test_the_course_of_a_graph_depends_on_its_input_alone(seed: int, pauses: int) -> None:
     def graph(**options: Any) -> Any:
         rng = Random(pauses + len(options))
