@@ -121,6 +121,7 @@ def test_lab_opens_any_notebook_file(name: str, lab: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there the server is a process below, which would not be ended")
+@pytest.mark.nightly
 def test_the_address_that_a_real_jupyterlab_prints_names_the_notebook(tmp_path: Path) -> None:
     pytest.importorskip("jupyterlab")
     folders = {f"JUPYTER_{kind}_DIR": str(tmp_path / kind) for kind in ("CONFIG", "DATA", "RUNTIME")}

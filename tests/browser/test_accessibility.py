@@ -49,6 +49,7 @@ def found_in_both_themes(page: Any, *selectors: str, without: Sequence[str] = ()
     return found
 
 
+@pytest.mark.nightly
 def test_a_stepper_has_nothing_serious_in_any_state(open_cells: Any) -> None:
     open_ones = [scene for scene in STEPPER_SCENES if scene.shown == STEPPER and scene not in OVERLAYS]
     page = show_all(open_cells, open_ones)

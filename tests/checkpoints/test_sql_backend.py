@@ -102,6 +102,7 @@ def test_processes_save_at_the_same_time(url: str, make: Make) -> None:
     assert len({each.checkpoint_id for each in shared}) == 120
 
 
+@pytest.mark.nightly
 def test_of_processes_that_move_a_chain_on_one_wins_each_time(url: str, make: Make) -> None:
     run_together(url, *[("move_on", name, 25) for name in ("one", "two")])
     assert [each.seq for each in make(url).heads("shared")] == list(range(1, 51))

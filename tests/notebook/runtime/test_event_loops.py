@@ -324,6 +324,7 @@ def test_it_works_however_it_was_used_before(kernel: Kernel, name: str) -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="nest-asyncio does not work on Python 3.14")
 @pytest.mark.parametrize("name", ROWS)
+@pytest.mark.nightly
 def test_it_works_in_an_event_loop_that_is_run_inside_itself(nested_kernel: Kernel, name: str) -> None:
     nested_kernel.run(f"x = {ROWS[name].make}")
     for way in (AWAITED, NESTED, WAITED_FOR, NESTED):
