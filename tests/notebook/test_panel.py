@@ -1,5 +1,6 @@
 """The live panel of a graph."""
 
+import gc
 import subprocess
 import sys
 from typing import Any
@@ -27,6 +28,12 @@ def sent(live: GraphPanel, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, ob
 
 def from_page(live: GraphPanel, **content: object) -> None:
     live._from_page(live, content, [])
+
+
+def test_refused_arguments_are_one_error():
+    with pytest.raises(TypeError):
+        GraphPanel(graphs.research(), expand=7)  # type: ignore[arg-type]
+    gc.collect()  # closing what was never opened must not print a second error
 
 
 # ---- without a live panel

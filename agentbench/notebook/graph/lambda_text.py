@@ -16,7 +16,14 @@ def lambda_text(function: object) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the code itself has already warned
             found = _lambdas("".join(inspect.findsource(code)[0])).get((code.co_firstlineno, _words(code)), set())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        RecursionError,
+        MemoryError,
+        SystemError,
+    ):  # the last: CPython 3.11, deep stacks
         return None
     return next(iter(found)) if len(found) == 1 else None
 

@@ -201,6 +201,8 @@ class GraphPanel(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Close the panel and drop its content. May be called twice."""
+        if "_stand_in" not in vars(self):
+            return  # the constructor refused its arguments
         self._pacer.close()
         self._watch.finish()
         self._stand_in.close()
