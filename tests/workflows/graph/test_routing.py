@@ -56,6 +56,18 @@ async def test_a_message_that_the_target_cannot_take_is_dropped_without_an_error
 
 
 @pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
+async def test_a_message_to_one_target_of_a_fan_out_reaches_no_other():
+    async def run(target: str) -> Any:
+        send = Send("x", target)
+        workflow = WorkflowBuilder(start_executor=send).add_fan_out_edges(send, [Show("a"), Show("b")]).build()
+        return await workflow.run("go", options=OBSERVED)
+
+    assert [event.executor_id for event in await run("b") if event.type == "output"] == ["b"]
+    result = await run("c")
+    assert (result.outputs, [drop["reason"] for drop in drops(result)]) == ([], ["dropped target mismatch"])
+
+
+@pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
 async def test_drops_are_silent_in_plain_runs_unless_they_are_to_be_reported():
     assert drops(await chain(Send(5), Show("a")).run("go")) == []
     assert len(drops(await chain(Send(5), Show("a"), report_drops=True).run("go"))) == 1
