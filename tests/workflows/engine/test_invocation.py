@@ -99,7 +99,7 @@ async def test_a_plain_function_that_takes_too_long_is_left_behind():
         finally:
             done.set()
 
-    workflow = flow(node(endless, timeout=SOON))
+    workflow = flow(node(endless, timeout=0.2))
     with pytest.raises(ExecutorTimeoutError):
         await workflow.run("x")
     go_on.set()
