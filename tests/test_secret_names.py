@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from pydantic import SecretStr
 
-from agentbench import SecretString
+from agentbench import Content, SecretString
 from agentbench._secrets import (
     is_secret,
     is_secret_class,
@@ -76,3 +76,11 @@ def test_spans_cassettes_and_views_hide_the_same_names() -> None:
     assert plain_options(everything, model=None) == {"max_tokens": 3}
     assert mask_secrets(everything) == {**dict.fromkeys(values, "•••"), "max_tokens": 3}
     assert "hunter2" not in preview(everything)
+
+
+def test_pieces_of_streamed_arguments_are_cut_because_the_name_of_a_secret_is_in_another_piece() -> None:
+    whole = '{"city": "Oslo", "api_key": "hunter2"}'
+    for end in range(1, len(whole)):
+        pieces = [Content.from_function_call("c", "fog", arguments=part) for part in (whole[:end], whole[end:])]
+        assert "unter" not in repr(pieces)
+    assert "Oslo" in repr(Content.from_function_call("c", "fog", arguments=whole))
