@@ -50,12 +50,12 @@ def test_a_run_is_stepped_and_its_questions_are_answered_without_a_mouse(lab: An
     page.button("Step").focus()
     keyboard.press("r")
 
-    expect(page.panel.get_by_text("How shall The Great Wave travel")).to_be_visible()
+    expect(page.panel.get_by_text("How will The Great Wave travel")).to_be_visible()
     expect(header).to_contain_text("waiting for an answer")
     tab_to(page, "van")
     keyboard.press("Enter")
 
-    expect(page.panel.get_by_text("On which conditions may it be shown?")).to_be_visible()
+    expect(page.panel.get_by_text("Under which conditions may it be shown?")).to_be_visible()
     months, lux = (page.panel.get_by_role("textbox", name=name) for name in ("months", "lux"))
     expect(months).to_be_focused()  # Run went on by itself, and the focus with it
     keyboard.type("3")

@@ -22,6 +22,7 @@ from agentbench.stategraph.toolnode import EndedCall
 
 def storable_classes() -> list[type]:
     """Return the library's classes that the packages name, for users or for stored data."""
+    pytest.importorskip("anywidget", reason="anywidget is not installed (extra notebook)")
     found: dict[type, None] = {}
     for name in public_packages():
         package = import_module(name)
