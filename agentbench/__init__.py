@@ -1,7 +1,7 @@
-"""agentbench: agent workflows as graphs, to be run, seen, stepped, rewound and forked.
+"""Build agent workflows as graphs, run them one superstep at a time, look inside, rewind and fork them.
 
-The names of everyday use are imported from here, `from agentbench import Executor, handler`; every other public name is
-in one of the packages listed as `parts` below. A name is loaded at its first use: importing the package alone loads
+The most used names are imported from here: `from agentbench import Executor, handler`. Every other public name is in
+one of the packages listed as `parts` below. A name is loaded at its first use: importing the package alone loads
 nothing. The modules behind the names are internal.
 
 To add a name, enter it in the table below and run `python -m tests.tools.write_stub`.

@@ -27,8 +27,7 @@ def stands_for(cls: type, classes: tuple[Any, ...]) -> bool:
     """Return whether values of `cls` can be passed where instances of one of `classes` are declared.
 
     An `int` can be passed as a `float`, and either as a `complex`; a numpy scalar as the Python number it represents.
-    An
-    instance of a class that was redefined in a notebook, with the same fields, can be passed as the old class.
+    An instance of a class that was redefined in a notebook, with the same fields, can be passed as the old class.
     """
     numbers = _numbers_of.get(cls)
     if numbers is None:

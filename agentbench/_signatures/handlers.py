@@ -1,8 +1,7 @@
 """The types that a handler takes, sends and yields, read from its annotations or from explicit types.
 
 A type may be named before it exists. A `PendingSignature` is then read again by `resolve(owner)`, when the first
-executor
-of a class is constructed.
+executor of a class is constructed.
 """
 
 from __future__ import annotations

@@ -41,8 +41,7 @@ def is_instance_of(value: object, type_: TypeLike) -> bool:
     """Return whether a value fits a type, including the contents of lists, sets, tuples and dicts.
 
     `int` fits `float`, as for type checkers, and so do the replacements named by `stands_for`, such as numpy scalars.
-    If a
-    type cannot be checked at run time, every value fits.
+    If a type cannot be checked at run time, every value fits.
     """
     return check_for(type_)(value)
 
@@ -233,10 +232,8 @@ def coerce_answer(value: object, type_: TypeLike) -> object:
     """Convert a response from outside to the requested type if that is safe; otherwise return it unchanged.
 
     `int` becomes `float`, a numpy scalar the number it represents, a `dict` a dataclass or a model, and a text an
-    instance
-    that the class creates from it (`_from_text_`), such as a message, or a list of one. For a union, the first member
-    that
-    fits wins.
+    instance that the class creates from it (`_from_text_`), such as a message, or a list of one. For a union, the first
+    member that fits wins.
     """
     if check_for(type_, exact=True)(value):
         return value

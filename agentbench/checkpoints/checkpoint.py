@@ -57,10 +57,8 @@ class WorkflowCheckpoint(_ReadLater):
     """The complete state for continuing a workflow after a superstep, in this process or in another one.
 
     It belongs to a workflow's definition, not to an instance: any workflow with the same graph can continue from it.
-    Two
-    checkpoints are equal if all fields are. The timestamp has six fractional digits and ends in `+00:00`, so that it
-    sorts
-    by time as text.
+    Two checkpoints are equal if all fields are. The timestamp has six fractional digits and ends in `+00:00`, so that
+    it sorts by time as text.
 
     Attributes:
         workflow_name: The name of the chain; checkpoints with the same name form a chain.
@@ -143,8 +141,7 @@ class WorkflowCheckpoint(_ReadLater):
 
         Raises:
             WorkflowCheckpointException: The text is damaged, is not a checkpoint, has a format that this version does
-                not
-                know, or contains instances of classes that are unknown in this process: import their modules first.
+                not know, or contains instances of classes that are unknown in this process: import their modules first.
             TypeError: The argument is neither text nor bytes.
         """
         from agentbench.serialization.reader import JsonReader  # noqa: PLC0415 - as above

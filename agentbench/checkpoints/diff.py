@@ -65,8 +65,7 @@ def diff_checkpoints(
 
     The comparison includes the shared state (`state`), the executors' own state (`executors`), messages waiting at
     fan-ins (`fan_in_buffers`), queued messages (`messages`), open requests (`requests`), the superstep, the graph, and
-    the
-    caller's own metadata (`metadata`). It excludes ids, times and traces; they are in `before` and `after` of the
+    the caller's own metadata (`metadata`). It excludes ids, times and traces; they are in `before` and `after` of the
     result.
 
     Dicts are compared by key, objects by field, sets by member, lists of items with ids by id and all other lists in

@@ -29,8 +29,7 @@ class Edit(Displayable):
 
     Attributes:
         path: The place: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` in
-            the
-            queued messages, or `pending_messages[0]` if the state has a key `messages`.
+            the queued messages, or `pending_messages[0]` if the state has a key `messages`.
         before: The value in the checkpoint.
         after: The new value.
 

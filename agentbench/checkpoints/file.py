@@ -23,11 +23,9 @@ class FileCheckpointStorage(ContentAddressedStorage):
     """A storage that needs only a folder, and that any number of processes of one machine can share.
 
     A chain is one file of JSON lines. A save appends the new data only: parts that checkpoints of a chain share are
-    stored
-    once. Files are accessible to their owner only (mode 0600) and are never written or read through links. A killed
-    process
-    loses nothing that was saved. With `codec="pickle"` each checkpoint is a file `<id>.json` in the format of
-    agent-framework; such files, and those of earlier versions, are part of their chain.
+    stored once. Files are accessible to their owner only (mode 0600) and are never written or read through links. A
+    killed process loses nothing that was saved. With `codec="pickle"` each checkpoint is a file `<id>.json` in the
+    format of agent-framework; such files, and those of earlier versions, are part of their chain.
 
     Ids must be valid file names: not empty, without separators, not reserved on any system. Unreadable checkpoints are
         left
@@ -38,12 +36,10 @@ class FileCheckpointStorage(ContentAddressedStorage):
         allowed_checkpoint_types: With `codec="pickle"`: additional types that may be unpickled, as `"module:qualname"`;
             `{"*"}` allows all. Not needed otherwise.
         codec: `"json"` stores checkpoints as tagged JSON, without pickle. `"pickle"` writes whole checkpoints in the
-            pickled
-            format of agent-framework, and reads both. Unpickling runs code from the files: use it only for folders to
-            which no one else can write.
+            pickled format of agent-framework, and reads both. Unpickling runs code from the files: use it only for
+            folders to which no one else can write.
         fsync: Whether saved data must survive a power failure, and not only a killed process. Slower by some
-            milliseconds
-            per checkpoint.
+            milliseconds per checkpoint.
         keep_last: How many checkpoints of each chain to keep; `None` keeps all.
 
     Raises:

@@ -45,8 +45,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
 
     The fork has a new id and the current time. It follows the original (`previous_checkpoint_id`), keeps its superstep,
     messages and requests, and is the newest one of its chain. Its metadata is the original's without the entries of a
-    single
-    run; its `source` is `fork`, or `update` if there are edits, and `forked_from` is the original's id.
+    single run; its `source` is `fork`, or `update` if there are edits, and `forked_from` is the original's id.
 
     Args:
         storage: Any storage; it holds the original and gets the fork.
@@ -59,8 +58,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
             complete; the fork then follows the copy of the original. Has no effect on the original's own chain.
         metadata: Added to that of the fork. `seq`, `source`, `forked_from` and `sizes` are always the fork's own.
         head_seq: The number of the chain's newest checkpoint (0: an empty chain) as the caller knows it: the fork is
-            saved
-            only if that is still the newest. By default it is read when the call begins.
+            saved only if that is still the newest. By default it is read when the call begins.
         clock: The source of its timestamp; by default the clock of the process.
         ids: The source of its id, and of those of copies; by default the ids of the process.
 

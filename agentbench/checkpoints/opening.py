@@ -25,9 +25,8 @@ def open_storage(target: str | os.PathLike[str], *, create: bool = False) -> Che
 
     Args:
         target: A folder for `FileCheckpointStorage`, as a path or a `file://` URL; an SQLite file, as a path
-            (recognized by
-            its content, or by the suffix `.db`, `.sqlite` or `.sqlite3`); a `redis://`, `rediss://` or `unix://` URL;
-            any other URL is passed to SQLAlchemy.
+            (recognized by its content, or by the suffix `.db`, `.sqlite` or `.sqlite3`); a `redis://`, `rediss://` or
+            `unix://` URL; any other URL is passed to SQLAlchemy.
         create: Whether to create missing folders, files and tables, now or when the storage is first used.
 
     Raises:

@@ -32,8 +32,7 @@ class RedisCheckpointStorage(ContentAddressedStorage):
     """A storage in a Redis server (5.0 or newer), for several processes and machines at once.
 
     Nothing is sent before the first use. After an outage the server is used again. Data that it lost in a restart (it
-    may
-    write to disk only now and then) does not count as stored: the next checkpoint is saved in full.
+    may write to disk only now and then) does not count as stored: the next checkpoint is saved in full.
 
     Args:
         url_or_client: `redis://[[user]:password@]host[:port][/database]`, `rediss://...` with TLS, `unix://path`; or a
@@ -45,8 +44,7 @@ class RedisCheckpointStorage(ContentAddressedStorage):
     Raises:
         MissingExtraError: The package redis is not installed.
         ValueError: The URL is not that of a Redis server, the prefix is empty or contains a brace, or `keep_last` is
-            less
-            than 1.
+            less than 1.
         TypeError: `url_or_client` is neither a URL nor a client.
 
     Example:

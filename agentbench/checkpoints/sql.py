@@ -30,8 +30,8 @@ class SQLCheckpointStorage(ContentAddressedStorage):
 
     The file and its folders are created on first use, for their owner only; so are the tables, whose names begin with
     `agentbench_`. Several processes can use the same database. Saved data survives a killed process; after a power
-    failure,
-    an SQLite file may lack the last checkpoints. A lost connection, for example after a server restart, is replaced.
+    failure, an SQLite file may lack the last checkpoints. A lost connection, for example after a server restart, is
+    replaced.
 
     Args:
         path_or_url: The path of an SQLite file, such as `checkpoints.db`; or a URL for SQLAlchemy, as text or as a

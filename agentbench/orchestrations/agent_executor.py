@@ -97,11 +97,9 @@ class AgentExecutor(AgentNode):
 
     It takes text, messages, lists of both, an `AgentExecutorRequest`, or the `AgentExecutorResponse` of another agent
     node, and sends an `AgentExecutorResponse`. It yields the agent's response, or in a streamed run each of its
-    updates.
-    Requests of the agent to a person, for example to approve a tool call, become requests of the workflow; when the
-    last
-    one is answered, the agent continues. Checkpoints contain the conversation; if the model's service stores it, they
-    contain only its id.
+    updates. Requests of the agent to a person, for example to approve a tool call, become requests of the workflow;
+    when the last one is answered, the agent continues. Checkpoints contain the conversation; if the model's service
+    stores it, they contain only its id.
 
     Args:
         agent: The agent.

@@ -72,8 +72,7 @@ class SerializationMixin:
         """Return the public attributes by name, after the `"type"`, without the excluded ones.
 
         Objects with their own `to_dict` are converted by it, also within lists and dictionaries. Values without a JSON
-        form are
-        left out, with a log line.
+        form are left out, with a log line.
         """
 
         def convert(value: Any) -> Any:

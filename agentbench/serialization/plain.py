@@ -58,8 +58,7 @@ def to_plain(value: Any, *, mask: bool = False, limits: Limits = WHOLE, other: C
     """Return any value as new texts, numbers, lists and dictionaries, in pydantic's JSON form.
 
     A secret object such as a `SecretString` is never revealed. A value that contains itself, or is below the last
-    level,
-    becomes the name of its class.
+    level, becomes the name of its class.
 
     Args:
         value: The value. Numbers that JSON lacks become `None`.

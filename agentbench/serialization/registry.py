@@ -1,8 +1,7 @@
 """The storable classes: registered by class for writing, and by tag or name for reading.
 
 Reading never imports what a text names. Only the library's own tags lead to modules, by the fixed tables below, so that
-a
-checkpoint can be read before the part of the library that wrote it is imported.
+a checkpoint can be read before the part of the library that wrote it is imported.
 """
 
 from __future__ import annotations

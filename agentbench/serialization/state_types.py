@@ -63,8 +63,7 @@ def register_state_type(
     decorator, with and without arguments.
 
     A program or notebook saves its own class as `__main__.Car`. Once the class has moved to a module, that name is read
-    as
-    the registered class `Car`; if there are several, register one with `identifier="__main__.Car"`.
+    as the registered class `Car`; if there are several, register one with `identifier="__main__.Car"`.
 
     Args:
         cls: The class.

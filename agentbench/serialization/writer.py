@@ -1,8 +1,7 @@
 """Converts values to tagged JSON text.
 
 JSON values are written unchanged. Every other value becomes an object `{"__t__": <tag>, "v": <value>}`. A user
-dictionary
-that has such a key is written as a list of pairs, so that data never looks like a tag.
+dictionary that has such a key is written as a list of pairs, so that data never looks like a tag.
 """
 
 from __future__ import annotations

@@ -34,12 +34,10 @@ class StateGraph(Generic[StateT]):
     later changes do not affect.
 
     The class of the state determines the results. With an `AgentState`, results contain messages, and an error of a
-    node
-    is raised as a `NodeError`. With any other class, results and snapshots are dictionaries of the fields that have a
-    value, and an error of a node is raised unchanged, with a note. A field has a value once something was written to
-    it;
-    a field with a reducer begins with the empty value of its type. Nodes get a `TypedDict` state as a dictionary and
-    any other state as an instance; a node annotated with a different state class gets that instead.
+    node is raised as a `NodeError`. With any other class, results and snapshots are dictionaries of the fields that
+    have a value, and an error of a node is raised unchanged, with a note. A field has a value once something was
+    written to it; a field with a reducer begins with the empty value of its type. Nodes get a `TypedDict` state as a
+    dictionary and any other state as an instance; a node annotated with a different state class gets that instead.
 
     Args:
         state: The class of the state: an `AgentState`, another pydantic model, a dataclass or a `TypedDict`. Or an
@@ -126,11 +124,9 @@ class StateGraph(Generic[StateT]):
             retries: Further attempts if it fails.
             metadata: Facts about the node, for views.
             goes_to: The possible targets of its `Command`s. By default those it declares, `-> Command[Literal["a",
-                "b"]]`;
-                a function without a return annotation may go anywhere.
+                "b"]]`; a function without a return annotation may go anywhere.
             asks: Whether it calls `interrupt()`, for drawings. By default, the code of the function and of the
-                functions it
-                calls by name is searched.
+                functions it calls by name is searched.
             replace: Replace an existing node of the same name.
 
         Raises:
@@ -252,8 +248,7 @@ class StateGraph(Generic[StateT]):
             shutdown_timeout: Seconds that `aclose` waits for running calls.
             name: The name of the graph; by default that of `StateGraph`.
             durability: When a thread is saved: after each superstep (`"step"`), also after each node (`"task"`), or
-                only
-                at the end, a pause or an error (`"exit"`).
+                only at the end, a pause or an error (`"exit"`).
             isolation: Whether nodes get deep copies of values, or share the contents of lists and dictionaries.
             on_conflict: How to treat different writes to a field without reducer: as an error, or the last one wins.
             max_concurrency: Maximum number of nodes that run at the same time.
@@ -262,8 +257,7 @@ class StateGraph(Generic[StateT]):
 
         Raises:
             GraphCompileError: There is no entry (`GRAPH_002`), a node has no edge (`GRAPH_003`), an edge or interrupt
-                names an
-                unknown node (`GRAPH_004`), or a node cannot be reached.
+                names an unknown node (`GRAPH_004`), or a node cannot be reached.
         """
         require_seconds("shutdown_timeout", shutdown_timeout, zero=True)
         require_seconds("node_timeout", node_timeout, none="no limit")

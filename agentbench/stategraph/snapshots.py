@@ -48,8 +48,7 @@ class StateSnapshot(Displayable, Generic[StateT]):
         config: The configuration that names this checkpoint, for `invoke`, `update_state` and `fork`.
         parent_config: The configuration that names its parent.
         metadata: `source`, `step`, `seq`, `run_id`, `thread_id`, `writers` (nodes), `changed` (fields, each with the
-            nodes
-            that wrote it), and additions of the call.
+            nodes that wrote it), and additions of the call.
         created_at: The time when it was saved.
         step: The number of supersteps of its run up to it.
         status: The status of the execution; `None` for a thread that does not exist.

@@ -58,7 +58,6 @@ def saving_states(request: pytest.FixtureRequest) -> Any:
         page.page.evaluate(SAVE_STATE)  # the server would remember it
 
 
-@pytest.mark.nightly
 def test_a_saved_notebook_holds_nothing_of_a_run_or_a_form_even_with_the_state_of_its_widgets(
     lab: Any, open_notebook: Any, saving_states: Any
 ) -> None:

@@ -343,13 +343,11 @@ def test_an_sqlite_file_is_like_the_one_in_memory(tmp_path: Path) -> None:
     drive(lambda: SQLCheckpointStorage(tmp_path / "checkpoints.db"), 40)
 
 
-@pytest.mark.nightly
 def test_postgresql_is_like_the_one_in_memory(postgres_server: PostgresServer) -> None:
     url = postgres_server.create_database()
     drive(lambda: SQLCheckpointStorage(url), 15)
 
 
-@pytest.mark.nightly
 def test_redis_is_like_the_one_in_memory(redis_server: RedisServer) -> None:
     pytest.importorskip("redis")
     redis_server.clear()

@@ -19,12 +19,11 @@ from agentbench import InMemoryCheckpointStorage, RunOptions, WorkflowCheckpoint
 from agentbench.checkpoints import fork_checkpoint
 from agentbench.exceptions import ThreadBusyError, WorkflowBusyError
 from tests.checkpoints.rival_writers import CHAINS, OPERATIONS, THREAD, make_graph, make_workflow
-from tests.parts.nightly import nightly
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.fixture(params=["files", "sqlite", nightly("postgresql")])
+@pytest.fixture(params=["files", "sqlite", "postgresql"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "files":
         return str(tmp_path / "checkpoints")

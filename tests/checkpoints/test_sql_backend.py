@@ -88,7 +88,6 @@ def run_together(url: str, *programs: tuple[str, str, int]) -> list[str]:
 # ------------------------------------------------------------------------------------------------- several processes
 
 
-@pytest.mark.nightly
 def test_processes_save_at_the_same_time(url: str, make: Make) -> None:
     names = ("one", "two", "three")
     run_together(url, *[("save_many", name, 40) for name in names])
@@ -102,13 +101,11 @@ def test_processes_save_at_the_same_time(url: str, make: Make) -> None:
     assert len({each.checkpoint_id for each in shared}) == 120
 
 
-@pytest.mark.nightly
 def test_of_processes_that_move_a_chain_on_one_wins_each_time(url: str, make: Make) -> None:
     run_together(url, *[("move_on", name, 25) for name in ("one", "two")])
     assert [each.seq for each in make(url).heads("shared")] == list(range(1, 51))
 
 
-@pytest.mark.nightly
 def test_parts_that_others_need_survive_the_sweeps_of_all(url: str, make: Make) -> None:
     run_together(url, *[("save_and_sweep", name, 30) for name in ("one", "two")])
     backend = make(url)

@@ -62,8 +62,7 @@ class ContentAddressedStorage(ChainStorage):
     """A `CheckpointStorage` with all capabilities; base of the storages in files, databases and Redis.
 
     It can be used from several threads and event loops, and several processes can use the same place; a forked process
-    can
-    continue with its parent's storage.
+    can continue with its parent's storage.
 
     Args:
         backend: Stores records and parts.

@@ -169,8 +169,7 @@ class ConcurrentBuilder(PatternBuilder):
 
         Args:
             aggregator: An executor that takes `list[AgentExecutorResponse]`; or a function of that list, and optionally
-                of
-                a context. Its result is the output; if it returns `None`, it has yielded the output itself.
+                of a context. Its result is the output; if it returns `None`, it has yielded the output itself.
 
         Raises:
             TypeError: It is neither.

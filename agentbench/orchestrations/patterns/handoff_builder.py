@@ -169,8 +169,7 @@ class HandoffBuilder:
 
         Raises:
             ValueError: Participants or the start agent are missing, an agent does not store its history around each
-                model
-                call, or has a tool with the name of a handoff tool.
+                model call, or has a tool with the name of a handoff tool.
         """
         if not self._agents:
             msg = "There are no participants. Pass agents: HandoffBuilder(participants=[triage, refunds])."

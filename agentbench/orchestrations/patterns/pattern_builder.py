@@ -30,8 +30,7 @@ class PatternBuilder:
         """Ask a person about each answer of agents, before the other participants get it.
 
         The workflow then raises a request with the `AgentExecutorResponse`, which expects an
-        `AgentRequestInfoResponse`. An
-        answer is an intermediate output until it is approved.
+        `AgentRequestInfoResponse`. An answer is an intermediate output until it is approved.
 
         Args:
             agents: The agents, or their ids; by default all of them.

@@ -70,8 +70,7 @@ class ThreadAccess(Generic[StateT]):
             config: Identifies the thread, and with `checkpoint_id` an earlier checkpoint, from which a branch begins.
             values: The update, in any form that a node may return; reducers are applied.
             as_node: Without it, only the values change. With it, the thread continues as if this node had returned
-                them: the
-                node's successors run next, and open questions are dropped.
+                them: the node's successors run next, and open questions are dropped.
 
         Raises:
             GraphError: The update does not fit the state, or the thread or node does not exist. Nothing is saved.

@@ -212,8 +212,7 @@ class WorkflowBuilder:
             selection_func: Called with the message data and all ids; returns some of the ids. May be async.
             selection_func_name: The recorded name of the function; by default its own name.
             copy: Each target gets its own deep copy of the message. By default, all targets get the same object, so
-                each
-                sees the changes that others make to it.
+                each sees the changes that others make to it.
 
         """
         source_id = self._nodes.find(source).id
@@ -324,8 +323,7 @@ class WorkflowBuilder:
         Raises:
             ValueError: The graph has no executor.
             WorkflowValidationError: The graph violates a rule, see `agentbench.workflows.graph.validation`. The error
-                is a
-                subclass for the first violation; `all_errors` has all of them.
+                is a subclass for the first violation; `all_errors` has all of them.
         """
         if not is_tracing():
             return self._build(copy_executors=copy_executors)

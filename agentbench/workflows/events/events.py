@@ -218,8 +218,7 @@ class WorkflowEvent(Generic[DataT], Displayable):
     """One event of a run.
 
     Fields that a type does not use are None. Reading one of the four request fields raises `RuntimeError` on every
-    event
-    other than `request_info`. User code can create events of its own types, and `warning` and `error` events, for
+    event other than `request_info`. User code can create events of its own types, and `warning` and `error` events, for
     `ctx.add_event`.
 
     Args:

@@ -132,7 +132,7 @@ class Executor(JsonForm):
         return [*sent, *[each for each in self._ab_responses.send_types if each not in sent]]
 
     @property
-    def sends_never(self) -> bool:
+    def _ab_sends_never(self) -> bool:
         """Whether every handler and response handler declares that it sends nothing: `WorkflowContext[Never, ...]`."""
         specs = [*self._ab_handlers.specs, *self._ab_responses.specs]
         return bool(specs) and all(spec.signature.sends_never for spec in specs)

@@ -153,8 +153,7 @@ class FunctionalWorkflow(Displayable):
             checkpoint_storage: Load from and save to this storage, in this run only.
             include_status_events: Include `status` events in the result.
             options: Further options of this run, such as `RunOptions(observe=True)`, whose events report the duration
-                of
-                each step. Functions have no supersteps, so there are none to limit.
+                of each step. Functions have no supersteps, so there are none to limit.
             ignored: Other keyword arguments of `Workflow.run()` are ignored, with a logged warning.
 
         Returns:
@@ -162,8 +161,8 @@ class FunctionalWorkflow(Displayable):
 
         Raises:
             ValueError: A message together with responses or a checkpoint, no message although the function needs one,
-                or
-                a message although it takes none. When awaited: no response belongs to an open request, or one has the
+                or a message although it takes none. When awaited: no response belongs to an open request, or one has
+                the
             wrong type.
             WorkflowBusyError: The workflow is already running.
             WorkflowRunnerException: When awaited: the function calls its steps differently than before.

@@ -214,7 +214,7 @@ def _log_undeclared_types(
     undeclared = [
         (key, "has outgoing edges, but declares no type that it sends. Annotate its context: WorkflowContext[Sent]")
         for key, types in outputs.items()
-        if not types and not executors[key].sends_never
+        if not types and not executors[key]._ab_sends_never  # noqa: SLF001 - users may use any public name
     ]
     undeclared += [
         (key, "declares no type that it takes. Annotate the message parameter of its handlers")
@@ -246,7 +246,7 @@ def _warn_of_unused_edges(edges: Iterable[Edge], executors: Mapping[str, Executo
     """Warn about edges along which no message can travel, because their source declares that it sends nothing."""
     for edge in edges:
         source = executors[edge.source_id]
-        if source.sends_never and not source.output_types:
+        if source._ab_sends_never and not source.output_types:  # noqa: SLF001 - as above
             text = (
                 f"No message can travel along the edge {edge.id!r}: {edge.source_id!r} declares with "
                 "WorkflowContext[Never, ...] that it sends nothing. Declare the type that it sends, such as "

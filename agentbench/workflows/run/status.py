@@ -132,9 +132,8 @@ class RunStatus(Displayable):
         The file needs no kernel and no network, and need not be trusted. It contains the graph with its states, the
         messages, events, outputs and log after each superstep, and the shared state from the run's checkpoints or else
         from its events. Values under secret names are masked. The run may be over, paused or waiting. A run that began
-        at
-        a checkpoint includes the earlier supersteps too: a fork takes them from its original run, other runs from the
-        stored checkpoints, which contain no outputs and no logs.
+        at a checkpoint includes the earlier supersteps too: a fork takes them from its original run, other runs from
+        the stored checkpoints, which contain no outputs and no logs.
 
         Args:
             path: The path of the file; an existing file is replaced.

@@ -200,8 +200,7 @@ class Workflow(WorkflowDefinition):
             ValueError: by the call: no input at all, or a message together with responses or a checkpoint; when
                 awaited: a response has the wrong type or an unknown id, or there is no storage to restore from.
             RuntimeError: by the call: the instance is already running; when awaited: there is no open request to
-                respond
-                to, or messages of an unconverged run are left.
+                respond to, or messages of an unconverged run are left.
             Exception: any error that a handler raised, unchanged.
         """
         message = _data_of(message)
@@ -383,8 +382,7 @@ class Workflow(WorkflowDefinition):
 
         Args:
             copy_executors: deep-copy the executors; otherwise the clone gets `executor.fresh()` of each, which by
-                default
-                is the executor itself.
+                default is the executor itself.
         """
         graph = self.graph.with_executors(copy.deepcopy(dict(self.executors))) if copy_executors else self.graph.fresh()
         return Workflow.from_graph(graph, self.storage)

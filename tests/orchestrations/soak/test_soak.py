@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.skipif(importlib.util.find_spec("sqlalchemy") is None, reason="sqlalchemy is not installed")
-@pytest.mark.nightly
 def test_every_answer_counts_once_and_no_conversation_is_lost_or_doubled(tmp_path):
     count = os.environ.get("AGENTBENCH_SOAK", "48" if NIGHTLY else "8")
     command = [sys.executable, "-m", "tests.orchestrations.soak.lives", str(tmp_path), count]

@@ -18,7 +18,6 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 @pytest.mark.skipif(importlib.util.find_spec("sqlalchemy") is None, reason="sqlalchemy is not installed")
-@pytest.mark.nightly
 def test_a_thread_ends_as_an_undisturbed_one(tmp_path: Path) -> None:
     count = os.environ.get("AGENTBENCH_SOAK", "60" if NIGHTLY else "10")
     command = [sys.executable, "-m", "tests.stategraph.laws.kills", str(tmp_path), count]
