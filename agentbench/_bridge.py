@@ -10,6 +10,7 @@ import asyncio
 import atexit
 import contextlib
 import contextvars
+import functools
 import importlib
 import inspect
 import math
@@ -22,12 +23,14 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as WaitTimeoutError
 from contextvars import ContextVar
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
 
 from agentbench._limits import require_seconds
 from agentbench.exceptions import NestedLoopError, NoBlockingError
 
 T = TypeVar("T")
+P = ParamSpec("P")
+SelfT = TypeVar("SelfT")
 LoopName = Literal["asyncio", "uvloop"]
 
 _SLICE_S = 0.1  # an unlimited wait cannot be interrupted on Windows
@@ -323,6 +326,23 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
         raise
     with cancelled_with_caller():
         return wait_sync(EngineFuture(engine_thread().loop, coro), timeout=timeout, name=name)
+
+
+def blocking(
+    method: Callable[Concatenate[SelfT, P], Coroutine[Any, Any, T]],
+) -> Callable[Concatenate[SelfT, P], T]:
+    """Return the synchronous counterpart of an async method, to be named without the `a`."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(self: SelfT, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        __tracebackhide__ = True
+        work: Coroutine[Any, Any, T] = getattr(self, name)(*args, **kwargs)  # a subclass may have its own
+        return run_sync(work)
+
+    call.__name__ = name.removeprefix("a")
+    call.__qualname__ = method.__qualname__.removesuffix(name) + call.__name__
+    return call
 
 
 def _name_of(work: object) -> str:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
-from agentbench._bridge import run_sync
+from agentbench._bridge import blocking, run_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._user_code import warn_user
 from agentbench._workers import run_in_thread
@@ -110,15 +110,6 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     # ---- running -----------------------------------------------------------------------------------------------------
 
-    def invoke(
-        self,
-        input_data: Any,
-        config: Mapping[str, Any] | None = None,
-        response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
-    ) -> GraphResult[StateT]:
-        """Run the graph from synchronous code, including cells; see `ainvoke`."""
-        return run_sync(self.ainvoke(input_data, config, response_granularity))
-
     async def ainvoke(
         self,
         input_data: Any,
@@ -144,6 +135,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         async with self._errors_of(call, response_granularity):
             await call.run(execution)
         return self._result(call, response_granularity)
+
+    invoke = blocking(ainvoke)
 
     def stream(
         self,
@@ -207,17 +200,13 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
                     await steps.next_events()
                 raise
 
-    def stop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
+    async def astop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
         """Stop the run on a thread, from any thread or cell; `invoke(None, config)` continues it.
 
         Args:
             config: Identifies the thread.
             graceful: Let running nodes finish first.
         """
-        return run_sync(self.astop(config, graceful=graceful))
-
-    async def astop(self, config: Mapping[str, Any], *, graceful: bool = False) -> dict[str, Any]:
-        """Stop the run on a thread; see `stop`."""
         config = thread_config(config)
         call = running_call(self._running, self.threads.chain(config["thread_id"]))
         if call is not None:
@@ -226,6 +215,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         if self.storage is None or not await self.threads.head_seq(config["thread_id"]):
             return {"ok": False, "running": False, "reason": "no-state"}
         return {"ok": True, "running": False, "reason": "not-running"}
+
+    stop = blocking(astop)
 
     async def aclose(self) -> None:
         """Wait for running calls, and stop them after `shutdown_timeout` seconds; the graph can still be used."""
@@ -343,7 +334,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     # ---- step by step ------------------------------------------------------------------------------------------------
 
-    def start(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
+    async def astart(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
         """Return a handle on a run of a thread, which its reader steps; nothing runs yet. See `WorkflowRun`.
 
         Supersteps are counted from 0 over all runs of the thread: the first one of a run takes the input, and nodes run
@@ -357,16 +348,14 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             >>> run = app.start({"messages": "Hello"}, {"thread_id": "t1"})
             >>> await run.step()
         """
-        return run_sync(self.astart(input_data, config))
-
-    async def astart(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
-        """Return a handle on a run of a thread; see `start`."""
         read = read_config(config)
         call = ThreadCall(read, self.threads, is_named=True, is_watched=True)
         run_input, options = await self._prepare(input_data, call)
         run = ThreadRun(self.workflow, run_input, options)
         read["run_id"] = run.run_id
         return run
+
+    start = blocking(astart)
 
     def stepper(self, input_data: Any, config: Mapping[str, Any] | None = None, **settings: Any) -> Any:
         """Return the notebook panel that steps a run of a thread; `MissingExtraError` without the notebook extra.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic
 
-from agentbench._bridge import run_sync
+from agentbench._bridge import blocking
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import StateT
@@ -15,19 +15,20 @@ from agentbench.stategraph.threads.threads import Threads
 
 
 class ThreadAccess(Generic[StateT]):
-    """The threads of a compiled graph: their state, history and differences; updates, forks and removal."""
+    """The threads of a compiled graph: their state, history and differences; updates, forks and removal.
+
+    Each method exists twice: `aget_state` for `async` code, `get_state` for synchronous code and cells.
+    """
 
     threads: Threads
 
-    def get_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
-        """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`."""
-        return run_sync(self.aget_state(config))
-
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
-        """Return a thread at a checkpoint; see `get_state`."""
+        """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`."""
         return await self.threads.snapshot(thread_config(config))
 
-    def get_state_history(
+    get_state = blocking(aget_state)
+
+    async def aget_state_history(
         self,
         config: Mapping[str, Any],
         *,
@@ -45,25 +46,23 @@ class ThreadAccess(Generic[StateT]):
             limit: Maximum number of checkpoints.
             branch: Only the checkpoints that led to the one with this id, including it.
         """
-        return run_sync(self.aget_state_history(config, filter=filter, before=before, limit=limit, branch=branch))
+        return await self.threads.history(
+            thread_config(config), filter=filter, before=before, limit=limit, branch=branch
+        )
 
-    async def aget_state_history(self, config: Mapping[str, Any], **chosen: Any) -> StateHistory:
-        """Return the checkpoints of a thread; see `get_state_history`."""
-        return await self.threads.history(thread_config(config), **chosen)
+    get_state_history = blocking(aget_state_history)
 
-    def diff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
+    async def adiff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
         """Return the differences between the values of two checkpoints; for one checkpoint, its changes.
 
         Example:
             >>> print(app.diff({"thread_id": "inc-7"}))
         """
-        return run_sync(self.adiff(config_a, config_b))
-
-    async def adiff(self, config_a: Mapping[str, Any], config_b: Mapping[str, Any] | None = None) -> CheckpointDiff:
-        """Return the differences between the values of two checkpoints; see `diff`."""
         return await self.threads.diff(thread_config(config_a), config_b and thread_config(config_b))
 
-    def update_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
+    diff = blocking(adiff)
+
+    async def aupdate_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
         """Save a checkpoint with different values, and return the configuration that names it.
 
         Args:
@@ -75,13 +74,11 @@ class ThreadAccess(Generic[StateT]):
         Raises:
             GraphError: The update does not fit the state, or the thread or node does not exist. Nothing is saved.
         """
-        return run_sync(self.aupdate_state(config, values, as_node))
-
-    async def aupdate_state(self, config: Mapping[str, Any], values: Any, as_node: str | None = None) -> dict[str, Any]:
-        """Save a checkpoint with different values; see `update_state`."""
         return await self.threads.update(thread_config(config), values, as_node)
 
-    def fork(
+    update_state = blocking(aupdate_state)
+
+    async def afork(
         self,
         config: Mapping[str, Any],
         *,
@@ -98,47 +95,32 @@ class ThreadAccess(Generic[StateT]):
             values: An update of the copy.
             as_node: As in `update_state`.
         """
-        return run_sync(self.afork(config, thread_id=thread_id, values=values, as_node=as_node))
-
-    async def afork(
-        self,
-        config: Mapping[str, Any],
-        *,
-        thread_id: str | int | None = None,
-        values: Any = None,
-        as_node: str | None = None,
-    ) -> dict[str, Any]:
-        """Copy a thread up to a checkpoint into another thread; see `fork`."""
         config = thread_config(config)
         if thread_id is None:
             thread_id = await self.threads.free_id(config["thread_id"])
         same = str(thread_id) == str(config["thread_id"])
         return await self.threads.update(config, values, as_node, thread_id=None if same else thread_id)
 
-    def list_threads(self) -> list[str]:
-        """Return the ids of this graph's threads, sorted."""
-        return run_sync(self.alist_threads())
+    fork = blocking(afork)
 
     async def alist_threads(self) -> list[str]:
         """Return the ids of this graph's threads, sorted."""
         return await self.threads.ids()
 
-    def delete_thread(self, config: Mapping[str, Any]) -> int:
-        """Delete a thread and return its number of checkpoints."""
-        return run_sync(self.adelete_thread(config))
+    list_threads = blocking(alist_threads)
 
     async def adelete_thread(self, config: Mapping[str, Any]) -> int:
         """Delete a thread and return its number of checkpoints."""
         return await self.threads.delete(thread_config(config))
 
-    def prune(self, config: Mapping[str, Any], keep: int) -> int:
+    delete_thread = blocking(adelete_thread)
+
+    async def aprune(self, config: Mapping[str, Any], keep: int) -> int:
         """Delete old checkpoints of a thread; the newest `keep`, the ends of branches and pauses stay.
 
         Returns:
             The number of deleted checkpoints.
         """
-        return run_sync(self.aprune(config, keep))
-
-    async def aprune(self, config: Mapping[str, Any], keep: int) -> int:
-        """Delete old checkpoints of a thread; see `prune`."""
         return await self.threads.prune(thread_config(config), keep)
+
+    prune = blocking(aprune)
