@@ -65,9 +65,9 @@ def test_secret_entries_go_however_deep_they_are() -> None:
 
 
 def test_spans_cassettes_and_views_hide_the_same_names() -> None:
+    from agentbench._text.redact import preview
     from agentbench.agents.clients.cassette.request import plain_options, plain_tools
     from agentbench.agents.telemetry.attributes import tool_definitions
-    from agentbench.notebook.text.redact import preview
 
     values = {name: "hunter2" for name in SECRET if isinstance(name, str)}
     everything = {**values, "max_tokens": 3}

@@ -50,7 +50,7 @@ class CheckpointDiff(Displayable):
         return self.changes[place]
 
     def __str__(self) -> str:
-        text: str = call_view("agentbench.notebook.history.changes:diff_text", self)
+        text: str = call_view("agentbench._text.changes:diff_text", self)
         return text
 
     def __repr__(self) -> str:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
+from agentbench._text.changes import diff_text
+from agentbench._text.phrases import count_text
 from agentbench.checkpoints.access import list_infos, list_workflow_names
 from agentbench.checkpoints.access import prune_chain as remove_old
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -28,8 +30,6 @@ from agentbench.cli.checkpoint_text import (
 )
 from agentbench.cli.commands import ask
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.notebook.history.changes import diff_text
-from agentbench.notebook.text.phrases import count_text
 from agentbench.serialization.class_names import unknown_as_plain
 
 

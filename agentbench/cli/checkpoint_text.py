@@ -9,12 +9,12 @@ from typing import Any
 
 from agentbench._plain_text import MASK, plain_line, plain_text
 from agentbench._secrets import is_secret_name, mask_secrets
+from agentbench._text.changes import hides, masked_path, short_value
+from agentbench._text.phrases import count_text
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import ENGINE_KEYS
-from agentbench.notebook.history.changes import hides, masked_path, short_value
-from agentbench.notebook.text.phrases import count_text
 from agentbench.serialization.json_text import to_json
 
 _LINE_LIMIT = 100

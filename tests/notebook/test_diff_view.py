@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from agentbench import InMemoryCheckpointStorage, WorkflowCheckpoint
+from agentbench._text.changes import diff_text
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.exceptions import CheckpointNotFoundError
 from agentbench.notebook import DiffPlot, diff, diff_frame
-from agentbench.notebook.history.changes import diff_text
 from tests.notebook.graphs import research
 from tests.parts.errors import raises
 

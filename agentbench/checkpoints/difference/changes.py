@@ -56,7 +56,7 @@ class CheckpointChange:
     keys: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        line: str = call_view("agentbench.notebook.history.changes:change_line", self)
+        line: str = call_view("agentbench._text.changes:change_line", self)
         return line
 
     def __repr__(self) -> str:

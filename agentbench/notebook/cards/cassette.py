@@ -6,10 +6,10 @@ import os
 from collections import Counter
 from typing import Any
 
+from agentbench._text.phrases import count_text
 from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.cassette.lines import StoredCall
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["cassette"]
 

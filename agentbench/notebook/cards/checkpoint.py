@@ -3,9 +3,9 @@
 from typing import Any
 
 from agentbench._secrets import mask_secrets
+from agentbench._text.redact import fields_of, line_preview
 from agentbench.notebook.history.step_rows import request_rows
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.text.redact import fields_of, line_preview
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 __all__ = ["checkpoint_bundle", "checkpoint_info_bundle"]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
 from agentbench.evaluation.comparison import EvalComparison, ItemChange
 from agentbench.evaluation.results import EvalItemResult, EvalResults
 from agentbench.notebook.cards.conversation.views import transcript
 from agentbench.notebook.look.html import Markup, Page, Table, element
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["comparison_bundle", "item_bundle", "results_bundle"]
 

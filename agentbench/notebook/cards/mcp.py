@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from agentbench._text.phrases import count_text
 from agentbench.agents.mcp.tool import MCPTool
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["server_bundle"]
 

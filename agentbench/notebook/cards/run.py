@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agentbench._text.phrases import count_text, state_text
+from agentbench._text.redact import line_preview
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.view import draw
@@ -17,8 +19,6 @@ from agentbench.notebook.history.step_rows import (
 )
 from agentbench.notebook.look.html import Markup, Page, Table, image
 from agentbench.notebook.look.states import STATES
-from agentbench.notebook.text.phrases import count_text, state_text
-from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import count_unanswered
 
 __all__ = ["event_bundle", "report_bundle", "result_bundle", "run_bundle", "workflow_bundle"]

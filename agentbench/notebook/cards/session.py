@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentbench._secrets import is_secret_name
+from agentbench._text.escape import MASK
+from agentbench._text.phrases import count_text
+from agentbench._text.redact import line_preview
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.text.escape import MASK
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["session"]
 

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from agentbench._secrets import mask_secrets
+from agentbench._text.phrases import count_text
+from agentbench._text.redact import line_preview
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.plots.lineage import lineage
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import line_preview
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot

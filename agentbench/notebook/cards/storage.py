@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from agentbench._bridge import run_sync
+from agentbench._text.phrases import count_text
 from agentbench.checkpoints.access import head_of, list_workflow_names
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["storage_bundle"]
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from agentbench._secrets import is_secret_name
+from agentbench._text.escape import MASK, esc
+from agentbench._text.phrases import count_text
 from agentbench.notebook.forms.fields import help_text
 from agentbench.notebook.look.html import Page, Table, element
-from agentbench.notebook.text.escape import MASK, esc
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["tool"]
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from agentbench import _bridge
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.views import Transcript
@@ -17,8 +19,6 @@ from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.options import kernel_loop
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     from agentbench.notebook.chat_panel.page import ChatPage

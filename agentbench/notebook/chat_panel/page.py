@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from agentbench._text.escape import esc
 from agentbench.messages.message import Message as Said
 from agentbench.notebook.cards.conversation.model import Part, turns_of
 from agentbench.notebook.look.style import read_script, read_static
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["ChatPage", "ChatPanel", "rows_of"]
 

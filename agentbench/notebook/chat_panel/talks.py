@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agentbench._copying import isolate_or_same
+from agentbench._text.phrases import state_text, workflow_name
 from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
 from agentbench.agents.sessions.session import AgentSession
@@ -20,7 +21,6 @@ from agentbench.notebook.cards.conversation.model import pending_requests
 from agentbench.notebook.cards.conversation.views import transcript
 from agentbench.notebook.history.agent_turns import conversation_in_run
 from agentbench.notebook.history.run_history import RunHistory
-from agentbench.notebook.text.phrases import state_text, workflow_name
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.workflows.events.events import count_unanswered
 from agentbench.workflows.run.run import WorkflowRun

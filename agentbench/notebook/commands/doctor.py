@@ -12,12 +12,12 @@ from importlib import metadata
 
 from agentbench import _bridge
 from agentbench._extras import require
+from agentbench._text.phrases import count_text
 from agentbench.exceptions import AgentFrameworkException, install_command
 from agentbench.notebook.graph import renderers
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import nest_state
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["DoctorReport", "Finding", "doctor"]
 

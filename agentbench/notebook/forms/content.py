@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from agentbench._text.escape import PREVIEW_LIMIT, esc
+from agentbench._text.redact import preview
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.text_values import FILE_LIMIT
 from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.runtime.bundles import display_of
-from agentbench.notebook.text.escape import PREVIEW_LIMIT, esc
-from agentbench.notebook.text.redact import preview
 
 __all__ = ["BUTTONS", "Action", "FormContent", "line", "object_text"]
 

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from enum import Enum
 
 from agentbench._secrets import mask_secrets
+from agentbench._text.escape import esc
+from agentbench._text.redact import decision_text, line_preview
 from agentbench.messages.content.content import Content
 from agentbench.notebook.forms.content import Action, object_text
 from agentbench.notebook.forms.fields import ROOT, text_of
@@ -12,8 +14,6 @@ from agentbench.notebook.forms.model import Draft, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.history.agent_turns import messages_in_answer
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.redact import decision_text, line_preview
 from agentbench.workflows.executors.approval import Approval
 
 __all__ = ["answer_text", "form_text"]

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentbench._clock import runtime_defaults
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, run_name
 from agentbench._workers import run_in_thread
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.questions import FormQuestion, FormRequest, read_request
 from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.stand_in import StandIn
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_name
 from agentbench.workflows.run.execution import id_of_request
 
 __all__ = ["Inbox", "InboxEntry", "RequestForms", "inbox"]

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.fields import NO_VALUE, Field, text_of
 from agentbench.notebook.forms.form_text import answer_text
@@ -24,8 +26,6 @@ from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     from agentbench.notebook.forms.form import Form

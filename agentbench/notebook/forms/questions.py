@@ -23,9 +23,9 @@ from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origi
 
 from agentbench._secrets import is_secret_name, mask_secrets
 from agentbench._signatures import text_reader
+from agentbench._text.redact import fields_of, message_text, preview, question_of, server_question
 from agentbench.messages.content.content import Content, question_in
 from agentbench.notebook.runtime.bundles import has_display
-from agentbench.notebook.text.redact import fields_of, message_text, preview, question_of, server_question
 from agentbench.workflows.executors.approval import Approval, TextAnswer
 
 __all__ = ["FormQuestion", "FormRequest", "Option", "RequestKind", "default_prompt", "label_options", "read_request"]

@@ -6,14 +6,14 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from agentbench._secrets import is_secret_name, mask_secrets
+from agentbench._text.escape import MASK
+from agentbench._text.redact import line_preview
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import RUN_ID
 from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen, Name, Since, read_checkpoints, read_infos
 from agentbench.notebook.history.state import StateAfter, StateBySuperstep
-from agentbench.notebook.text.escape import MASK
-from agentbench.notebook.text.redact import line_preview
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -3,15 +3,15 @@
 from typing import TYPE_CHECKING, Any
 
 from agentbench._secrets import mask_secrets
+from agentbench._text.changes import hides, masked_path
+from agentbench._text.escape import MASK
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.columns import build_frame
-from agentbench.notebook.history.changes import hides, masked_path
 from agentbench.notebook.history.compare import RunComparison
 from agentbench.notebook.history.sources import Chosen, find_storage, run_on_engine
-from agentbench.notebook.text.escape import MASK
 
 if TYPE_CHECKING:
     import pandas as pd

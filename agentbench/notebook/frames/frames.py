@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from agentbench._text.phrases import count_text
 from agentbench.notebook.frames.checkpoints import checkpoints_frame, lineage_frame, messages_frame, state_frame
 from agentbench.notebook.frames.differences import Side, comparison_frame, diff_frame
 from agentbench.notebook.frames.runs import events_frame, requests_frame, runs_frame, timeline_frame, usage_frame
@@ -11,7 +12,6 @@ from agentbench.notebook.history.compare import compare_sides, read_sides
 from agentbench.notebook.history.sources import Chosen, read_checkpoints
 from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.runtime.bundles import is_wanted
-from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     import pandas as pd

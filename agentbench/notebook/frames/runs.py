@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agentbench._secrets import mask_secrets
+from agentbench._text.redact import line_preview
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.forms.questions import request_kind
 from agentbench.notebook.frames.columns import Column, Kind, build_frame
@@ -14,7 +15,6 @@ from agentbench.notebook.history.sources import Chosen, Name, Since, read_infos,
 from agentbench.notebook.history.usage import calls_of, sum_usages
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.prices import Price, read_prices
-from agentbench.notebook.text.redact import line_preview
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,13 +4,13 @@ import functools
 import math
 from collections.abc import Mapping, Sequence
 
+from agentbench._text.escape import esc
 from agentbench.notebook.graph.dot import EDGE_STYLE, Detail, Direction, edge_label, node_class, node_label
 from agentbench.notebook.graph.layout import FRAME_MARGIN, TITLE_HEIGHT, Box, Point, place
 from agentbench.notebook.graph.shape import GraphShape, ShapeNode
 from agentbench.notebook.look.style import PALETTE
 from agentbench.notebook.look.svg import number as _n
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["draw_builtin"]
 

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from agentbench._extras import require
+from agentbench._text.escape import LABEL_LIMIT, esc
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import INK, STATES, StateStyle
 from agentbench.notebook.look.style import PALETTE
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["DIRECTIONS", "EDGE_STYLE", "PAUSE_SIGN", "Detail", "Direction", "edge_label", "node_label", "to_dot"]
 

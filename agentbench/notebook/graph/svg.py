@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
+from agentbench._text.escape import esc
 from agentbench.exceptions import RenderFailed
 from agentbench.notebook.graph.dot import PAUSE_SIGN
 from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import INK, PAUSE, STATES
 from agentbench.notebook.look.style import PALETTE, static_style
 from agentbench.notebook.look.svg import number, text_width
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["clean_svg", "decorate_svg"]
 

@@ -3,10 +3,10 @@
 import re
 from collections.abc import Mapping
 
+from agentbench._text.escape import LABEL_LIMIT, esc
+from agentbench._text.phrases import count_text
 from agentbench.notebook.graph.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import PRECEDENCE
-from agentbench.notebook.text.escape import LABEL_LIMIT, esc
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]
 

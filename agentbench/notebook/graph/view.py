@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from agentbench._limits import require_limit
+from agentbench._text.escape import LABEL_LIMIT, esc
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
 from agentbench.notebook.graph.builtin import draw_builtin
 from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
@@ -24,7 +25,6 @@ from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.bundles import is_wanted
 from agentbench.notebook.runtime.kernel import cell_number
-from agentbench.notebook.text.escape import LABEL_LIMIT, esc
 
 __all__ = ["GraphView", "busy_executors", "draw"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import anywidget
 import traitlets
 
+from agentbench._text.escape import esc
 from agentbench.notebook.graph.folding import HOW_TO_OPEN
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.graph.view import GraphView, busy_executors, draw
@@ -17,7 +18,6 @@ from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.runtime.stand_in import StandIn
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["LOOKS", "GraphPanel", "panel_note"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agentbench._secrets import mask_secrets
+from agentbench._text.redact import fields_of, line_preview
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
-from agentbench.notebook.text.redact import fields_of, line_preview
 
 __all__ = ["conversation_in_run", "conversation_of", "messages_in_answer", "tool_calls_in"]
 

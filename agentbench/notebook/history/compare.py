@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agentbench._secrets import is_secret_name
+from agentbench._text.escape import MASK, esc
+from agentbench._text.phrases import count_text, run_name, state_text
+from agentbench._text.redact import line_preview
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.checkpoints.metadata import RUN_ID, SOURCE, WRITERS
 from agentbench.notebook.history.run_history import ExecutorCall, Superstep
 from agentbench.notebook.history.sources import Chosen, Contents, ancestors, read_checkpoints, read_runs
 from agentbench.notebook.history.state import flatten_state
-from agentbench.notebook.text.escape import MASK, esc
-from agentbench.notebook.text.phrases import count_text, run_name, state_text
-from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["CompareRow", "Op", "RunComparison", "Side", "compare_sides", "read_sides"]
 

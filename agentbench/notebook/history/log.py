@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, run_name
+from agentbench._text.redact import line_preview
 from agentbench.messages.joined_updates import join_updates
 from agentbench.notebook.history.run_history import BEGINNINGS
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_name
-from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 

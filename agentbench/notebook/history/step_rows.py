@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from agentbench._text.phrases import count_text
+from agentbench._text.redact import line_preview
 from agentbench.messages.joined_updates import join_updates
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory, Superstep
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import line_preview
 
 __all__ = ["failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
 

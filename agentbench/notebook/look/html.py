@@ -5,9 +5,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from agentbench._text.escape import esc
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import read_static
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["Markup", "Page", "Table", "element", "image", "shorten"]
 

@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 from agentbench._display import Displayable
 from agentbench._extras import require
 from agentbench._limits import require_limit
+from agentbench._text.escape import esc
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_static
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["Prose", "Render", "prose", "prose_blocks", "require_rendering"]
 

@@ -6,10 +6,10 @@ Signs are drawn as shapes, because many systems have no font with a pause sign.
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+from agentbench._text.escape import esc
 from agentbench.notebook.look.states import Scheme
 from agentbench.notebook.look.style import css_variables
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.text.escape import esc
 
 __all__ = [
     *("FONT_SIZE", "SMALL", "cut_to_width", "hatch", "hatch_pattern", "legend", "number", "pause_sign"),

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
+from agentbench._text.escape import esc
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.frames.differences import comparison_frame
 from agentbench.notebook.graph.view import draw
@@ -12,7 +13,6 @@ from agentbench.notebook.history.overlay import STATE_OF_CALL
 from agentbench.notebook.look.html import Markup, Table, element, image
 from agentbench.notebook.look.style import PALETTE, read_static
 from agentbench.notebook.plots.plot import Plot, align_columns, cut_lines
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["ComparePlot", "compare"]
 

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
+from agentbench._text.changes import counts
+from agentbench._text.escape import esc
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.difference.changes import CheckpointChange
 from agentbench.notebook.frames.differences import Side, diff_of, frame_of
-from agentbench.notebook.history.changes import counts, diff_bundle
+from agentbench.notebook.history.changes import diff_bundle
 from agentbench.notebook.history.sources import Chosen
 from agentbench.notebook.plots.plot import Plot
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["DiffPlot", "diff"]
 

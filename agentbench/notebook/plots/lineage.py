@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, run_name
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.frames.checkpoints import forks, lineage_frame
 from agentbench.notebook.history.sources import Chosen, read_infos
 from agentbench.notebook.look.svg import FONT_SIZE, cut_to_width, number, pause_sign, picture, room_for, text
 from agentbench.notebook.plots.plot import Plot, cut_lines
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_name
 
 __all__ = ["lineage"]
 

@@ -6,11 +6,11 @@ from typing import Any
 import anywidget
 import traitlets
 
+from agentbench._text.escape import esc
 from agentbench.notebook.look.png import small_png
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["PlotPanel"]
 

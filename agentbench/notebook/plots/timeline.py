@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, run_names
 from agentbench.notebook.frames.runs import timeline_frame
 from agentbench.notebook.history.requests import calls_with_waits
 from agentbench.notebook.history.run_history import ExecutorCall
@@ -26,8 +28,6 @@ from agentbench.notebook.look.svg import (
 from agentbench.notebook.plots.plot import Plot, cut_lines, require_one_of
 from agentbench.notebook.plots.timeline_layout import Band, By, Mark, lay_out
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_names
 
 __all__ = ["timeline"]
 

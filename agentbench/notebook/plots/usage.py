@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, run_names
 from agentbench.notebook.frames.runs import Prices, known_prices, usage_frame
 from agentbench.notebook.history.sources import Chosen, read_runs
 from agentbench.notebook.history.usage import Usage, calls_of, group_usages, sum_usages
@@ -22,8 +24,6 @@ from agentbench.notebook.look.svg import (
     text,
 )
 from agentbench.notebook.plots.plot import Plot, align_columns, cut_lines, require_one_of
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_names
 
 __all__ = ["usage"]
 

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from agentbench._text.phrases import count_text
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_static
 from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime.kernel import show_in_cell
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
-from agentbench.notebook.text.phrases import count_text
 
 __all__ = ["Bar", "Display", "Lines", "Widget", "items_html", "progress_html"]
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from agentbench._text.phrases import count_text, duration_text
 from agentbench.notebook.progress_bar.displays import items_html
 from agentbench.notebook.progress_bar.progress import is_compared
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
-from agentbench.notebook.text.phrases import count_text, duration_text
 
 __all__ = ["item_progress"]
 

@@ -14,13 +14,13 @@ from typing import Any
 
 from agentbench import _bridge
 from agentbench._limits import require_limit
+from agentbench._text.escape import esc
+from agentbench._text.phrases import state_text, workflow_name
 from agentbench.notebook.progress_bar.displays import Bar, Display, Lines, Widget
 from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import wait
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import state_text, workflow_name
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.run.run import WorkflowRun
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, duration_text, state_text
 from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.history.usage import tokens_of
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, duration_text, state_text
 from agentbench.workflows.events.events import WorkflowEvent, count_unanswered
 
 __all__ = ["ProgressState"]

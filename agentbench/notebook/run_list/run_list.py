@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, run_name, state_text
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
@@ -18,8 +20,6 @@ from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.stepping.start import stepper
 from agentbench.notebook.stepping.stepper import Stepper
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_name, state_text
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.workflows.run.workflow import Workflow
 

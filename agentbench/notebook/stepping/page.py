@@ -19,6 +19,9 @@ from typing import Any
 import ipywidgets
 import traitlets
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
+from agentbench._text.value_tree import Entry
 from agentbench.exceptions import InvalidEdit, NotebookError
 from agentbench.notebook.forms.inbox import RequestForms
 from agentbench.notebook.forms.text_values import LONGEST, text_of, value_of
@@ -40,9 +43,6 @@ from agentbench.notebook.stepping.view.messages import (
 )
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
 from agentbench.notebook.stepping.view.tabs import TABS, TabContent
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["SCRIPT", "STYLE", "StepperPage", "StepperPart"]
 

@@ -8,6 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agentbench._secrets import secrets_in
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
+from agentbench._text.redact import hide_secrets, line_preview, question_of
+from agentbench._text.value_tree import ValueTree
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
@@ -23,10 +27,6 @@ from agentbench.notebook.stepping.view.messages import side_message, view_messag
 from agentbench.notebook.stepping.view.outputs import split_displays
 from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
 from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, content_of
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import hide_secrets, line_preview, question_of
-from agentbench.notebook.text.value_tree import ValueTree
 from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from agentbench.workflows.run.report import PlannedDelivery, StepReport

@@ -13,6 +13,8 @@ from string import Template
 from typing import Any
 
 from agentbench._clock import iso_utc
+from agentbench._text.escape import esc
+from agentbench._text.phrases import workflow_name
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, writers_of
@@ -28,8 +30,6 @@ from agentbench.notebook.stepping.model.messages import RunFacts
 from agentbench.notebook.stepping.page import SCRIPT, STYLE
 from agentbench.notebook.stepping.recording import Course, record, report_of_checkpoint, reports_of
 from agentbench.notebook.stepping.session import StepperSession
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import workflow_name
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 

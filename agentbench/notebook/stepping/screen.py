@@ -6,6 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
+from agentbench._text.redact import line_preview
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.cells.workbench import older_code
@@ -20,9 +23,6 @@ from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
 from agentbench.notebook.stepping.view.screen_state import UNANSWERED, ScreenState, screen_of
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import line_preview
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph.view import GraphView

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from agentbench._bridge import EngineFuture, engine_thread, submit
+from agentbench._text.escape import esc
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
 from agentbench.checkpoints.editing import Edit, make_edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
@@ -36,7 +37,6 @@ from agentbench.notebook.stepping.model.messages import (
     Wait,
 )
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.text.escape import esc
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.report import StepReport
 from agentbench.workflows.run.run import WorkflowRun

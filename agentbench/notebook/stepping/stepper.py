@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentbench import _bridge
 from agentbench._bridge import EngineFuture
+from agentbench._text.escape import esc
+from agentbench._text.phrases import workflow_name
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.editing import Edit, StagedEdits
 from agentbench.checkpoints.info import CheckpointInfo
@@ -28,8 +30,6 @@ from agentbench.notebook.stepping.open_steppers import take_over
 from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import workflow_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Where
 from agentbench.workflows.run.execution import id_of_request

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
+from agentbench._text.escape import esc
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import diff_checkpoints
 from agentbench.notebook.graph.shape import GraphShape
@@ -14,7 +15,6 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Sources, TabContent, content_of
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["StepperTabs"]
 

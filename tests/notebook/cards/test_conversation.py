@@ -23,12 +23,12 @@ from agentbench import (
     ScriptedChatClient,
     tool,
 )
+from agentbench._text.redact import line_preview
 from agentbench.notebook import transcript
 from agentbench.notebook.cards.conversation import approvals
 from agentbench.notebook.cards.conversation.model import Part, turns_of
 from agentbench.notebook.cards.conversation.views import response_bundle
 from agentbench.notebook.look.prose import Render
-from agentbench.notebook.text.redact import line_preview
 from agentbench.orchestrations import AgentRequestInfoResponse, HandoffBuilder, SequentialBuilder
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises

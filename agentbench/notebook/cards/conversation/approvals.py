@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
+from agentbench._text.phrases import count_text
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.model import pending_requests
 from agentbench.notebook.forms.form import Form, request_form
 from agentbench.notebook.runtime.kernel import show_in_cell
-from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     from agentbench.notebook.cards.conversation.views import Transcript

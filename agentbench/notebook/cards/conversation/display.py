@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 
+from agentbench._text.escape import esc
 from agentbench.notebook.cards.conversation.model import Part, Turn
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.prose import Render, prose_blocks
 from agentbench.notebook.look.style import read_static
-from agentbench.notebook.text.escape import esc
 
 __all__ = ["conversation_html", "conversation_lines"]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from agentbench._secrets import mask_secrets, mask_text
+from agentbench._text.phrases import count_text
+from agentbench._text.redact import decision_text, line_preview, server_question
 from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Table
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.redact import decision_text, line_preview, server_question
 
 __all__ = ["Part", "Turn", "pending_requests", "turns_of"]
 

@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
 from agentbench.messages.message import Message
 from agentbench.notebook.cards.conversation.display import conversation_html, conversation_lines
 from agentbench.notebook.cards.conversation.model import Turn, pending_requests, turns_of
 from agentbench.notebook.history.agent_turns import conversation_in_run
 from agentbench.notebook.history.sources import read_runs
 from agentbench.notebook.look.prose import Render, require_rendering
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
 
 if TYPE_CHECKING:
     from agentbench.notebook.cards.conversation.approvals import Approvals

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
-from agentbench.notebook.text.escape import esc
+from agentbench._text.escape import esc
 from agentbench.workflows.run.break_places import Where
 
 __all__ = ["Offer", "message_types", "offers_of", "where_of"]

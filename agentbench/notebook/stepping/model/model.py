@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from agentbench._text.phrases import count_text
 from agentbench.checkpoints.editing import Edit, StepperEdits
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
@@ -38,7 +39,6 @@ from agentbench.notebook.stepping.model.messages import (
     check_speed,
     check_until,
 )
-from agentbench.notebook.text.phrases import count_text
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import (
     Breakpoint,

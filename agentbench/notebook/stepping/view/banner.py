@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, run_name
+from agentbench._text.redact import line_preview
 from agentbench.notebook.history.log import deliveries_text, failures_of
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, run_name
-from agentbench.notebook.text.redact import line_preview
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 
 __all__ = ["Banner", "banner_of"]

@@ -9,10 +9,10 @@ from collections.abc import Collection
 from dataclasses import asdict
 from typing import Any
 
+from agentbench._text.value_tree import Level, TreeRow
 from agentbench.notebook.stepping.model.model import LOG_LINES
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
 from agentbench.notebook.stepping.view.tabs import TABS, TabContent
-from agentbench.notebook.text.value_tree import Level, TreeRow
 
 __all__ = ["level_rows", "log_message", "messages_of", "side_message", "view_message"]
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, duration_text
+from agentbench._text.value_tree import Entry
 from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.activity import ElementStates
@@ -16,9 +19,6 @@ from agentbench.notebook.look.states import STATES
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.outputs import Display
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, duration_text
-from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["Fact", "node_displays", "node_entries", "node_facts"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text
+from agentbench._text.value_tree import Entry
 from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text
-from agentbench.notebook.text.value_tree import Entry
 
 __all__ = ["Display", "outputs_in", "split_displays"]
 

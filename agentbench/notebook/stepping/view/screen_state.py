@@ -6,6 +6,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, duration_text, run_name
 from agentbench.notebook.history.activity import Element
 from agentbench.notebook.history.log import LogLine
 from agentbench.notebook.stepping.model.commands import BUTTONS, MORE_MENU, RUN_MENU, Control
@@ -13,8 +15,6 @@ from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.banner import Banner, banner_of
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, TabContent
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, duration_text, run_name
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint
 

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from agentbench._text.escape import esc
+from agentbench._text.phrases import count_text, state_text
+from agentbench._text.value_tree import Entry, ValueTree
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.difference.changes import path_text
@@ -16,9 +19,6 @@ from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import Fact, node_displays, node_entries, node_facts
 from agentbench.notebook.stepping.view.outputs import Display, outputs_in
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import count_text, state_text
-from agentbench.notebook.text.value_tree import Entry, ValueTree
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import internal_source
 from agentbench.workflows.run.report import StepReport

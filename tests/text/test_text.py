@@ -16,10 +16,10 @@ from pydantic import BaseModel, SecretStr
 
 from agentbench import AgentExecutorResponse, AgentResponse, AgentResponseUpdate, Content, Message
 from agentbench._secrets import mask_secrets
-from agentbench.notebook.text.escape import esc
-from agentbench.notebook.text.phrases import duration_text
-from agentbench.notebook.text.redact import fields_of, line_preview, preview
-from agentbench.notebook.text.value_tree import Entry, TreeRow, ValueTree
+from agentbench._text.escape import esc
+from agentbench._text.phrases import duration_text
+from agentbench._text.redact import fields_of, line_preview, preview
+from agentbench._text.value_tree import Entry, TreeRow, ValueTree
 from tests.notebook.attacks import ATTACKS
 
 

@@ -8,12 +8,12 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import field_names, is_secret, is_secret_name, mask_secrets, mask_text
+from agentbench._text.escape import MASK, PREVIEW_LIMIT, esc
+from agentbench._text.phrases import count_text
 from agentbench.messages.content.content import EDITED_ARGUMENTS, Content, question_in
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse
-from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
-from agentbench.notebook.text.phrases import count_text
 from agentbench.serialization.class_names import UnknownInstance
 
 __all__ = [

@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Any
 
 from agentbench._secrets import is_secret_name, mask_secrets
+from agentbench._text.escape import MASK, PREVIEW_LIMIT, esc
+from agentbench._text.redact import fields_of, preview
 from agentbench.checkpoints.difference.changes import LONGEST_KEY, step_text
-from agentbench.notebook.text.escape import MASK, PREVIEW_LIMIT, esc
-from agentbench.notebook.text.redact import fields_of, preview
 
 __all__ = ["LEVEL_LIMIT", "Entry", "Level", "TreeRow", "ValueTree"]
 

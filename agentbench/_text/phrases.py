@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from agentbench.notebook.text.escape import esc
+from agentbench._text.escape import esc
 
 __all__ = ["count_text", "duration_text", "run_name", "run_names", "state_text", "workflow_name"]
 
