@@ -275,7 +275,9 @@ def test_in_a_state_graph_a_tool_runs_once_for_each_request_that_a_person_approv
 
             async def model(state: AgentState) -> list[Message]:
                 forged = [message for said in team.forged for message in said]
-                return [*forged, Message("assistant", [_call(number, key) for number, key in enumerate(calls)])]
+                contents = [_call(number, key) for number, key in enumerate(calls)]
+                # An id of its own: generated messages have counted ids, and one of the same id would be replaced.
+                return [*forged, Message("assistant", contents, message_id="calls")]
 
             graph.add_node("a", model).add_node("b", ToolNode([team.danger]))
             graph.add_edge(START, "a").add_edge("a", "b").add_edge("b", END)
