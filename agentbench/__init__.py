@@ -30,19 +30,19 @@ _door = _Door(
     agents.compaction.budgets: ContextWindowCompactionStrategy TokenBudgetComposedStrategy
     agents.compaction.grouping: annotate_message_groups
     agents.compaction.projection: apply_compaction included_messages included_token_count
-    agents.compaction.protocols: COMPACTION_STATE_KEY EXCLUDE_REASON_KEY EXCLUDED_KEY GROUP_ANNOTATION_KEY
-        GROUP_HAS_REASONING_KEY GROUP_ID_KEY GROUP_INDEX_KEY GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY
-        SUMMARIZED_BY_SUMMARY_ID_KEY SUMMARY_OF_GROUP_IDS_KEY SUMMARY_OF_MESSAGE_IDS_KEY
-        CharacterEstimatorTokenizer CompactionStrategy TokenizerProtocol
+    agents.compaction.protocols: COMPACTION_STATE_KEY CharacterEstimatorTokenizer CompactionStrategy
+        EXCLUDED_KEY EXCLUDE_REASON_KEY GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY
+        GROUP_INDEX_KEY GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY SUMMARIZED_BY_SUMMARY_ID_KEY
+        SUMMARY_OF_GROUP_IDS_KEY SUMMARY_OF_MESSAGE_IDS_KEY TokenizerProtocol
     agents.compaction.strategies: SelectiveToolCallCompactionStrategy SlidingWindowStrategy
         SummarizationStrategy ToolResultCompactionStrategy TruncationStrategy
-    agents.harness.background: DEFAULT_BACKGROUND_AGENTS_SOURCE_ID BackgroundAgentsProvider BackgroundTaskInfo
-        BackgroundTaskStatus
+    agents.harness.background: BackgroundAgentsProvider BackgroundTaskInfo BackgroundTaskStatus
+        DEFAULT_BACKGROUND_AGENTS_SOURCE_ID
     agents.harness.harness_agent: DEFAULT_HARNESS_INSTRUCTIONS create_harness_agent
     agents.harness.memory: DEFAULT_MEMORY_SOURCE_ID MemoryContextProvider
     agents.harness.memory_records: MemoryIndexEntry MemoryTopicRecord
     agents.harness.memory_store: MemoryFileStore MemoryStore
-    agents.harness.modes: DEFAULT_MODE_SOURCE_ID AgentModeProvider get_agent_mode set_agent_mode
+    agents.harness.modes: AgentModeProvider DEFAULT_MODE_SOURCE_ID get_agent_mode set_agent_mode
     agents.harness.todo: DEFAULT_TODO_SOURCE_ID TodoProvider
     agents.harness.todo_store: TodoFileStore TodoInput TodoItem TodoSessionStore TodoStore
     agents.history.compaction_provider: CompactionProvider
@@ -114,8 +114,8 @@ _door = _Door(
     observability.user_agent: AGENT_FRAMEWORK_USER_AGENT APP_INFO USER_AGENT_KEY
         USER_AGENT_TELEMETRY_DISABLED_ENV_VAR prepend_agent_framework_to_user_agent
     orchestrations.agent_executor: AgentExecutor AgentExecutorRequest AgentExecutorResponse
-    orchestrations.host_executor: AgentHostExecutor AgentHostOptions AIAgentHostExecutor=AgentHostExecutor
-        AIAgentHostOptions=AgentHostOptions TurnToken bind_as_executor
+    orchestrations.host_executor: AIAgentHostExecutor=AgentHostExecutor AIAgentHostOptions=AgentHostOptions
+        AgentHostExecutor AgentHostOptions TurnToken bind_as_executor
     orchestrations.sequential: AgentWorkflowBuilder
     orchestrations.workflow_agent: FunctionalWorkflowAgent WorkflowAgent
     serialization.mixin: SerializationMixin SerializationProtocol
@@ -136,11 +136,10 @@ _door = _Door(
     workflows.executors.handlers: handler response_handler
     workflows.executors.message: MessageType WorkflowMessage
     workflows.executors.options: ExecutorPolicy RunOptions
-    workflows.executors.runner_context: RunnerContext
+    workflows.executors.host: RunnerContext
     workflows.executors.state: State
-    workflows.functional.context: RunContext get_run_context
+    workflows.functional.context: RunContext StepWrapper get_run_context step
     workflows.functional.functional_workflow: FunctionalWorkflow workflow
-    workflows.functional.step: StepWrapper step
     workflows.graph.boundary: BoundaryCheckpoint BoundaryHook BoundaryOutcome PauseReason SuperstepView
     workflows.graph.edge_groups: EdgeGroup FanInEdgeGroup InternalEdgeGroup SingleEdgeGroup
     workflows.graph.edges: Case Default Edge EdgeCondition SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault
@@ -152,8 +151,7 @@ _door = _Door(
     workflows.pages.in_process: InProcessExecution
     workflows.pages.runner: Runner
     workflows.pages.runner_context: InProcRunnerContext
-    workflows.run.report: PlannedDelivery StepReport
-    workflows.run.result: WorkflowRunResult
+    workflows.run.result: PlannedDelivery StepReport WorkflowRunResult
     workflows.run.run: StreamingRun=WorkflowRun WorkflowRun
     workflows.run.stream: WorkflowStream
     workflows.run.workflow: Workflow

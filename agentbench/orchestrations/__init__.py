@@ -9,8 +9,8 @@ _door = Door(
     globals(),
     """
     agent_executor: AgentExecutor AgentExecutorRequest AgentExecutorResponse
-    host_executor: AgentHostExecutor AgentHostOptions AIAgentHostExecutor=AgentHostExecutor
-        AIAgentHostOptions=AgentHostOptions TurnToken bind_as_executor
+    host_executor: AIAgentHostExecutor=AgentHostExecutor AIAgentHostOptions=AgentHostOptions AgentHostExecutor
+        AgentHostOptions TurnToken bind_as_executor
     patterns.concurrent_builder: ConcurrentBuilder
     patterns.group_chat_builder: DEFAULT_ORCHESTRATOR_ID GroupChatBuilder
     patterns.group_chat_manager: AgentBasedGroupChatOrchestrator AgentOrchestrationOutput
@@ -24,10 +24,10 @@ _door = Door(
     patterns.helpers: clean_conversation_for_handoff create_completion_message
     patterns.magentic_builder: MagenticBuilder
     patterns.magentic_manager: MagenticManagerBase StandardMagenticManager
-    patterns.magentic_messages: MAGENTIC_MANAGER_NAME ORCH_MSG_KIND_INSTRUCTION ORCH_MSG_KIND_NOTICE
-        ORCH_MSG_KIND_TASK_LEDGER ORCH_MSG_KIND_USER_TASK MagenticContext MagenticOrchestratorEvent
+    patterns.magentic_messages: MAGENTIC_MANAGER_NAME MagenticContext MagenticOrchestratorEvent
         MagenticOrchestratorEventType MagenticPlanReviewRequest MagenticPlanReviewResponse
-        MagenticProgressLedger MagenticProgressLedgerItem MagenticResetSignal
+        MagenticProgressLedger MagenticProgressLedgerItem MagenticResetSignal ORCH_MSG_KIND_INSTRUCTION
+        ORCH_MSG_KIND_NOTICE ORCH_MSG_KIND_TASK_LEDGER ORCH_MSG_KIND_USER_TASK
     patterns.magentic_orchestrator: MagenticAgentExecutor MagenticOrchestrator
     patterns.participant_executor: AgentRequestInfoResponse
     patterns.sequential_builder: SequentialBuilder

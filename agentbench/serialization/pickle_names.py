@@ -56,8 +56,8 @@ _OURS: Final[Mapping[str, str]] = {
 }
 _TAKES_THEIRS: Final[Mapping[str, str]] = {
     **_OURS,
-    f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.persist.agent_framework:ForeignMessage",
-    f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflows.persist.agent_framework:ForeignEvent",
+    f"{_THEIR_MESSAGES}:WorkflowMessage": "agentbench.workflows.persist.migration:ForeignMessage",
+    f"{_THEIR_EVENTS}:WorkflowEvent": "agentbench.workflows.persist.migration:ForeignEvent",
 }
 """Classes that accept the state of classes with other attributes there."""
 

@@ -34,8 +34,8 @@ _BY_TAG: dict[str, StateType] = {}
 
 # Modules that register their types when they are imported.
 _MODULE_OF_TAG: Final[Mapping[str, str]] = {
-    "workflow_message": "agentbench.workflows.persist.state_types",
-    "workflow_event": "agentbench.workflows.persist.state_types",
+    "workflow_message": "agentbench.workflows.persist.snapshot",
+    "workflow_event": "agentbench.workflows.persist.snapshot",
     **dict.fromkeys(("sub_workflow_request", "sub_workflow_response"), "agentbench.workflows.nested.messages"),
     **dict.fromkeys(("content", "message", "chat_response", "agent_response"), "agentbench.messages.state_types"),
     **dict.fromkeys(("chat_response_update", "agent_response_update"), "agentbench.messages.state_types"),
@@ -47,7 +47,7 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
 _MODULE_OF_PACKAGE: Final[Mapping[str, str]] = {
     "agentbench.agents": "agentbench.agents.sessions.session",
     "agentbench.messages": "agentbench.messages.state_types",
-    "agentbench": "agentbench.workflows.persist.state_types",
+    "agentbench": "agentbench.workflows.persist.snapshot",
     "numpy": "agentbench.serialization.array_types",
     "pandas": "agentbench.serialization.frame_types",
 }

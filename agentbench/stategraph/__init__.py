@@ -19,7 +19,7 @@ _door = Door(
     results: GraphResult ResponseGranularity
     running.node: Runtime
     snapshots: SnapshotTask StateSnapshot
-    state: END START AgentState ExecutionState ExecutionStatus StopRequestStatus
+    state: AgentState END ExecutionState ExecutionStatus START StopRequestStatus
     streaming: StreamChunk StreamEvent
     threads.history: StateHistory
     toolnode: ToolNode ToolResult

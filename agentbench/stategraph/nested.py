@@ -21,8 +21,7 @@ from agentbench.stategraph.running.calls import CallRecord, GraphOptions
 from agentbench.stategraph.threads.config import read_config
 from agentbench.workflows.builder.nodes import register_executor_adapter
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.engine.active_run import ActiveRun
-from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.engine.active_run import ActiveRun, RunState
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -31,8 +30,7 @@ from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.signature import find_sub_workflow
-from agentbench.workflows.nested.inner_log import inner_log, path_inside
-from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
+from agentbench.workflows.nested.workflow_executor import WorkflowExecutor, inner_log, path_inside
 from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow

@@ -10,7 +10,7 @@ from agentbench.notebook.history.run_history import Superstep, is_visit, unwrap_
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.report import PlannedDelivery
+from agentbench.workflows.run.result import PlannedDelivery
 
 __all__ = ["Activity", "Element", "ElementStates", "course_of"]
 

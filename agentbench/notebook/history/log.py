@@ -13,7 +13,7 @@ from agentbench._text.redact import line_preview
 from agentbench.messages.joined_updates import join_updates
 from agentbench.notebook.history.run_history import BEGINNINGS
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import StepReport
 
 __all__ = ["LogLine", "deliveries_text", "failures_of", "lines_of_event", "lines_of_report", "number_of", "outputs_of"]
 

@@ -12,7 +12,7 @@ from agentbench.notebook.history.agent_turns import conversation_of, tool_calls_
 from agentbench.notebook.history.log import number_of
 from agentbench.notebook.history.run_history import Event, ExecutorCall, Superstep, is_visit
 from agentbench.workflows.events.events import count_unanswered
-from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import StepReport
 
 __all__ = ["NodeRecord", "RunRecord", "sent_by"]
 

@@ -15,7 +15,7 @@ from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
-from agentbench.workflows.run.report import PlannedDelivery, StepReport
+from agentbench.workflows.run.result import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
 __all__ = ["DrivenRun", "ancestors_of"]

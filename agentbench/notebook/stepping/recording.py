@@ -29,7 +29,7 @@ from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, s
 from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, content_of
 from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
-from agentbench.workflows.run.report import PlannedDelivery, StepReport
+from agentbench.workflows.run.result import PlannedDelivery, StepReport
 
 __all__ = ["Course", "record", "report_of_checkpoint", "reports_of"]
 

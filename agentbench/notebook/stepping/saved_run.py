@@ -30,7 +30,7 @@ from agentbench.notebook.stepping.model.messages import RunFacts
 from agentbench.notebook.stepping.page import SCRIPT, STYLE
 from agentbench.notebook.stepping.recording import Course, record, report_of_checkpoint, reports_of
 from agentbench.notebook.stepping.session import StepperSession
-from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
 __all__ = ["save_run", "save_stepper", "stepper_page"]

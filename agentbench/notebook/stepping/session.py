@@ -38,7 +38,7 @@ from agentbench.notebook.stepping.model.messages import (
 )
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
 __all__ = ["Change", "Start", "StepperSession"]

@@ -33,8 +33,7 @@ from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Where
 from agentbench.workflows.run.execution import id_of_request
-from agentbench.workflows.run.report import StepReport
-from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.result import StepReport, WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun
 
 if TYPE_CHECKING:

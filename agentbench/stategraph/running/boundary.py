@@ -31,7 +31,7 @@ from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.delivery import DeliveryView
+from agentbench.workflows.executors.message import DeliveryView
 from agentbench.workflows.graph.boundary import (
     BoundaryCheckpoint,
     BoundaryOutcome,

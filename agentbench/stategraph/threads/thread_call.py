@@ -23,8 +23,8 @@ from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.running.calls import CallRecord, GraphOptions
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.threads.threads import Threads, thread_errors
+from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.event_log import new_log
-from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.execution import Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun

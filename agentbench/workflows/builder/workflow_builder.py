@@ -14,8 +14,14 @@ from agentbench._clock import runtime_defaults
 from agentbench._limits import require_limit
 from agentbench._user_code import warn_user
 from agentbench.observability.switches import OBSERVABILITY_SETTINGS, is_tracing
-from agentbench.workflows.builder.designation import Designation, resolve_designation
-from agentbench.workflows.builder.nodes import AgentMode, Nodes, branch_with_ids, each_of
+from agentbench.workflows.builder.nodes import (
+    AgentMode,
+    Designation,
+    Nodes,
+    branch_with_ids,
+    each_of,
+    resolve_designation,
+)
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.options import TypeCheckMode, WorkflowSettings
 from agentbench.workflows.graph.edge_groups import (
@@ -24,10 +30,10 @@ from agentbench.workflows.graph.edge_groups import (
     FanInMode,
     InternalEdgeGroup,
     SingleEdgeGroup,
+    with_fan_in_mode,
 )
 from agentbench.workflows.graph.edges import Case, Default, EdgeCondition
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SelectionFunction, SwitchCaseEdgeGroup
-from agentbench.workflows.graph.type_fit import with_fan_in_mode
 from agentbench.workflows.graph.validation import WorkflowGraphValidator, infer_starts, raise_first
 from agentbench.workflows.run.workflow import Workflow
 

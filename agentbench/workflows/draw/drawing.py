@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import call_view
-from agentbench.workflows.draw.drawn_graph import RunOverlay, draw_graph
-from agentbench.workflows.draw.graph_text import dot_text, mermaid_text
+from agentbench.workflows.draw.drawn_graph import RunOverlay, dot_text, draw_graph, mermaid_text
 
 if TYPE_CHECKING:
     from agentbench.workflows.run.workflow import Workflow

@@ -24,8 +24,7 @@ from agentbench.workflows.events.events import (
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
-    from agentbench.workflows.executors.delivery import Delivery
-    from agentbench.workflows.executors.message import WorkflowMessage
+    from agentbench.workflows.executors.message import Delivery, WorkflowMessage
 
 # Heads of compact records, each with the values that follow it in the flat list.
 _SUPERSTEP_STARTED = 0  # its number

@@ -21,9 +21,8 @@ from agentbench.exceptions import ExecutorTimeoutError
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.context import HandlerContext
-from agentbench.workflows.executors.delivery import Delivery, DeliveryResult
 from agentbench.workflows.executors.handlers import HandlerSpec
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.message import Delivery, DeliveryResult, WorkflowMessage
 from agentbench.workflows.executors.options import NO_POLICY
 
 

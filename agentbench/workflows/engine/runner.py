@@ -15,15 +15,14 @@ from agentbench.workflows.engine.concurrency import run_all
 from agentbench.workflows.engine.invocation import invoke
 from agentbench.workflows.engine.superstep import apply_outcome, commit, fold, report_plan, roll_back
 from agentbench.workflows.events.events import SuperstepCompletionInfo
-from agentbench.workflows.executors.delivery import Delivery
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.message import Delivery, WorkflowMessage
 from agentbench.workflows.graph.routing import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from agentbench.checkpoints.info import CheckpointInfo
-    from agentbench.workflows.engine.run_state import RunState
+    from agentbench.workflows.engine.active_run import RunState
     from agentbench.workflows.graph.boundary import BoundaryOutcome, SuperstepView
 
 Sends = Coroutine[Any, Any, list[WorkflowMessage]]

@@ -9,14 +9,13 @@ from agentbench._copying import isolate_or_same
 from agentbench._signatures import describe_redefinition, type_name, type_of, types_in
 from agentbench._user_code import warn_user
 from agentbench.exceptions import WorkflowWarning
-from agentbench.workflows.engine.run_state import NOTHING
+from agentbench.workflows.engine.active_run import NOTHING
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage, internal_source
 from agentbench.workflows.graph.routing import CONDITION_FALSE, NO_EDGE, TARGET_MISMATCH, Drop, Plan
 
 if TYPE_CHECKING:
-    from agentbench.workflows.engine.active_run import ActiveRun
-    from agentbench.workflows.engine.run_state import RunState
+    from agentbench.workflows.engine.active_run import ActiveRun, RunState
     from agentbench.workflows.graph.boundary import BoundaryOutcome
 
 

@@ -13,8 +13,7 @@ from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 from agentbench.observability.attribute_names import OtelAttr
 from agentbench.observability.instruments import error_text, get_tracer, mark_failed
 from agentbench.serialization.plain import to_plain
-from agentbench.workflows.executors.delivery import Delivery
-from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import Delivery, MessageType, WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import EdgeGroupDeliveryStatus, PlanNotes
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import mask_text, masked_repr
-from agentbench._signatures import type_from_dict, type_to_dict
+from agentbench._signatures import type_from_dict, type_name, type_to_dict
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
@@ -420,9 +420,21 @@ class WorkflowEvent(Generic[DataT], Displayable):
 
     def to_json_dict(self) -> dict[str, Any]:
         """Return every field that is set as JSON values, for logs; lossy if a value has no JSON form."""
-        from agentbench.workflows.events.event_json import event_to_json  # noqa: PLC0415 - logs need it, runs do not
+        from agentbench.serialization.plain import OF_LOGS, to_plain  # noqa: PLC0415 - logs need it, runs do not
 
-        return event_to_json(self)
+        out: dict[str, Any] = {"type": self.type, "origin": str(self.origin)}
+        for name in ("executor_id", "iteration", "state", "details", "data"):
+            value = getattr(self, name)
+            if value is not None and not (name == "data" and value is self.details):
+                out[name] = to_plain(value, mask=True, limits=OF_LOGS)
+        if self.type == "request_info":
+            out["request_id"] = self.request_id
+            out["source_executor_id"] = self.source_executor_id
+            out["request_type"] = type_name(self.request_type)
+            out["response_type"] = type_name(self.response_type)
+        if self._stamps is not None:
+            out.update(self._stamps.to_dict())
+        return out
 
     def __repr__(self) -> str:
         fields = {

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any, Generic, Never, NoReturn
 from agentbench.exceptions import MissingResponseHandlerError
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.blocking import Done, LoopCalls
-from agentbench.workflows.executors.delivery import Delivery, require_sources
 from agentbench.workflows.executors.host import HandlerHost, by_hand
-from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import Delivery, MessageType, WorkflowMessage, require_sources
 from agentbench.workflows.executors.state import State
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
+    from agentbench.workflows.executors.host import RunnerContext
     from agentbench.workflows.executors.options import RunOptions
-    from agentbench.workflows.executors.runner_context import RunnerContext
 
     OutT = TypeVar("OutT", default=Never)
     WorkflowOutT = TypeVar("WorkflowOutT", default=Never)

@@ -9,16 +9,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from agentbench._signatures import is_type_compatible
-from agentbench.workflows.executors.delivery import Delivery, require_sources
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
 from agentbench.workflows.executors.host import by_hand
 from agentbench.workflows.executors.json_form import JsonForm
-from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import Delivery, MessageType, WorkflowMessage, require_sources
 from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
 
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
-    from agentbench.workflows.executors.runner_context import RunnerContext
+    from agentbench.workflows.executors.host import RunnerContext
     from agentbench.workflows.executors.state import State
 
 logger = logging.getLogger("agentbench")

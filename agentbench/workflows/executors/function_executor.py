@@ -10,10 +10,10 @@ from operator import attrgetter
 from typing import Any, ClassVar, overload
 
 from agentbench._signatures import ExplicitTypes, read_function
+from agentbench.workflows.executors.blocking import unawaited_calls
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable
-from agentbench.workflows.executors.unawaited import unawaited_calls
 
 
 class FunctionExecutor(Executor):

@@ -25,8 +25,8 @@ from agentbench._signatures import (
     warn_of_redefinition,
 )
 from agentbench._signatures.class_cache import is_lasting
+from agentbench.workflows.executors.blocking import unawaited_calls
 from agentbench.workflows.executors.context import WorkflowContext, context_class
-from agentbench.workflows.executors.unawaited import unawaited_calls
 
 logger = logging.getLogger("agentbench")
 

@@ -2,14 +2,101 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import ast
+import functools
+import hashlib
+import inspect
+import re
+import textwrap
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
+from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.writer import JsonWriter
 from agentbench.workflows.events.events import WorkflowEvent
 
 if TYPE_CHECKING:
     from agentbench.workflows.functional.execution import FunctionExecution
+
+
+class ContextFunction:
+    """An async function with an optional context parameter, which is named `ctx` or annotated `RunContext`.
+
+    Raises:
+        TypeError: The function is not async.
+    """
+
+    def __init__(self, function: Callable[..., Any], what: str) -> None:
+        if not inspect.iscoroutinefunction(function):
+            name = getattr(function, "__name__", function)
+            msg = f"{what} {name!r} is not an async function. Define it with async def; pass a name as name='...'."
+            raise TypeError(msg)
+        self.function = function
+        parameters = list(inspect.signature(function).parameters.values())
+        found = (i for i, p in enumerate(parameters) if p.name == "ctx" or _names_context(p.annotation))
+        self._place = next(found, None)
+        self._context = None if self._place is None else parameters[self._place]
+        self.parameters = [p for p in parameters if p is not self._context]
+        """The parameters that callers fill."""
+
+    def call(self, context: object, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """Call it with these arguments, adding the context in its place."""
+        if self._context is None or self._place is None:
+            return self.function(*args, **kwargs)
+        if self._context.kind is not inspect.Parameter.KEYWORD_ONLY and len(args) >= self._place:
+            return self.function(*args[: self._place], context, *args[self._place :], **kwargs)
+        return self.function(*args, **kwargs, **{self._context.name: context})
+
+
+def _names_context(annotation: object) -> bool:
+    return re.search(r"\bRunContext\b", str(annotation)) is not None  # a text if annotations are not evaluated
+
+
+def fingerprint(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """Return a digest of arguments that is the same in every process; None if some cannot be stored."""
+    try:
+        text = JsonWriter().write([list(args), dict(kwargs)])
+    except (UnstorableValueError, RecursionError):
+        return None
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+_CONTAINERS = (bytearray, deque, dict, list, set)
+
+
+def can_change_in_place(value: object) -> bool:
+    """Return whether `change_in_place` can change a value."""
+    return isinstance(value, _CONTAINERS) or hasattr(value, "__dict__")
+
+
+def change_in_place(value: Any, changed: Any) -> None:
+    """Replace the content of a container or an object by that of another one of its class."""
+    if isinstance(value, (list, bytearray)):
+        value[:] = changed
+    elif isinstance(value, deque):
+        value.clear()
+        value.extend(changed)
+    elif isinstance(value, (dict, set)):
+        value.clear()
+        value.update(changed)
+    else:
+        vars(value).clear()
+        vars(value).update(vars(changed))
+
+
+def code_digest(function: Callable[..., Any]) -> str:
+    """Return a digest of a function's code, ignoring comments, layout, decorators and the docstring."""
+    try:
+        definition: Any = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        body = definition.body[1:] if ast.get_docstring(definition) is not None else definition.body
+        text = "\n".join(map(ast.unparse, [definition.args, *body]))
+    except (OSError, SyntaxError, TypeError):  # no source, as for exec()
+        code = inspect.unwrap(function).__code__
+        text = repr((code.co_code, code.co_names, [c for c in code.co_consts if not inspect.iscode(c)]))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
 
 ACTIVE: ContextVar[RunContext | None] = ContextVar("agentbench_run_context", default=None)
 """The context of the function or step that is running."""
@@ -104,3 +191,79 @@ def get_run_context() -> RunContext | None:
         ...         await ctx.add_event(WorkflowEvent("custom", text))
     """
     return ACTIVE.get()
+
+
+ResultT = TypeVar("ResultT")
+
+
+class StepWrapper(Generic[ResultT]):
+    """An async function as a step of workflow functions; usually created by `@step`.
+
+    Inside a run, its result is cached: when the workflow function is called again, to continue after a response or from
+    a checkpoint, the step is not called again. Outside a run it is just the function.
+
+    Args:
+        func: The function, with any parameters; one named `ctx` or annotated `RunContext` gets the context.
+        name: The name in events and checkpoints; by default the function's name.
+
+    Raises:
+        TypeError: The function is not async.
+
+    Example:
+        >>> async def fetch_page(address: str) -> str:
+        ...     return f"The page at {address}"
+        >>> fetch = StepWrapper(fetch_page, name="fetch")
+    """
+
+    __name__: str
+
+    def __init__(self, func: Callable[..., Coroutine[Any, Any, ResultT]], *, name: str | None = None) -> None:
+        self._function = ContextFunction(func, "Step")
+        functools.update_wrapper(self, func)
+        self.name: str = name or func.__name__
+
+    async def __call__(self, *args: Any, **kwargs: Any) -> ResultT:
+        """Return the result of the function, or the cached result of the same call."""
+        context = ACTIVE.get()
+        result: ResultT
+        if context is None:
+            result = await self._function.function(*args, **kwargs)
+        else:
+            # A step gets its own context, even if it was passed the context of its caller.
+            args = tuple(value for value in args if not isinstance(value, RunContext))
+            kwargs = {name: value for name, value in kwargs.items() if not isinstance(value, RunContext)}
+            result = await context.execution.run_step(self.name, self._function, context, args, kwargs)
+        return result
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        """Bind to an instance, like a method."""
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"StepWrapper({self.name!r})"
+
+
+@overload
+def step(func: Callable[..., Coroutine[Any, Any, ResultT]]) -> StepWrapper[ResultT]: ...
+@overload
+def step(
+    func: None = None, *, name: str | None = None
+) -> Callable[[Callable[..., Coroutine[Any, Any, ResultT]]], StepWrapper[ResultT]]: ...
+def step(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+    """Create a step of a workflow function: `@step` or `@step(name="...")`.
+
+    Args:
+        func: An async function.
+        name: The name in events and checkpoints; by default the function's name.
+
+    Raises:
+        TypeError: The function is not async.
+
+    Example:
+        >>> @step
+        ... async def summarize(text: str) -> str:
+        ...     return (await agent.run(f"Summarize: {text}")).text
+    """
+    if func is None:
+        return lambda f: StepWrapper(f, name=name)
+    return StepWrapper(func, name=name)

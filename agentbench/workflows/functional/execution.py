@@ -17,8 +17,15 @@ from agentbench.exceptions import FunctionCheckpointError, WorkflowRunnerExcepti
 from agentbench.serialization.plain import are_equal
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.functional.calling import ContextFunction, can_change_in_place, change_in_place, fingerprint
-from agentbench.workflows.functional.context import ACTIVE, RunContext, RunPending
+from agentbench.workflows.functional.context import (
+    ACTIVE,
+    ContextFunction,
+    RunContext,
+    RunPending,
+    can_change_in_place,
+    change_in_place,
+    fingerprint,
+)
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.snapshot import restore_checkpoint
 from agentbench.workflows.persist.writer import CheckpointWriter

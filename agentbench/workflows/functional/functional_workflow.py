@@ -20,11 +20,10 @@ from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
 from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 from agentbench.observability.switches import is_tracing
+from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.event_log import new_log
-from agentbench.workflows.engine.run_state import RunState
-from agentbench.workflows.functional.calling import ContextFunction, code_digest
+from agentbench.workflows.functional.context import ContextFunction, StepWrapper, code_digest
 from agentbench.workflows.functional.execution import FunctionExecution
-from agentbench.workflows.functional.step import StepWrapper
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.result import WorkflowRunResult

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
-    from agentbench.workflows.executors.delivery import DeliveryView
+    from agentbench.workflows.executors.message import DeliveryView
     from agentbench.workflows.executors.options import RunOptions
     from agentbench.workflows.executors.state import State
 

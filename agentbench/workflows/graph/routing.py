@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
 from agentbench._copying import isolate_or_same
 from agentbench._signatures import decided_by_class
 from agentbench.exceptions import GraphConnectivityError
-from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.host import by_hand
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, Buffers, MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, Buffers, Delivery, MessageType, WorkflowMessage
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, ResolvedFanInMode
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 
 if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.executors.handlers import HandlerSpec
-    from agentbench.workflows.executors.runner_context import RunnerContext
+    from agentbench.workflows.executors.host import RunnerContext
     from agentbench.workflows.executors.state import State
 
 

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._lazy import public_path
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
+from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup, resolve_fan_in_mode
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
-from agentbench.workflows.graph.type_fit import resolve_fan_in_mode
 
 if TYPE_CHECKING:
     from agentbench.workflows.graph.boundary import BoundaryHook

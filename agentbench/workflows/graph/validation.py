@@ -31,11 +31,17 @@ from agentbench.exceptions import (
     WorkflowWarning,
 )
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
+from agentbench.workflows.graph.edge_groups import (
+    EdgeGroup,
+    FanInEdgeGroup,
+    InternalEdgeGroup,
+    as_list_types,
+    resolve_fan_in_mode,
+    types_fit,
+)
 from agentbench.workflows.graph.edges import Edge
 from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup
 from agentbench.workflows.graph.signature import find_sub_workflow
-from agentbench.workflows.graph.type_fit import as_list_types, resolve_fan_in_mode, types_fit
 
 logger = logging.getLogger(__name__)
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from agentbench._clock import runtime_defaults
 from agentbench._signatures import HandlerSignature
 from agentbench.exceptions import WorkflowBusyError
 from agentbench.workflows.builder.nodes import register_executor_adapter
-from agentbench.workflows.engine.active_run import ActiveRun
-from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
-from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.engine.active_run import ActiveRun, RunState
+from agentbench.workflows.engine.event_log import EventLog, ObservedEventLog
+from agentbench.workflows.engine.inner_steps import RUN_KWARGS, RunKwargsKind, kwargs_for
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
@@ -22,11 +23,58 @@ from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup
 from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.nested.inner_log import inner_log, path_inside
 from agentbench.workflows.nested.messages import SubWorkflowRequestMessage, SubWorkflowResponseMessage
 from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from agentbench.workflows.executors.message import Delivery
+
+Forward = Callable[[WorkflowEvent[Any]], None]
+
+
+class _InnerLog(EventLog):
+    """Calls `forward` with each event except plain progress."""
+
+    def __init__(self, forward: Forward) -> None:
+        super().__init__()
+        self._forward = forward
+
+    def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
+        super().append(event, delivery)
+        self._forward(event)
+
+
+class _ObservedInnerLog(ObservedEventLog):
+    """Calls `forward` with each event, and reports it to the outermost run, with the path to the outer node."""
+
+    def __init__(self, forward: Forward, run: ActiveRun, node_id: str) -> None:
+        super().__init__(run.run_id, run.options.clock or runtime_defaults().clock)
+        self._forward = forward
+        outer = run.log
+        self.root: EventLog = outer
+        self.path = path_inside(run, node_id)
+        if isinstance(outer, _ObservedInnerLog):
+            self.root = outer.root
+
+    def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
+        super().append(event, delivery)
+        if event._stamps is not None:  # noqa: SLF001 - as every observed log
+            event._stamps.path = self.path  # noqa: SLF001
+        self.root.append(WorkflowEvent("sub_workflow", event, executor_id=self.path[0]))
+        self._forward(event)
+
+
+def inner_log(run: ActiveRun, node_id: str, forward: Forward) -> EventLog:
+    """Return the log of a run inside the node of `run`, observed if `run` is."""
+    return _ObservedInnerLog(forward, run, node_id) if run.log.observed else _InnerLog(forward)
+
+
+def path_inside(run: ActiveRun, node_id: str) -> tuple[str, ...]:
+    """Return the ids of the nodes around a run inside the node of `run`, outermost first."""
+    return (*(run.log.path if isinstance(run.log, _ObservedInnerLog) else ()), node_id)
+
 
 Concurrency = Literal["queue", "isolate", "error"]
 

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.observability.switches import is_tracing
-from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.workflows.engine.active_run import ActiveRun, RunState
 from agentbench.workflows.engine.concurrency import run_all
 from agentbench.workflows.engine.invocation import invoke
-from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.delivery import Delivery
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.host import RunnerContext
+from agentbench.workflows.executors.message import Delivery, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.executors.runner_context import RunnerContext
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import (

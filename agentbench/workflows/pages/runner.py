@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._limits import require_limit
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException, WorkflowRunnerException
-from agentbench.workflows.engine.run_state import RunState
+from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.graph.graph import Graph
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.events.events import WorkflowEvent
     from agentbench.workflows.executors.executor import Executor
-    from agentbench.workflows.executors.runner_context import RunnerContext
+    from agentbench.workflows.executors.host import RunnerContext
     from agentbench.workflows.executors.state import State
     from agentbench.workflows.graph.boundary import BoundaryHook
     from agentbench.workflows.graph.edge_groups import EdgeGroup

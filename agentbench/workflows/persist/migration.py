@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
@@ -12,7 +12,8 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, internal_source
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage, internal_source
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import buffer_key
@@ -102,3 +103,29 @@ def split_by_graph(original: WorkflowCheckpoint, graph: Graph) -> tuple[dict[str
             left_out += [f"left out: {what} {name!r}, which is not there" for name in state[key] if name not in names]
             state[key] = {name: value for name, value in state[key].items() if name in names}
     return {"state": state, "messages": messages, "pending_request_info_events": requests}, left_out
+
+
+_REQUEST: Final = ("request_id", "source_executor_id", "request_type", "response_type")
+
+
+class ForeignMessage(WorkflowMessage):
+    """Becomes a plain message as soon as its attributes are set."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Set the attributes of their message; the names are the same as ours."""
+        WorkflowMessage.__init__(self, **state)
+        self.__class__ = WorkflowMessage  # type: ignore[assignment]
+
+
+class ForeignEvent(WorkflowEvent[Any]):
+    """Becomes a plain event as soon as its attributes are set."""
+
+    __slots__ = ()
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        """Set the attributes of their event; except for requests, the names are the same as ours."""
+        fields = {(name[1:] if name[1:] in _REQUEST else name): value for name, value in state.items()}
+        WorkflowEvent.__init__(self, **fields)
+        self.__class__ = WorkflowEvent  # type: ignore[assignment]

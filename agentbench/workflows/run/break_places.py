@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from agentbench._plain_text import plain_line
 from agentbench.workflows.graph.boundary import PauseReason
-from agentbench.workflows.run.report import PlannedDelivery, StepReport
+from agentbench.workflows.run.result import PlannedDelivery, StepReport
 
 __all__ = [
     "Boundary",

@@ -14,7 +14,7 @@ from agentbench._user_code import cut_to_user, warn_user
 from agentbench.exceptions import MissingResponseHandlerError, WorkflowWarning
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.event_log import CarriedOver, EventLog
-from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
+from agentbench.workflows.engine.inner_steps import RUN_KWARGS, stored_form
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.engine.superstep import apply_outcome
 from agentbench.workflows.events.events import (
@@ -30,7 +30,7 @@ from agentbench.workflows.executors.state import StateMark
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.engine.run_state import RunState
+    from agentbench.workflows.engine.active_run import RunState
     from agentbench.workflows.graph.graph import Graph
 
 

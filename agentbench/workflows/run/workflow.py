@@ -16,16 +16,15 @@ from agentbench._user_code import cut_to_user
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowBusyError
 from agentbench.observability.switches import is_tracing
+from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.event_log import new_log
-from agentbench.workflows.engine.run_state import RunState
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions, WorkflowSettings
 from agentbench.workflows.graph.graph import PLAIN, Graph
 from agentbench.workflows.run.definition import WorkflowDefinition
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.result import WorkflowRunResult
-from agentbench.workflows.run.run_coroutine import RunCoroutine
-from agentbench.workflows.run.stream import WorkflowStream
+from agentbench.workflows.run.stream import RunCoroutine, WorkflowStream
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo

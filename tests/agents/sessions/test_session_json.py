@@ -37,7 +37,7 @@ from tests.parts.errors import raises
 @pytest.fixture(autouse=True)
 def _own_register() -> Iterator[None]:
     """Each test registers for itself; what the library registers when it is first needed stays."""
-    for module in ("agentbench.messages.state_types", "agentbench.workflows.persist.state_types"):
+    for module in ("agentbench.messages.state_types", "agentbench.workflows.persist.snapshot"):
         import_module(module)
     tables: list[dict[Any, Any]] = [
         class_names._REGISTERED,

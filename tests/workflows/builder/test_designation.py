@@ -1,7 +1,7 @@
 import pytest
 
 from agentbench.exceptions import ValidationTypeEnum
-from agentbench.workflows.builder.designation import Designation, resolve_designation
+from agentbench.workflows.builder.nodes import Designation, resolve_designation
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.graph.validation import OutputDesignation, designation_errors
 from tests.parts.errors import raises

@@ -18,11 +18,10 @@ from agentbench.workflows.events.events import (
     WorkflowRunState,
 )
 from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.delivery import Delivery
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
-from agentbench.workflows.executors.message import WorkflowMessage
+from agentbench.workflows.executors.message import Delivery, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 
 

@@ -22,7 +22,7 @@ from agentbench import (
     WorkflowRunState,
     handler,
 )
-from agentbench.workflows.executors.delivery import DeliveryView
+from agentbench.workflows.executors.message import DeliveryView
 from agentbench.workflows.graph.boundary import BoundaryCheckpoint
 from tests.parts.errors import raises
 from tests.parts.executors import Fail, Pass, Show, Wait, brief, chain, collect

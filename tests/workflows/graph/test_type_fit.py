@@ -3,8 +3,7 @@ from typing import Annotated, Any
 import pytest
 
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
-from agentbench.workflows.graph.type_fit import resolve_fan_in_mode, types_fit
+from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, resolve_fan_in_mode, types_fit
 
 
 class Node(Executor):

@@ -13,7 +13,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.break_places import Breakpoint, Hit
-from agentbench.workflows.run.report import PlannedDelivery, StepReport
+from agentbench.workflows.run.result import PlannedDelivery, StepReport
 
 __all__ = [
     "IN_FLIGHT",

@@ -49,7 +49,7 @@ from agentbench.workflows.run.break_places import (
     breakpoint_at,
     pause_reason,
 )
-from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]
 

@@ -21,7 +21,7 @@ from agentbench.notebook.stepping.view.node_tab import Fact, node_displays, node
 from agentbench.notebook.stepping.view.outputs import Display, outputs_in
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import internal_source
-from agentbench.workflows.run.report import StepReport
+from agentbench.workflows.run.result import StepReport
 
 __all__ = ["NO_CONTENT", "TABS", "Sources", "TabContent", "content_of"]
 
