@@ -146,11 +146,10 @@ _door = _Door(
     workflows.graph.routing: EdgeGroupDeliveryStatus EdgeRunner create_edge_runner
     workflows.graph.selection: FanOutEdgeGroup SwitchCaseEdgeGroup
     workflows.graph.validation: WorkflowGraphValidator validate_workflow_graph
-    workflows.nested.messages: SubWorkflowRequestMessage SubWorkflowResponseMessage
-    workflows.nested.workflow_executor: WorkflowExecutor
-    workflows.pages.in_process: InProcessExecution
-    workflows.pages.runner: Runner
-    workflows.pages.runner_context: InProcRunnerContext
+    workflows.nested: SubWorkflowRequestMessage SubWorkflowResponseMessage WorkflowExecutor
+    workflows.by_hand.calls: InProcessExecution
+    workflows.by_hand.runner: Runner
+    workflows.by_hand.runner_context: InProcRunnerContext
     workflows.run.result: PlannedDelivery StepReport WorkflowRunResult
     workflows.run.run: StreamingRun=WorkflowRun WorkflowRun
     workflows.run.stream: WorkflowStream

@@ -253,6 +253,9 @@ from agentbench.stategraph.reducers import replace_value as replace_value
 from agentbench.stategraph.results import ResponseGranularity as ResponseGranularity
 from agentbench.stategraph.state import AgentState as AgentState
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder as WorkflowBuilder
+from agentbench.workflows.by_hand.calls import InProcessExecution as InProcessExecution
+from agentbench.workflows.by_hand.runner import Runner as Runner
+from agentbench.workflows.by_hand.runner_context import InProcRunnerContext as InProcRunnerContext
 from agentbench.workflows.draw.drawing import WorkflowViz as WorkflowViz
 from agentbench.workflows.events.events import SuperstepCompletionInfo as SuperstepCompletionInfo
 from agentbench.workflows.events.events import WorkflowErrorDetails as WorkflowErrorDetails
@@ -302,12 +305,9 @@ from agentbench.workflows.graph.selection import FanOutEdgeGroup as FanOutEdgeGr
 from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup as SwitchCaseEdgeGroup
 from agentbench.workflows.graph.validation import WorkflowGraphValidator as WorkflowGraphValidator
 from agentbench.workflows.graph.validation import validate_workflow_graph as validate_workflow_graph
-from agentbench.workflows.nested.messages import SubWorkflowRequestMessage as SubWorkflowRequestMessage
-from agentbench.workflows.nested.messages import SubWorkflowResponseMessage as SubWorkflowResponseMessage
-from agentbench.workflows.nested.workflow_executor import WorkflowExecutor as WorkflowExecutor
-from agentbench.workflows.pages.in_process import InProcessExecution as InProcessExecution
-from agentbench.workflows.pages.runner import Runner as Runner
-from agentbench.workflows.pages.runner_context import InProcRunnerContext as InProcRunnerContext
+from agentbench.workflows.nested import SubWorkflowRequestMessage as SubWorkflowRequestMessage
+from agentbench.workflows.nested import SubWorkflowResponseMessage as SubWorkflowResponseMessage
+from agentbench.workflows.nested import WorkflowExecutor as WorkflowExecutor
 from agentbench.workflows.run.result import PlannedDelivery as PlannedDelivery
 from agentbench.workflows.run.result import StepReport as StepReport
 from agentbench.workflows.run.result import WorkflowRunResult as WorkflowRunResult

@@ -10,7 +10,7 @@ _door = Door(
     """
     agentbench.checkpoints.editing: Edit
     agentbench.workflows.draw.python_code: to_python
-    agentbench.workflows.run.break_places: Breakpoint
+    stepping.model.break_places: Breakpoint
     cards.conversation.views: Transcript transcript
     cells.executor_cell: Definition define_executor
     cells.workbench: Workbench older_code workbench

@@ -59,11 +59,11 @@ from agentbench.notebook.runtime.waiting import nest_state as nest_state
 from agentbench.notebook.runtime.waiting import run_sync as run_sync
 from agentbench.notebook.runtime.waiting import submit as submit
 from agentbench.notebook.runtime.waiting import wait as wait
+from agentbench.notebook.stepping.model.break_places import Breakpoint as Breakpoint
 from agentbench.notebook.stepping.model.messages import StepperStatus as StepperStatus
 from agentbench.notebook.stepping.start import stepper as stepper
 from agentbench.notebook.stepping.stepper import Stepper as Stepper
 from agentbench.workflows.draw.python_code import to_python as to_python
-from agentbench.workflows.run.break_places import Breakpoint as Breakpoint
 
 _door: Door
 __all__: list[str]

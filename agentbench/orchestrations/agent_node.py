@@ -18,7 +18,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.workflows.engine.inner_steps import RUN_KWARGS, RunKwargsKind, kwargs_for
+from agentbench.workflows.engine.active_run import RUN_KWARGS, RunKwargsKind, kwargs_for
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

@@ -38,7 +38,7 @@ from agentbench.workflows.run.stream import LiveSteps
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from agentbench.workflows.nested.workflow_executor import WorkflowExecutor
+    from agentbench.workflows.nested import WorkflowExecutor
 
 _MAX_UNNAMED = 100
 """Maximum number of kept calls without a thread id that did not complete."""

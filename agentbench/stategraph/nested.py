@@ -28,9 +28,8 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.graph.signature import find_sub_workflow
-from agentbench.workflows.nested.workflow_executor import WorkflowExecutor, inner_log, path_inside
+from agentbench.workflows.graph.graph import Graph, find_sub_workflow
+from agentbench.workflows.nested import WorkflowExecutor, inner_log, path_inside
 from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow

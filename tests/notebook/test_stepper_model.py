@@ -14,6 +14,7 @@ from agentbench import CheckpointInfo, PlannedDelivery, StepReport, WorkflowEven
 from agentbench.exceptions import StepperClosed, StepperStateError
 from agentbench.notebook import Edit, StepperStatus
 from agentbench.notebook.history.activity import Activity
+from agentbench.notebook.stepping.model.break_places import Hit, pause_reason
 from agentbench.notebook.stepping.model.commands import COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     CancelRun,
@@ -27,7 +28,6 @@ from agentbench.notebook.stepping.model.messages import (
 )
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.screen_state import SIGNS, screen_of
-from agentbench.workflows.run.break_places import Hit, pause_reason
 
 S = StepperStatus
 

@@ -32,10 +32,10 @@ class CheckpointChange:
     Attributes:
         path: The place, such as `state.users['a b'].age`, `state.conv[12]`, `state.conv[message_id='m3'].text` or
             `state.tags{'new'}`. Positions refer to the list after the change, those of removed items to the list
-        before. op: The kind of change.
+            before.
+        op: The kind of change.
         before: The value before, `None` if there was none; the checkpoint's own value, not a copy. For reordered items
-            with
-            ids: the ids in their old order.
+            with ids: the ids in their old order.
         after: The value after, or the ids in their new order.
         keys: The path as a sequence of keys, field names, positions, `ItemId`s and `Member`s.
 

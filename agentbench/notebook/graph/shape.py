@@ -12,8 +12,8 @@ from typing import Any, Literal
 from agentbench.notebook.graph.lambda_text import lambda_text
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupDefault
+from agentbench.workflows.graph.graph import find_sub_workflow
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
-from agentbench.workflows.graph.signature import find_sub_workflow
 
 __all__ = [
     *("EdgeKind", "GraphShape", "NodeKind", "ShapeEdge", "ShapeNode"),

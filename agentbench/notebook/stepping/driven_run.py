@@ -12,9 +12,9 @@ from agentbench.checkpoints.editing import Edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
 from agentbench.exceptions import RequestAlreadyAnswered
+from agentbench.notebook.stepping.model.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.workflows.run.result import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
 

@@ -10,12 +10,12 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.notebook.stepping.model.break_places import Where
 from agentbench.notebook.stepping.options import Layout, Loop, Options, kernel_loop
 from agentbench.notebook.stepping.stepper import Stepper
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.migration import migrate_checkpoint
-from agentbench.workflows.run.break_places import Where
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 

@@ -24,6 +24,7 @@ from agentbench.notebook.runtime.kernel import at_end_of_cell, in_kernel, show_i
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.notebook.runtime.waiting import wait
+from agentbench.notebook.stepping.model.break_places import Breakpoint, StatePredicate, Where
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.open_steppers import take_over
@@ -31,7 +32,6 @@ from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.break_places import Breakpoint, StatePredicate, Where
 from agentbench.workflows.run.execution import id_of_request
 from agentbench.workflows.run.result import StepReport, WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun

@@ -22,7 +22,7 @@ _MadeT = TypeVar("_MadeT")
 _factories: dict[type, Callable[..., Executor]] = {}
 
 _MODULE_OF_CLASS: dict[str, str] = {
-    "agentbench.workflows.run.workflow.Workflow": "agentbench.workflows.nested.workflow_executor",
+    "agentbench.workflows.run.workflow.Workflow": "agentbench.workflows.nested",
     "agentbench.stategraph.compiled.CompiledGraph": "agentbench.stategraph.nested",
 }
 """The module that registers the adapter of a class, by the class's module and qualified name."""

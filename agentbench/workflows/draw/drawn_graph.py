@@ -12,8 +12,8 @@ from typing import Any, Literal, NamedTuple
 from agentbench._plain_text import plain_text
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
+from agentbench.workflows.graph.graph import find_sub_workflow
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
-from agentbench.workflows.graph.signature import find_sub_workflow
 
 NodePath = tuple[str, ...]
 """Ids from the outermost workflow inwards; the last one is the node's own."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WorkflowConvergenceException
 from agentbench.workflows.engine.active_run import ActiveRun
-from agentbench.workflows.engine.concurrency import run_all
-from agentbench.workflows.engine.invocation import invoke
+from agentbench.workflows.engine.invocation import invoke, run_all
 from agentbench.workflows.engine.superstep import apply_outcome, commit, fold, report_plan, roll_back
 from agentbench.workflows.events.events import SuperstepCompletionInfo
 from agentbench.workflows.executors.message import Delivery, WorkflowMessage

@@ -69,7 +69,7 @@ class HandlerHost(Protocol):
 
 def by_hand() -> Any:
     """Return the module for handlers and edges that are called by hand; it is in a higher layer."""
-    return import_module("agentbench.workflows.pages.by_hand")
+    return import_module("agentbench.workflows.by_hand.calls")
 
 
 # ruff: noqa: D102 - documented in InProcRunnerContext

@@ -40,8 +40,8 @@ from agentbench.workflows.graph.edge_groups import (
     types_fit,
 )
 from agentbench.workflows.graph.edges import Edge
+from agentbench.workflows.graph.graph import find_sub_workflow
 from agentbench.workflows.graph.selection import SwitchCaseEdgeGroup
-from agentbench.workflows.graph.signature import find_sub_workflow
 
 logger = logging.getLogger(__name__)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.exceptions import GraphMismatchError
 
 if TYPE_CHECKING:
@@ -76,7 +77,10 @@ def graph_changes(old: Signature, new: Signature) -> list[Change]:
         *_starts(old, new),
         *_executors(old["executors"], new["executors"]),
         *_groups(old["edge_groups"], new["edge_groups"], gone=old["executors"].keys() - new["executors"].keys()),
-        *_values("", before, after),
+        *(
+            Change(change.path, change.before, change.after, _describe_change(change.path, change.before, change.after))
+            for change in Comparison().changes(before, after)
+        ),
     ]
 
 
@@ -162,14 +166,6 @@ def _conditions(old: Sequence[Signature], new: Sequence[Signature]) -> Iterator[
     for pair in dict.fromkeys([*before, *after]):
         if before.get(pair) != after.get(pair):
             yield _describe_change(f"condition of {pair}", before.get(pair), after.get(pair))
-
-
-def _values(path: str, old: Any, new: Any) -> Iterator[Change]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in dict.fromkeys([*old, *new]):
-            yield from _values(f"{path}.{key}" if path else key, old.get(key), new.get(key))
-    elif old != new:
-        yield Change(path, old, new, _describe_change(path, old, new))
 
 
 def _describe_change(what: str, before: object, after: object) -> str:

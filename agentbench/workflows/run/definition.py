@@ -11,8 +11,7 @@ from agentbench._display import Displayable, call_view
 from agentbench.exceptions import ValidationTypeEnum, WorkflowValidationError
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import distinct_types
-from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.graph.signature import find_sub_workflow
+from agentbench.workflows.graph.graph import Graph, find_sub_workflow
 
 if TYPE_CHECKING:
     from agentbench.workflows.graph.boundary import BoundaryHook

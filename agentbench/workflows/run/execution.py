@@ -12,9 +12,8 @@ from agentbench._secrets import masked_repr
 from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
 from agentbench._user_code import cut_to_user, warn_user
 from agentbench.exceptions import MissingResponseHandlerError, WorkflowWarning
-from agentbench.workflows.engine.active_run import ActiveRun
+from agentbench.workflows.engine.active_run import RUN_KWARGS, ActiveRun, stored_form
 from agentbench.workflows.engine.event_log import CarriedOver, EventLog
-from agentbench.workflows.engine.inner_steps import RUN_KWARGS, stored_form
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.engine.superstep import apply_outcome
 from agentbench.workflows.events.events import (

@@ -17,9 +17,8 @@ from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
 from agentbench.observability.switches import is_tracing
-from agentbench.workflows.engine.active_run import RunState
+from agentbench.workflows.engine.active_run import InnerSteps, RunState
 from agentbench.workflows.engine.event_log import new_log
-from agentbench.workflows.engine.inner_steps import InnerSteps
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.events.listeners import Listener, Listeners
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.workflows.engine.concurrency import run_all
+from agentbench.workflows.engine.invocation import run_all
 from tests.parts.errors import raises
 
 Part = Callable[[], Coroutine[Any, Any, Any]]

@@ -5,7 +5,7 @@ import pytest
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.engine.inner_steps import GLOBAL, RUN_KWARGS, RunKwargsKind, kwargs_for, stored_form
+from agentbench.workflows.engine.active_run import GLOBAL, RUN_KWARGS, RunKwargsKind, kwargs_for, stored_form
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor

@@ -19,6 +19,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import GraphConnectivityError
 from agentbench.observability import OBSERVABILITY_SETTINGS, disable_instrumentation, enable_instrumentation
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.by_hand.runner_context import InProcRunnerContext
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
@@ -26,7 +27,6 @@ from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
-from agentbench.workflows.pages.runner_context import InProcRunnerContext
 
 
 class Beginnings(SpanProcessor):

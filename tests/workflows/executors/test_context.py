@@ -4,13 +4,13 @@ from typing import Any, Never, Union
 import pytest
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.by_hand.runner_context import InProcRunnerContext
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowEventSource
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor, executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.state import State
-from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from tests.parts.errors import raises
 
 

@@ -3,6 +3,7 @@ from typing import Any, Never
 
 import pytest
 
+from agentbench.workflows.by_hand.runner_context import InProcRunnerContext
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -10,7 +11,6 @@ from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import ExecutorPolicy
 from agentbench.workflows.executors.state import State
-from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from tests.parts.errors import raises
 
 

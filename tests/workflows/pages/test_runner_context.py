@@ -1,12 +1,12 @@
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.workflows.by_hand.runner import Runner
+from agentbench.workflows.by_hand.runner_context import InProcRunnerContext
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
-from agentbench.workflows.pages.runner import Runner
-from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from tests.parts.errors import raises
 
 

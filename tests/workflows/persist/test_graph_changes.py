@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from agentbench import InMemoryCheckpointStorage, Workflow, WorkflowBuilder
 from agentbench.exceptions import GraphMismatchError
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, SingleEdgeGroup
+from agentbench.workflows.graph.graph import graph_signature
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
-from agentbench.workflows.graph.signature import graph_signature
 from agentbench.workflows.persist.graph_changes import graph_changes, graph_mismatch
 from tests.parts.executors import Pass, Show
 from tests.parts.executors import chain as chained
@@ -145,7 +145,7 @@ def test_changes_inside_a_sub_workflow_say_where_they_are():
 
 def test_the_part_of_a_hook_is_compared_too():
     old, new = (graph_signature([], nodes("a"), ["a"], hook({"nodes": found, "v": 1})) for found in (["a"], ["b"]))
-    assert describe_changes(old, new) == ["boundary.nodes changed from ['a'] to ['b']"]
+    assert describe_changes(old, new) == ["boundary.nodes[0] changed from 'a' to 'b'"]
     without = graph_signature([], nodes("a"), ["a"])
     assert describe_changes(old, without) == ["boundary is gone"]
 

@@ -18,6 +18,7 @@ from agentbench.exceptions import (
     WorkflowWarning,
 )
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.by_hand.runner_context import InProcRunnerContext
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
@@ -25,7 +26,6 @@ from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup, SingleEdgeGroup
-from agentbench.workflows.pages.runner_context import InProcRunnerContext
 from agentbench.workflows.run.workflow import Workflow
 from tests.parts.errors import raises, warns
 from tests.parts.executors import Pass, Show, chain

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Union, get_args, get_origin
 
 from agentbench._text.escape import esc
-from agentbench.workflows.run.break_places import Where
+from agentbench.notebook.stepping.model.break_places import Where
 
 __all__ = ["Offer", "message_types", "offers_of", "where_of"]
 

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from agentbench._limits import require_limit
 from agentbench.checkpoints.editing import Edit
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.notebook.stepping.model.break_places import Breakpoint, Hit
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
-from agentbench.workflows.run.break_places import Breakpoint, Hit
 from agentbench.workflows.run.result import PlannedDelivery, StepReport
 
 __all__ = [

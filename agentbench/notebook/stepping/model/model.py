@@ -19,6 +19,15 @@ from agentbench.notebook.history.activity import Activity, ElementStates, course
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
 from agentbench.notebook.history.run_record import RunRecord
 from agentbench.notebook.history.usage import tokens_of
+from agentbench.notebook.stepping.model.break_places import (
+    Breakpoint,
+    Hit,
+    StatePredicate,
+    StepperBreakpoints,
+    Where,
+    breakpoint_at,
+    pause_reason,
+)
 from agentbench.notebook.stepping.model.checkpoints import StepperCheckpoints
 from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
@@ -40,15 +49,6 @@ from agentbench.notebook.stepping.model.messages import (
     check_until,
 )
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.break_places import (
-    Breakpoint,
-    Hit,
-    StatePredicate,
-    StepperBreakpoints,
-    Where,
-    breakpoint_at,
-    pause_reason,
-)
 from agentbench.workflows.run.result import StepReport
 
 __all__ = ["LOG_LINES", "StepperModel"]

@@ -10,13 +10,13 @@ from agentbench._text.escape import esc
 from agentbench._text.phrases import count_text, duration_text, run_name
 from agentbench.notebook.history.activity import Element
 from agentbench.notebook.history.log import LogLine
+from agentbench.notebook.stepping.model.break_places import Breakpoint
 from agentbench.notebook.stepping.model.commands import BUTTONS, MORE_MENU, RUN_MENU, Control
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.banner import Banner, banner_of
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, TabContent
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.break_places import Breakpoint
 
 __all__ = ["SIGNS", "UNANSWERED", "EditPlace", "Header", "ScreenState", "screen_of"]
 

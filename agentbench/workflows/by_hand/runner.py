@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._limits import require_limit
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowCheckpointException, WorkflowRunnerException
+from agentbench.workflows.by_hand.calls import ContextWriter, HandRun
 from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.pages.by_hand import ContextWriter, HandRun
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage

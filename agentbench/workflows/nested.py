@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from agentbench._clock import runtime_defaults
-from agentbench._signatures import HandlerSignature
+from agentbench._secrets import masked_fields, masked_repr
+from agentbench._signatures import HandlerSignature, is_instance_of, type_name
 from agentbench.exceptions import WorkflowBusyError
+from agentbench.serialization.registry import register_type
 from agentbench.workflows.builder.nodes import register_executor_adapter
-from agentbench.workflows.engine.active_run import ActiveRun, RunState
+from agentbench.workflows.engine.active_run import RUN_KWARGS, ActiveRun, RunKwargsKind, RunState, kwargs_for
 from agentbench.workflows.engine.event_log import EventLog, ObservedEventLog
-from agentbench.workflows.engine.inner_steps import RUN_KWARGS, RunKwargsKind, kwargs_for
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
@@ -23,13 +24,81 @@ from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup
 from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.nested.messages import SubWorkflowRequestMessage, SubWorkflowResponseMessage
 from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
     from agentbench.workflows.executors.message import Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class SubWorkflowResponseMessage:
+    """The response to a request of a sub-workflow; created by `SubWorkflowRequestMessage.create_response()`.
+
+    Attributes:
+        data: The response.
+        source_event: The request that this responds to.
+
+    Example:
+        @handler
+        async def answer(
+            self, request: SubWorkflowRequestMessage, ctx: WorkflowContext[SubWorkflowResponseMessage]
+        ) -> None:
+            await ctx.send_message(request.create_response("Vienna"), target_id=request.executor_id)
+    """
+
+    data: Any
+    source_event: WorkflowEvent[Any]
+
+    __repr__ = masked_fields
+
+
+@dataclass(frozen=True, slots=True)
+class SubWorkflowRequestMessage:
+    """A request of a sub-workflow, which an executor of the outer workflow handles.
+
+    Attributes:
+        source_event: The request as the sub-workflow raised it; `source_event.data` is the requested data.
+        executor_id: Id of the `WorkflowExecutor`, to which the response goes.
+
+    Example:
+        >>> class Answers(Executor):
+        ...     @handler
+        ...     async def on_request(
+        ...         self, request: SubWorkflowRequestMessage, ctx: WorkflowContext[SubWorkflowResponseMessage]
+        ...     ) -> None:
+        ...         await ctx.send_message(request.create_response("yes"), target_id=request.executor_id)
+    """
+
+    source_event: WorkflowEvent[Any]
+    executor_id: str
+
+    def create_response(self, data: Any) -> SubWorkflowResponseMessage:
+        """Return the response with this data, to be sent to `executor_id`; `TypeError` if its type is wrong."""
+        expected = self.source_event.response_type
+        if not is_instance_of(data, expected):
+            msg = (
+                f"The response to request {self.source_event.request_id!r} of {self.executor_id!r} is "
+                f"{masked_repr(data)} ({type(data).__name__}); expected {type_name(expected)}."
+            )
+            raise TypeError(msg)
+        return SubWorkflowResponseMessage(data, self.source_event)
+
+
+register_type(
+    SubWorkflowResponseMessage,
+    "sub_workflow_response",
+    lambda message: {"data": message.data, "source_event": message.source_event},
+    lambda found: SubWorkflowResponseMessage(**found),
+)
+register_type(
+    SubWorkflowRequestMessage,
+    "sub_workflow_request",
+    lambda message: {"source_event": message.source_event, "executor_id": message.executor_id},
+    lambda found: SubWorkflowRequestMessage(**found),
+)
+
 
 Forward = Callable[[WorkflowEvent[Any]], None]
 

@@ -1,1 +1,0 @@
-"""Workflows inside workflows."""
