@@ -117,7 +117,8 @@ _door = _Door(
     orchestrations.host_executor: AIAgentHostExecutor=AgentHostExecutor AIAgentHostOptions=AgentHostOptions
         AgentHostExecutor AgentHostOptions TurnToken bind_as_executor
     orchestrations.sequential: AgentWorkflowBuilder
-    orchestrations.workflow_agent: FunctionalWorkflowAgent WorkflowAgent
+    orchestrations.functional_agent: FunctionalWorkflowAgent
+    orchestrations.workflow_agent: WorkflowAgent
     serialization.mixin: SerializationMixin SerializationProtocol
     serialization.state_types: register_state_type
     settings: SecretString load_settings

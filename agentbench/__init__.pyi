@@ -233,12 +233,12 @@ from agentbench.observability.user_agent import (
 from agentbench.orchestrations.agent_executor import AgentExecutor as AgentExecutor
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest as AgentExecutorRequest
 from agentbench.orchestrations.agent_executor import AgentExecutorResponse as AgentExecutorResponse
+from agentbench.orchestrations.functional_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
 from agentbench.orchestrations.host_executor import AgentHostExecutor as AgentHostExecutor
 from agentbench.orchestrations.host_executor import AgentHostOptions as AgentHostOptions
 from agentbench.orchestrations.host_executor import TurnToken as TurnToken
 from agentbench.orchestrations.host_executor import bind_as_executor as bind_as_executor
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
-from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
 from agentbench.orchestrations.workflow_agent import WorkflowAgent as WorkflowAgent
 from agentbench.serialization.mixin import SerializationMixin as SerializationMixin
 from agentbench.serialization.mixin import SerializationProtocol as SerializationProtocol

@@ -32,7 +32,8 @@ _door = Door(
     patterns.participant_executor: AgentRequestInfoResponse
     patterns.sequential_builder: SequentialBuilder
     sequential: AgentWorkflowBuilder build_sequential
-    workflow_agent: FunctionalWorkflowAgent WorkflowAgent
+    functional_agent: FunctionalWorkflowAgent
+    workflow_agent: WorkflowAgent
     """,
 )
 __all__ = _door.names

@@ -4,6 +4,7 @@ from agentbench._lazy import Door
 from agentbench.orchestrations.agent_executor import AgentExecutor as AgentExecutor
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest as AgentExecutorRequest
 from agentbench.orchestrations.agent_executor import AgentExecutorResponse as AgentExecutorResponse
+from agentbench.orchestrations.functional_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
 from agentbench.orchestrations.host_executor import AgentHostExecutor as AgentHostExecutor
 from agentbench.orchestrations.host_executor import AgentHostOptions as AgentHostOptions
 from agentbench.orchestrations.host_executor import TurnToken as TurnToken
@@ -72,7 +73,6 @@ from agentbench.orchestrations.patterns.participant_executor import AgentRequest
 from agentbench.orchestrations.patterns.sequential_builder import SequentialBuilder as SequentialBuilder
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
 from agentbench.orchestrations.sequential import build_sequential as build_sequential
-from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
 from agentbench.orchestrations.workflow_agent import WorkflowAgent as WorkflowAgent
 
 AIAgentHostExecutor = AgentHostExecutor

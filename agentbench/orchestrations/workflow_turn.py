@@ -35,10 +35,8 @@ from agentbench.orchestrations.workflow_events import (
     response_of,
 )
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.functional.functional_workflow import FunctionalWorkflow
-from agentbench.workflows.run.workflow import Workflow
 
-WorkflowT = TypeVar("WorkflowT", Workflow, FunctionalWorkflow)
+WorkflowT = TypeVar("WorkflowT", bound=Any)
 
 
 class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,11 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from agentbench._clock import runtime_defaults
-from agentbench._display import Displayable
 from agentbench._secrets import masked_repr
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.manager import bare_storage
-from agentbench.exceptions import WorkflowBusyError
 from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.active_run import RunState
@@ -25,6 +22,7 @@ from agentbench.workflows.engine.event_log import new_log
 from agentbench.workflows.functional.context import ContextFunction, StepWrapper, code_digest
 from agentbench.workflows.functional.execution import FunctionExecution
 from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.run.definition import OneRunAtATime
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.orchestrations.workflow_agent import FunctionalWorkflowAgent
+    from agentbench.orchestrations.functional_agent import FunctionalWorkflowAgent
     from agentbench.workflows.executors.options import RunOptions
 
 logger = logging.getLogger("agentbench")
@@ -54,7 +52,7 @@ class _FunctionGraph(Graph):
         return {**nothing, "workflow": self.name, "steps": sorted(steps), "code": code_digest(self.function)}
 
 
-class FunctionalWorkflow(Displayable):
+class FunctionalWorkflow(OneRunAtATime):
     """An async function as a workflow; usually created by `@workflow`.
 
     Its return value is the output. It is plain Python: branches, loops, `asyncio.gather`. Results of `@step` functions
@@ -114,9 +112,7 @@ class FunctionalWorkflow(Displayable):
         self.storage = bare_storage(checkpoint_storage)
         """The default storage for checkpoints; None if none are saved."""
         self.run_state = RunState()
-        """The state between runs."""
         self.graph: Graph = _FunctionGraph([], {}, (), name=self.name, description=self.description, function=func)
-        self._holder: weakref.ref[Execution] | None = None
 
     @property
     def graph_signature_hash(self) -> str:
@@ -169,7 +165,7 @@ class FunctionalWorkflow(Displayable):
             Exception: Any error that the function raises, unchanged.
         """
         self._check_input(message, responses, checkpoint_id)
-        self._require_free()
+        self.require_free()
         if ignored:
             logger.warning("Workflow function %r ignores the keywords %s.", self.name, ", ".join(ignored))
         options, defaults = check_options(options), runtime_defaults()
@@ -190,30 +186,31 @@ class FunctionalWorkflow(Displayable):
             run_id=run_id,
             traced_as=self.name if is_tracing() else None,
             streaming=stream,
-            on_end=self._release,
+            on_end=self.release,
         )
         if stream:
             return WorkflowStream(
-                execution, self._acquire, include_status_events=include_status_events, keep_events=True
+                execution, self.acquire, include_status_events=include_status_events, keep_events=True
             )
         return self._run_to_end(execution, include_status_events=include_status_events)
 
     async def _run_to_end(self, execution: Execution, *, include_status_events: bool) -> WorkflowRunResult:
-        self._acquire(execution)
+        self.acquire(execution)
         await execution.run_to_end()
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
     def clone(self) -> FunctionalWorkflow:
         """Return another instance of the same function, with its own state."""
         clone = copy.copy(self)
-        clone.run_state, clone._holder = RunState(), None  # noqa: SLF001 - its own class
+        clone.run_state = RunState()
+        clone.__dict__.pop("_user", None)
         return clone
 
     def as_agent(
         self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any
     ) -> FunctionalWorkflowAgent:
         """Return this workflow as an agent, see `FunctionalWorkflowAgent`."""
-        agents = import_module("agentbench.orchestrations.workflow_agent")  # a higher layer, imported on use
+        agents = import_module("agentbench.orchestrations.functional_agent")  # a higher layer, imported on use
         agent: FunctionalWorkflowAgent = agents.FunctionalWorkflowAgent(
             self, name=name, description=description, context_providers=context_providers, **settings
         )
@@ -227,20 +224,6 @@ class FunctionalWorkflow(Displayable):
         is_needed = self.parameter is not None and self.parameter.default is inspect.Parameter.empty
         if is_needed or message is not None:
             check_combination(message, responses, checkpoint_id)
-
-    def _require_free(self) -> None:
-        holder = None if self._holder is None else self._holder()
-        if holder is not None and not holder.break_off_if_lost():
-            msg = f"Workflow {self.name!r} is already running. First await the current run, or aclose() its stream."
-            raise WorkflowBusyError(msg)
-
-    def _acquire(self, execution: Execution) -> None:
-        self._require_free()
-        self._holder = weakref.ref(execution)
-
-    def _release(self, execution: Execution) -> None:
-        if self._holder is not None and self._holder() is execution:
-            self._holder = None
 
     def __repr__(self) -> str:
         return f"FunctionalWorkflow({self.name!r})"

@@ -1,19 +1,23 @@
-"""The definition of a workflow, independent of any run: names, types, executors, outputs, and its text form."""
+"""The definition of a workflow: names, types, executors, outputs, its text form; and which run uses its state."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
-from agentbench.exceptions import ValidationTypeEnum, WorkflowValidationError
+from agentbench.exceptions import ValidationTypeEnum, WorkflowBusyError, WorkflowValidationError
+from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import distinct_types
 from agentbench.workflows.graph.graph import Graph, find_sub_workflow
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.graph.boundary import BoundaryHook
     from agentbench.workflows.graph.edge_groups import EdgeGroup
 
@@ -22,11 +26,83 @@ def _of_graph(name: str, doc: str) -> Any:
     return property(attrgetter(f"graph.{name}"), doc=doc)
 
 
-class WorkflowDefinition(Displayable):
-    """The part of a workflow that does not change while it runs."""
+class StateUser(Protocol):
+    """A run that uses the state of a workflow instance."""
+
+    @property
+    def how_to_end(self) -> str:
+        """What a caller can do to end it, for an error."""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it needs the state no longer."""
+
+    def break_off_if_lost(self) -> bool:
+        """End it if its event loop was closed, and return whether it was."""
+
+    def become_read_only(self) -> None:
+        """Let another run use the state."""
+
+
+class OneRunAtATime(Displayable):
+    """An instance with a state, which one run at a time uses."""
+
+    name: str
+    run_state: RunState
+    """The state between the runs of `run()`."""
+    _user: Callable[[], StateUser | None] = staticmethod(lambda: None)
+    _run_several = "workflow.clone()"
+
+    def require_free(self, caller: object = None) -> None:
+        """Raise WorkflowBusyError while a run other than `caller` uses the state of the instance."""
+        user = self._user()
+        if user is None or user is caller or user.is_over or user.break_off_if_lost():
+            return
+        msg = (
+            f"Workflow {self.name!r} is already running: {user.how_to_end}. "
+            f"For concurrent runs use {self._run_several}."
+        )
+        raise WorkflowBusyError(msg)
+
+    def acquire(self, run: StateUser) -> None:
+        """Let a run use the state of the instance. WorkflowBusyError while another run uses it."""
+        self.require_free(run)
+        former = self._user()
+        if former is not None and former is not run:
+            former.become_read_only()
+        self._user = weakref.ref(run)
+
+    def release(self, run: StateUser) -> None:
+        """Release the state of the instance, if `run` uses it."""
+        if self._user() is run:
+            del self._user
+
+
+class WorkflowDefinition(OneRunAtATime):
+    """A workflow without the ways to run it: its graph, and the state of the instance."""
 
     graph: Graph
-    _id: str | None
+    _id: str | None = None
+    storage: CheckpointStorage | None
+    """The default storage for checkpoints; None if none are saved."""
+    _run_several = "workflow.start() or workflow.clone()"
+
+    @classmethod
+    def from_graph(cls, graph: Graph, storage: CheckpointStorage | None = None) -> Self:
+        """Return a workflow over an existing graph, with an empty state."""
+        workflow = cls.__new__(cls)
+        workflow.graph, workflow.storage, workflow.run_state = graph, storage, RunState()
+        return workflow
+
+    def clone(self, *, copy_executors: bool = False) -> Self:
+        """Return another instance of the same definition with its own state, messages and running flag.
+
+        Args:
+            copy_executors: deep-copy the executors; otherwise the clone gets `executor.fresh()` of each, which by
+                default is the executor itself.
+        """
+        graph = self.graph.with_executors(copy.deepcopy(dict(self.executors))) if copy_executors else self.graph.fresh()
+        return type(self).from_graph(graph, self.storage)
 
     @property
     def id(self) -> str:

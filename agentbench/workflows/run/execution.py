@@ -359,6 +359,16 @@ class Execution:
                 self.run.tracer.fail_run(asyncio.CancelledError())
         self._close()
 
+    how_to_end = "await the first run, or aclose() its stream, first"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it no longer needs the state of its workflow."""
+        return self.ended
+
+    def become_read_only(self) -> None:
+        """Nothing to do: another run begins only when this one has ended."""
+
     def break_off_if_lost(self) -> bool:
         """Break off a run whose event loop was closed, and return whether it was."""
         is_lost = self.loop is not None and self.loop.is_closed()

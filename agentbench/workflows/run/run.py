@@ -34,14 +34,14 @@ from agentbench.workflows.run.stream import LiveSteps
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.engine.event_log import EventLog
-    from agentbench.workflows.run.workflow import Workflow
+    from agentbench.workflows.run.definition import WorkflowDefinition
 
 
 class RunStatus(Displayable):
     """The read-only part of a run handle."""
 
     run_id: str
-    workflow: Workflow
+    workflow: WorkflowDefinition
     _execution: Execution
     _log: EventLog
     _state: RunState
@@ -205,7 +205,7 @@ class WorkflowRun(RunStatus):
     """
 
     def __init__(
-        self, workflow: Workflow, run_input: RunInput, options: RunOptions, *, keep_state: bool = False
+        self, workflow: WorkflowDefinition, run_input: RunInput, options: RunOptions, *, keep_state: bool = False
     ) -> None:
         defaults = runtime_defaults()
         self.run_id = (options.ids or defaults.ids).new_id("run")
@@ -273,6 +273,11 @@ class WorkflowRun(RunStatus):
         if is_lost:
             self._steps.abandon()
         return is_lost
+
+    @property
+    def how_to_end(self) -> str:
+        """What a caller can do to end the run, for an error."""
+        return f"{self!r} holds it; await its cancel() first"
 
     def become_read_only(self) -> None:
         """Let another run use the state of this one; this handle then becomes read-only."""
@@ -568,7 +573,7 @@ class WorkflowRun(RunStatus):
         messages: Mapping[str, Sequence[Any]] | None = None,
         message: Any = ABSENT,
         chain: str | None = None,
-        workflow: Workflow | None = None,
+        workflow: WorkflowDefinition | None = None,
     ) -> WorkflowRun:
         """Branch off: start a new run from an (edited) copy of a checkpoint. Stored checkpoints stay unchanged.
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import weakref
 from collections.abc import Coroutine, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
@@ -14,7 +12,6 @@ from agentbench._display import call_view, drawn_by
 from agentbench._limits import require_limit
 from agentbench._user_code import cut_to_user
 from agentbench.checkpoints.manager import bare_storage
-from agentbench.exceptions import WorkflowBusyError
 from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.event_log import new_log
@@ -134,23 +131,7 @@ class Workflow(WorkflowDefinition):
             raise TypeError(msg)
         if storage is None:
             storage = getattr(run_state, "storage", None)
-        self._set_up(graph, storage, run_state)
-
-    def _set_up(self, graph: Graph, storage: CheckpointStorage | None, run_state: RunState) -> None:
-        self.storage = storage
-        """The default storage for checkpoints; None if none are saved."""
-        self.run_state = run_state
-        """The state between the runs of `run()`."""
-        self.graph = graph
-        self._id: str | None = None
-        self._active: weakref.ref[Execution | WorkflowRun] | None = None
-
-    @classmethod
-    def from_graph(cls, graph: Graph, storage: CheckpointStorage | None = None) -> Workflow:
-        """Return a workflow over an existing graph, with an empty state."""
-        workflow = cls.__new__(cls)
-        workflow._set_up(graph, storage, RunState())  # noqa: SLF001 - its own
-        return workflow
+        self.graph, self.storage, self.run_state = graph, storage, run_state
 
     # ---- running ---------------------------------------------------------------------------------
 
@@ -329,43 +310,6 @@ class Workflow(WorkflowDefinition):
         )
         return agent
 
-    # ---- one at a time ---------------------------------------------------------------------------
-
-    def _holder(self) -> Execution | WorkflowRun | None:
-        return None if self._active is None else self._active()
-
-    def require_free(self, caller: object = None) -> None:
-        """Raise WorkflowBusyError while a run other than `caller` holds the state of the instance."""
-        holder = self._holder()
-        if holder is None or holder is caller:
-            return
-        if isinstance(holder, Execution):
-            if holder.break_off_if_lost():
-                return
-            how = "await the first run, or aclose() its stream, first"
-        elif holder.is_over or holder.break_off_if_lost():
-            return
-        else:
-            how = f"{holder!r} holds it; await its cancel() first"
-        msg = (
-            f"Workflow {self.name!r} is already running: {how}. "
-            "For concurrent runs use workflow.start() or workflow.clone()."
-        )
-        raise WorkflowBusyError(msg)
-
-    def acquire(self, run: Execution | WorkflowRun) -> None:
-        """Acquire the state of the instance for one run. WorkflowBusyError while another run holds it."""
-        self.require_free(run)
-        former = self._holder()
-        if former is not None and former is not run and not isinstance(former, Execution):
-            former.become_read_only()
-        self._active = weakref.ref(run)
-
-    def release(self, run: Execution | WorkflowRun) -> None:
-        """Release the state of the instance, if `run` holds it."""
-        if self._active is not None and self._active() is run:
-            self._active = None
-
     @property
     def state(self) -> State:
         """The shared state that `run()` left."""
@@ -375,16 +319,6 @@ class Workflow(WorkflowDefinition):
         """Drop messages, requests, buffers, shared state, counters; not executor fields. RuntimeError: it is busy."""
         self.require_free()
         self.run_state.reset()
-
-    def clone(self, *, copy_executors: bool = False) -> Workflow:
-        """Return another instance of the same definition with its own state, messages and running flag.
-
-        Args:
-            copy_executors: deep-copy the executors; otherwise the clone gets `executor.fresh()` of each, which by
-                default is the executor itself.
-        """
-        graph = self.graph.with_executors(copy.deepcopy(dict(self.executors))) if copy_executors else self.graph.fresh()
-        return Workflow.from_graph(graph, self.storage)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the definition: graph and storage."""
