@@ -21,43 +21,40 @@ _door = _Door(
     globals(),
     """
     _bridge: run_sync
-    agents.agent.agent: Agent
+    agents.agent.agent: Agent RawAgent
     agents.agent.base_agent: BaseAgent
-    agents.agent.raw_agent: RawAgent
     agents.clients.scripted.offline: EchoChatClient
     agents.clients.scripted.script: Call
     agents.clients.scripted.scripted: ScriptedChatClient
-    agents.compaction.budgets: ContextWindowCompactionStrategy TokenBudgetComposedStrategy
-    agents.compaction.grouping: annotate_message_groups
-    agents.compaction.projection: apply_compaction included_messages included_token_count
-    agents.compaction.protocols: COMPACTION_STATE_KEY CharacterEstimatorTokenizer CompactionStrategy
-        EXCLUDED_KEY EXCLUDE_REASON_KEY GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY
-        GROUP_INDEX_KEY GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY SUMMARIZED_BY_SUMMARY_ID_KEY
-        SUMMARY_OF_GROUP_IDS_KEY SUMMARY_OF_MESSAGE_IDS_KEY TokenizerProtocol
-    agents.compaction.strategies: SelectiveToolCallCompactionStrategy SlidingWindowStrategy
-        SummarizationStrategy ToolResultCompactionStrategy TruncationStrategy
+    agents.compaction.strategies: ContextWindowCompactionStrategy SelectiveToolCallCompactionStrategy
+        SlidingWindowStrategy SummarizationStrategy TokenBudgetComposedStrategy ToolResultCompactionStrategy
+        TruncationStrategy
+    agents.compaction.grouping: COMPACTION_STATE_KEY CharacterEstimatorTokenizer CompactionStrategy EXCLUDED_KEY
+        EXCLUDE_REASON_KEY GROUP_ANNOTATION_KEY GROUP_HAS_REASONING_KEY GROUP_ID_KEY GROUP_INDEX_KEY
+        GROUP_KIND_KEY GROUP_TOKEN_COUNT_KEY SUMMARIZED_BY_SUMMARY_ID_KEY SUMMARY_OF_GROUP_IDS_KEY
+        SUMMARY_OF_MESSAGE_IDS_KEY TokenizerProtocol annotate_message_groups apply_compaction included_messages
+        included_token_count
     agents.harness.background: BackgroundAgentsProvider BackgroundTaskInfo BackgroundTaskStatus
         DEFAULT_BACKGROUND_AGENTS_SOURCE_ID
     agents.harness.harness_agent: DEFAULT_HARNESS_INSTRUCTIONS create_harness_agent
     agents.harness.memory: DEFAULT_MEMORY_SOURCE_ID MemoryContextProvider
-    agents.harness.memory_records: MemoryIndexEntry MemoryTopicRecord
-    agents.harness.memory_store: MemoryFileStore MemoryStore
+    agents.harness.memory_store: MemoryFileStore MemoryIndexEntry MemoryStore MemoryTopicRecord
     agents.harness.modes: AgentModeProvider DEFAULT_MODE_SOURCE_ID get_agent_mode set_agent_mode
-    agents.harness.todo: DEFAULT_TODO_SOURCE_ID TodoProvider
-    agents.harness.todo_store: TodoFileStore TodoInput TodoItem TodoSessionStore TodoStore
+    agents.harness.todo: DEFAULT_TODO_SOURCE_ID TodoFileStore TodoInput TodoItem TodoProvider TodoSessionStore
+        TodoStore
     agents.history.compaction_provider: CompactionProvider
     agents.history.file_history: FileHistoryProvider
     agents.history.history: HistoryProvider InMemoryHistoryProvider
     agents.loop.configuration: DEFAULT_MAX_ITERATIONS FunctionInvocationConfiguration
         normalize_function_invocation_configuration
-    agents.mcp.naming: MCPSpecificApproval
+    agents.mcp.listing: MCPSpecificApproval
     agents.mcp.skills_source: MCPSkillsSource
     agents.mcp.tool: MCPTool
     agents.mcp.transports: MCPStdioTool MCPStreamableHTTPTool MCPWebsocketTool
-    agents.middleware.bases: AgentMiddleware AgentMiddlewareTypes ChatAndFunctionMiddlewareTypes ChatMiddleware
-        ChatMiddlewareTypes FunctionMiddleware FunctionMiddlewareTypes MiddlewareType MiddlewareTypes
-        agent_middleware chat_middleware function_middleware
-    agents.middleware.contexts: AgentContext ChatContext FunctionInvocationContext
+    agents.middleware.contexts: AgentContext AgentMiddleware AgentMiddlewareTypes ChatAndFunctionMiddlewareTypes
+        ChatContext ChatMiddleware ChatMiddlewareTypes FunctionInvocationContext FunctionMiddleware
+        FunctionMiddlewareTypes MiddlewareType MiddlewareTypes agent_middleware chat_middleware
+        function_middleware
     agents.middleware.layer: AgentMiddlewareLayer
     agents.model.client: BaseChatClient validate_chat_options
     agents.model.embeddings: BaseEmbeddingClient Embedding EmbeddingGenerationOptions EmbeddingInputT EmbeddingT
@@ -65,16 +62,14 @@ _door = _Door(
     agents.model.layers: ChatMiddlewareLayer FunctionInvocationLayer
     agents.model.protocol: SupportsChatGetResponse SupportsCodeInterpreterTool SupportsFileSearchTool
         SupportsImageGenerationTool SupportsMCPTool SupportsWebSearchTool
-    agents.sessions.agent_protocol: SupportsAgentRun resolve_agent_id
-    agents.sessions.context_provider: ContextProvider
+    agents.sessions.agent_protocol: ContextProvider SupportsAgentRun resolve_agent_id
     agents.sessions.session: AgentSession
     agents.sessions.session_context: SessionContext
     agents.skills.code_skills: ClassSkill InlineSkill InlineSkillResource InlineSkillScript
     agents.skills.file_skills: FileSkill FileSkillScript FileSkillsSource
-    agents.skills.frontmatter: SkillFrontmatter
+    agents.skills.skill: Skill SkillFrontmatter SkillResource SkillScript SkillScriptRunner
     agents.skills.provider: SkillsProvider
     agents.skills.script_runner: subprocess_script_runner
-    agents.skills.skill: Skill SkillResource SkillScript SkillScriptRunner
     agents.skills.sources: AggregatingSkillsSource CachingSkillsSource DeduplicatingSkillsSource
         DelegatingSkillsSource FilteringSkillsSource InMemorySkillsSource SkillsSource
     agents.tools.collection: ToolTypes normalize_tools validate_tools

@@ -15,12 +15,12 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    agentbench.agents.clients.openai.chat.completions: OpenAIChatCompletionOptions OpenAIChatOptions
+    agentbench.agents.clients.openai.chat_completions: OpenAIChatCompletionOptions OpenAIChatOptions
     agentbench.agents.clients.openai.client: OpenAIChatClient OpenAIChatCompletionClient OpenAIResponsesClient
         RawOpenAIChatClient RawOpenAIChatCompletionClient
     agentbench.agents.clients.openai.embeddings: OpenAIEmbeddingClient OpenAIEmbeddingOptions
     agentbench.agents.clients.openai.errors: ContentFilterResultSeverity
-    agentbench.agents.clients.openai.responses.output: OpenAIContinuationToken
+    agentbench.agents.clients.openai.responses_output: OpenAIContinuationToken
     agentbench.agents.clients.openai.settings: OpenAISettings
     agentbench.exceptions: OpenAIContentFilterException
     """,

@@ -1,8 +1,8 @@
 """Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
 
 from agentbench._lazy import Door
-from agentbench.agents.clients.openai.chat.completions import OpenAIChatCompletionOptions as OpenAIChatCompletionOptions
-from agentbench.agents.clients.openai.chat.completions import OpenAIChatOptions as OpenAIChatOptions
+from agentbench.agents.clients.openai.chat_completions import OpenAIChatCompletionOptions as OpenAIChatCompletionOptions
+from agentbench.agents.clients.openai.chat_completions import OpenAIChatOptions as OpenAIChatOptions
 from agentbench.agents.clients.openai.client import OpenAIChatClient as OpenAIChatClient
 from agentbench.agents.clients.openai.client import OpenAIChatCompletionClient as OpenAIChatCompletionClient
 from agentbench.agents.clients.openai.client import OpenAIResponsesClient as OpenAIResponsesClient
@@ -11,7 +11,7 @@ from agentbench.agents.clients.openai.client import RawOpenAIChatCompletionClien
 from agentbench.agents.clients.openai.embeddings import OpenAIEmbeddingClient as OpenAIEmbeddingClient
 from agentbench.agents.clients.openai.embeddings import OpenAIEmbeddingOptions as OpenAIEmbeddingOptions
 from agentbench.agents.clients.openai.errors import ContentFilterResultSeverity as ContentFilterResultSeverity
-from agentbench.agents.clients.openai.responses.output import OpenAIContinuationToken as OpenAIContinuationToken
+from agentbench.agents.clients.openai.responses_output import OpenAIContinuationToken as OpenAIContinuationToken
 from agentbench.agents.clients.openai.settings import OpenAISettings as OpenAISettings
 from agentbench.exceptions import OpenAIContentFilterException as OpenAIContentFilterException
 

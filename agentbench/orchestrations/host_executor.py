@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from agentbench.agents.agent.as_tool import resolved_inputs
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
-from agentbench.agents.sessions.attribution import UNNAMED
 from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.sessions.session_context import UNNAMED
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message

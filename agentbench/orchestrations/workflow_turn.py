@@ -11,11 +11,9 @@ from agentbench._clock import runtime_defaults
 from agentbench._signatures import is_instance_of
 from agentbench.agents.agent.base_agent import BaseAgent
 from agentbench.agents.arguments import check_run_arguments
-from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
-from agentbench.agents.history.run_hooks import RunHooks
-from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider, RunHooks
+from agentbench.agents.sessions.session import AgentSession, SessionTurn
 from agentbench.agents.sessions.session_context import SessionContext
-from agentbench.agents.sessions.turn_lock import SessionTurn
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import bare_storage

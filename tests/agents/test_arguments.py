@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from agentbench.agents.agent.agent import Agent
-from agentbench.agents.agent.raw_agent import RawAgent
+from agentbench.agents.agent.agent import Agent, RawAgent
 from agentbench.agents.clients.scripted.offline import EchoChatClient
 from agentbench.agents.history.history import InMemoryHistoryProvider
-from agentbench.agents.middleware.bases import agent_middleware
-from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.middleware.contexts import agent_middleware
+from agentbench.agents.sessions.agent_protocol import ContextProvider
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.response import AgentResponse, ChatResponse

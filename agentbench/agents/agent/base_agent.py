@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._clock import runtime_defaults
-from agentbench.agents.agent.as_tool import resume_messages, run_streamed, tool_name_of, with_conversation
-from agentbench.agents.agent.server import serve_tool
+from agentbench.agents.agent.as_tool import resume_messages, run_streamed, serve_tool, tool_name_of, with_conversation
 from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext
 from agentbench.agents.middleware.sorting import flat_middleware
-from agentbench.agents.sessions.context_provider import warn_of_shared_sources
+from agentbench.agents.sessions.agent_protocol import warn_of_shared_sources
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException

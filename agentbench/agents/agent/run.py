@@ -4,28 +4,159 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any, NoReturn
 
-from agentbench.agents.agent.answer import agent_response, agent_update, partial_answer, streamed_answer
-from agentbench.agents.agent.options import merge_options, merge_tools
-from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
+from agentbench._clock import runtime_defaults
+from agentbench._copying import isolate_or_same
+from agentbench._secrets import masked_repr
+from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider, RunHooks
 from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.history.per_call_history import PerCallHistory
-from agentbench.agents.history.run_hooks import RunHooks
 from agentbench.agents.middleware.sorting import flat_middleware
-from agentbench.agents.sessions.attribution import UNNAMED
-from agentbench.agents.sessions.session import AgentSession
-from agentbench.agents.sessions.session_context import SessionContext
-from agentbench.agents.sessions.turn_lock import SessionTurn, after_abandoned_streams
-from agentbench.agents.tools.collection import connect_once, split_mcp_tools
-from agentbench.exceptions import AgentInvalidRequestException
+from agentbench.agents.sessions.session import AgentSession, SessionTurn, after_abandoned_streams
+from agentbench.agents.sessions.session_context import UNNAMED, SessionContext, add_author
+from agentbench.agents.tools.collection import connect_once, enter_tool, normalize_tools, split_mcp_tools
+from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
 from agentbench.messages.answers import without_foreign_answers
+from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import abandoned_streams
-from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
+from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update
+
+_MERGED_ELSEWHERE = frozenset({"instructions", "tools", "additional_function_arguments"})
+_MERGED_BY_KEY = frozenset({"metadata", "logit_bias"})
+_IMMUTABLE = frozenset({str, int, float, bool, type(None)})
+_CONTAINERS = (dict, list, set)
+
+
+def merge_options(
+    defaults: Mapping[str, Any],
+    options: Mapping[str, Any] | None,
+    *,
+    instructions: Sequence[str] = (),
+    conversation_id: str | None = None,
+) -> dict[str, Any]:
+    """Merge a run's options over its agent's; providers' instructions come between those of agent and run."""
+    merged = {
+        key: value if type(value) in _IMMUTABLE else isolate_or_same(value)
+        for key, value in defaults.items()
+        if value is not None and key not in _MERGED_ELSEWHERE
+    }
+    for key, value in options.items() if options else ():
+        if value is None or key in _MERGED_ELSEWHERE:
+            continue
+        before = merged.get(key)
+        copied = isolate_or_same(value) if isinstance(value, _CONTAINERS) else value
+        if key in _MERGED_BY_KEY and isinstance(before, Mapping) and isinstance(copied, Mapping):
+            copied = {**before, **copied}
+        merged[key] = copied
+    text = join_instructions(defaults.get("instructions"), instructions, options and options.get("instructions"))
+    if text:
+        merged["instructions"] = text
+    if conversation_id:
+        merged["conversation_id"] = conversation_id
+    return merged
+
+
+def join_instructions(*parts: str | Iterable[str] | None) -> str | None:
+    """Join instructions with line breaks; return `None` if there are none."""
+    texts: list[str] = []
+    for part in parts:
+        if part:
+            texts += (part,) if isinstance(part, str) else filter(None, part)
+    return "\n".join(texts) or None
+
+
+def merge_tools(known: Sequence[Any], *more: Any) -> list[Any]:
+    """Return all tools of a run without duplicates; a function is the same as a known tool made from it."""
+    merged = list(known)
+    if not any(more):
+        return merged
+    by_name: dict[str, Any] = {}
+    for tool in known:
+        enter_tool(by_name, tool)
+    for tools in more:
+        for tool in normalize_tools(tools):
+            if enter_tool(by_name, tool) and not any(each is tool for each in merged):
+                merged.append(tool)
+    return merged
+
+
+_NO_REQUESTS = frozenset({"text", "text_reasoning", "function_result", "usage"})
+
+
+def agent_update(update: ChatResponseUpdate, author: str, agent_id: str) -> AgentResponseUpdate:
+    """Convert a model's update to an agent's update."""
+    _give_ids(update.contents)
+    return map_chat_to_agent_update(update, author, agent_id)
+
+
+def agent_response(agent: Any, answer: Any, *, response_format: Any = None, has_id: bool = True) -> AgentResponse[Any]:
+    """Convert a model's answer to an agent's response; `response_format` overrides the answer's."""
+    if not isinstance(answer, ChatResponse):
+        problem = (
+            f"The client {type(agent.client).__name__} of {agent!r} answered with {masked_repr(answer)}. "
+            "Expected get_response to return a ChatResponse."
+        )
+        raise AgentInvalidResponseException(problem)
+    messages = add_author(answer.messages, agent)
+    for message in messages:
+        _give_ids(message.contents)
+    return AgentResponse(
+        messages=messages,
+        response_id=answer.response_id if has_id else None,
+        agent_id=agent.id,
+        created_at=answer.created_at,
+        finish_reason=answer.finish_reason,
+        usage_details=answer.usage_details,
+        # The value is parsed from the text on first access, so that a run never fails because of it.
+        value=answer.value if answer._value_is_given else None,  # noqa: SLF001 - between the layers of one run
+        response_format=answer.response_format if response_format is None else response_format,
+        continuation_token=answer.continuation_token,
+        raw_representation=answer,
+        additional_properties=answer.additional_properties,
+    )
+
+
+def _give_ids(contents: Iterable[Content]) -> None:
+    """Give an id to each request without one, because answers refer to it. Updates and response share the content."""
+    for content in contents:
+        if content.type not in _NO_REQUESTS and content.user_input_request and not content.id:
+            content.id = runtime_defaults().ids.new_id("call")
+
+
+async def streamed_answer(stream: Any, updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
+    """Return the final response of the client's stream, or the combined updates if hooks changed them."""
+    if not hasattr(stream, "get_final_response"):
+        return ChatResponse.from_updates(updates)
+    answer: Any = await stream.get_final_response()
+    raw = getattr(stream, "updates", updates)
+    if not isinstance(answer, ChatResponse) or (len(raw) == len(updates) and all(map(is_, raw, updates))):
+        return answer  # type: ignore[no-any-return]
+    folded: ChatResponse[Any] = ChatResponse.from_updates(updates, output_format_type=answer.response_format)
+    folded._resolved_inputs = answer._resolved_inputs  # noqa: SLF001 - as above
+    folded.additional_properties = {**answer.additional_properties, **folded.additional_properties}
+    return folded
+
+
+def partial_answer(updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
+    """Return the partial answer of a stream that was closed early, marked as partial, without unanswered calls."""
+    answer: ChatResponse[Any] = ChatResponse.from_updates(updates)
+    contents = [each for message in answer.messages for each in message.contents]
+    results = {each.call_id for each in contents if each.type == "function_result"}
+    for message in answer.messages:
+        message.contents = [
+            each for each in message.contents if each.type != "function_call" or each.call_id in results
+        ]
+    answer.messages = [message for message in answer.messages if message.contents]
+    if answer.messages:
+        answer.messages[-1].additional_properties["partial"] = True
+    return answer
+
 
 logger = logging.getLogger("agentbench")
 

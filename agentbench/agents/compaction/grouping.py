@@ -1,25 +1,88 @@
-"""Groups of messages that belong together, so that a tool call is never separated from its result."""
+"""What compaction works on: groups of messages that belong together, what is left out of them, and the protocols."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+import logging
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from agentbench import _clock
-from agentbench.agents.compaction.protocols import (
-    EXCLUDED_KEY,
-    GROUP_ANNOTATION_KEY,
-    GROUP_HAS_REASONING_KEY,
-    GROUP_ID_KEY,
-    GROUP_INDEX_KEY,
-    GROUP_KIND_KEY,
-    GROUP_TOKEN_COUNT_KEY,
-    TokenizerProtocol,
-)
 
 if TYPE_CHECKING:
     from agentbench.messages.message import Message
+
+GROUP_ANNOTATION_KEY = "_group"
+"""The key of a dict with the keys below. The messages of a group are included or excluded together."""
+
+GROUP_ID_KEY = "id"
+GROUP_KIND_KEY = "kind"
+GROUP_INDEX_KEY = "index"
+GROUP_HAS_REASONING_KEY = "has_reasoning"
+GROUP_TOKEN_COUNT_KEY = "token_count"
+SUMMARY_OF_MESSAGE_IDS_KEY = "_summary_of_message_ids"
+SUMMARY_OF_GROUP_IDS_KEY = "_summary_of_group_ids"
+SUMMARIZED_BY_SUMMARY_ID_KEY = "_summarized_by_summary_id"
+
+EXCLUDED_KEY = "_excluded"
+"""The key of a mark that is true if the message is not sent to the model. It is not part of the group dict."""
+
+EXCLUDE_REASON_KEY = "_exclude_reason"
+COMPACTION_STATE_KEY = "_compaction_messages"
+
+
+@runtime_checkable
+class TokenizerProtocol(Protocol):
+    """Counts the tokens of a text.
+
+    Example:
+        from agentbench import TokenizerProtocol
+
+        class Words:
+            def count_tokens(self, text: str) -> int:
+                return len(text.split())
+
+        assert isinstance(Words(), TokenizerProtocol)
+    """
+
+    def count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text."""
+
+
+@runtime_checkable
+class CompactionStrategy(Protocol):
+    """Decides which messages of a conversation are sent to a model.
+
+    A strategy marks messages in place (`_excluded`) and may insert summaries. It never edits the contents of a message.
+
+    Example:
+        class KeepLast:
+            async def __call__(self, messages):
+                for message in messages[:-10]:
+                    message.additional_properties["_excluded"] = True
+                return len(messages) > 10
+    """
+
+    async def __call__(self, messages: list[Message]) -> bool:
+        """Mark messages of the list and return whether anything changed."""
+
+
+class CharacterEstimatorTokenizer:
+    """Estimates tokens without a vocabulary: four characters count as one token, and every text has at least one.
+
+    Example:
+        assert CharacterEstimatorTokenizer().count_tokens("twelve chars") == 3
+    """
+
+    __slots__ = ()
+
+    def count_tokens(self, text: str) -> int:
+        """Return a quarter of the number of characters, but at least 1."""
+        return max(1, len(text) // 4)
+
+    def __repr__(self) -> str:
+        return "CharacterEstimatorTokenizer()"
+
 
 GroupKind: TypeAlias = Literal["system", "user", "assistant_text", "tool_call"]
 
@@ -187,3 +250,111 @@ def _as_text(message: Message) -> str:
         contents.append(plain)
     plain_message = {"role": message.role, "message_id": message.message_id, "contents": contents}
     return json.dumps(plain_message, ensure_ascii=False, default=str)
+
+
+logger = logging.getLogger("agentbench")
+
+
+def included_messages(messages: Iterable[Message]) -> list[Message]:
+    """Return the messages that are not excluded.
+
+    Example:
+        excluded = Message("user", ["old"], additional_properties={"_excluded": True})
+        assert included_messages([excluded]) == []
+    """
+    return [message for message in messages if not message.additional_properties.get(EXCLUDED_KEY)]
+
+
+def included_token_count(messages: Iterable[Message]) -> int:
+    """Return the sum of the token counts in the annotations of the messages that are not excluded.
+
+    Example:
+        from agentbench import CharacterEstimatorTokenizer, Message, annotate_message_groups, included_token_count
+
+        messages = [Message("user", ["Hello"])]
+        annotate_message_groups(messages, tokenizer=CharacterEstimatorTokenizer())
+        assert included_token_count(messages) > 0
+    """
+    counts = [group_of(message).get(GROUP_TOKEN_COUNT_KEY) for message in included_messages(messages)]
+    return sum(count for count in counts if isinstance(count, int))
+
+
+def project_included_messages(messages: list[Message]) -> list[Message]:
+    """Return the messages to send to a model: those that are not excluded, and always those of an open turn.
+
+    A turn is open if the list ends with a user message or a tool call. Then the last message of the user is included
+    again, with the last tool call after it and the approval responses to that call, and a warning is logged. Without
+    them the model would not know what to answer. An empty list is never sent: the last group is always included.
+    """
+    included = included_messages(messages)
+    if len(included) == len(messages):
+        return included
+    needed = [index for index in _open_turn(messages) if messages[index].additional_properties.get(EXCLUDED_KEY)]
+    if not needed and not included:
+        needed = group_messages(messages)[-1].indices
+    if not needed:
+        return included
+    summaries = set()
+    for index in needed:
+        properties = messages[index].additional_properties
+        properties[EXCLUDED_KEY] = False
+        properties.pop(EXCLUDE_REASON_KEY, None)
+        summaries.add(group_of(messages[index]).get(SUMMARIZED_BY_SUMMARY_ID_KEY))
+    for message in messages:  # a summary of a single group would repeat what is included again
+        if message.message_id in summaries and len(group_of(message).get(SUMMARY_OF_GROUP_IDS_KEY) or ()) == 1:
+            message.additional_properties[EXCLUDED_KEY] = True
+    logger.warning(
+        "Compaction excluded %d message(s) that the model needs to answer; they are sent anyway.", len(needed)
+    )
+    return included_messages(messages)
+
+
+def _open_turn(messages: list[Message]) -> list[int]:
+    """Return the positions of the messages that the model needs to answer."""
+    groups = group_messages(messages)
+    if not groups or groups[-1].kind not in ("user", "tool_call"):
+        return []
+    needed: list[int] = []
+    has_call = False
+    for group in reversed(groups):
+        if group.kind == "user":
+            needed += group.indices
+            contents = [one for index in group.indices for one in messages[index].contents]
+            if not contents or any(one.type != "function_approval_response" for one in contents):
+                return needed
+        elif group.kind == "tool_call" and not has_call:
+            needed += group.indices
+            has_call = True
+    return needed
+
+
+async def apply_compaction(
+    messages: list[Message], *, strategy: CompactionStrategy | None, tokenizer: TokenizerProtocol | None = None
+) -> list[Message]:
+    """Annotate a conversation, apply a strategy, and return the messages for the model.
+
+    Args:
+        messages: The conversation. It is marked in place, and a strategy may insert summaries. Pass copies of messages
+            that are shared.
+        strategy: Marks the messages to exclude. With `None`, the list itself is returned.
+        tokenizer: Counts tokens before the strategy runs.
+
+    Example:
+        async def last_two(messages: list[Message]) -> bool:
+            for message in messages[:-2]:
+                message.additional_properties["_excluded"] = True
+            return len(messages) > 2
+
+
+        messages = [Message("user", [text]) for text in ("a", "b", "c")]
+        assert [message.text for message in await apply_compaction(messages, strategy=last_two)] == ["b", "c"]
+    """
+    if strategy is None:
+        if tokenizer is not None:
+            annotate_message_groups(messages, tokenizer=tokenizer)
+        return messages
+    if not messages:
+        return messages
+    annotate_message_groups(messages, tokenizer=tokenizer)
+    await strategy(messages)
+    return project_included_messages(messages)

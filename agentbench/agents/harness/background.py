@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from agentbench._bridge import EngineFuture, home_loop, submit
 from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
-from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
-from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.sessions.agent_protocol import ContextProvider, SupportsAgentRun
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.message import Message

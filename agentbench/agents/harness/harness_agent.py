@@ -9,18 +9,17 @@ from typing import Any, Final
 
 from agentbench._limits import require_limit
 from agentbench.agents.agent.agent import Agent
-from agentbench.agents.compaction.budgets import ContextWindowCompactionStrategy
-from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
-from agentbench.agents.compaction.strategies import ToolResultCompactionStrategy
+from agentbench.agents.compaction.grouping import CompactionStrategy, TokenizerProtocol
+from agentbench.agents.compaction.strategies import ContextWindowCompactionStrategy, ToolResultCompactionStrategy
 from agentbench.agents.harness.memory import MemoryContextProvider
 from agentbench.agents.harness.memory_store import MemoryStore
 from agentbench.agents.harness.modes import AgentModeProvider
 from agentbench.agents.harness.todo import TodoProvider
 from agentbench.agents.history.compaction_provider import CompactionProvider
 from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryProvider
-from agentbench.agents.middleware.bases import MiddlewareTypes
+from agentbench.agents.middleware.contexts import MiddlewareTypes
 from agentbench.agents.model.protocol import SupportsChatGetResponse, SupportsWebSearchTool
-from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.sessions.agent_protocol import ContextProvider
 from agentbench.agents.skills.file_skills import FileSkillsSource
 from agentbench.agents.skills.provider import SkillsProvider
 from agentbench.agents.skills.sources import AggregatingSkillsSource, DeduplicatingSkillsSource

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._secrets import masked_repr
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
-from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.sessions.agent_protocol import ContextProvider
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.message import Message
 

@@ -1,16 +1,21 @@
-"""A task list that an agent writes for itself and sees in every run."""
+"""A task list that an agent writes for itself and sees in every run, and the stores of such lists."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard
 
-from agentbench.agents.harness.todo_store import TodoInput, TodoItem, TodoSessionStore, TodoStore
+from agentbench._files.private_file import refuse_links, write_private
+from agentbench._secrets import masked_repr
+from agentbench._workers import run_in_thread
+from agentbench.agents.history.file_history import stem_of
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
-from agentbench.agents.sessions.context_provider import ContextProvider
-from agentbench.agents.sessions.turn_lock import SessionTurn
+from agentbench.agents.sessions.agent_protocol import ContextProvider
+from agentbench.agents.sessions.session import SessionTurn
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.message import Message
 
@@ -18,6 +23,253 @@ if TYPE_CHECKING:
     from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.sessions.session_context import SessionContext
+
+
+@dataclass
+class TodoInput:
+    """A task to add.
+
+    Args:
+        title: The title of the task; it must not be blank.
+        description: A longer description.
+
+    Raises:
+        ValueError: The title is blank.
+
+    Example:
+        from agentbench import TodoInput
+
+        task = TodoInput("Book a table", description="for four, at seven")
+    """
+
+    title: str
+    description: str | None = None
+
+    def __post_init__(self) -> None:
+        texts = (self.title, self.description or "")
+        if not all(isinstance(text, str) for text in texts) or not self.title.strip():
+            message = f"A task has the title {self.title!r} and the description {self.description!r}. Expected text."
+            raise ValueError(message)
+        self.title = self.title.strip()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the task to plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Create a task from the result of `to_dict`."""
+        return cls(**_fields(cls, data))
+
+
+@dataclass
+class TodoItem:
+    """A task of a session.
+
+    Args:
+        id: A positive number that is unique in the session.
+        title: The title of the task; it must not be blank.
+        description: A longer description.
+        is_complete: Whether the task is done.
+
+    Raises:
+        ValueError: The id is not an integer greater than 0, or the title is blank.
+
+    Example:
+        from agentbench import TodoItem
+
+        item = TodoItem(1, "Book a table")
+        assert not item.is_complete
+    """
+
+    id: int
+    title: str
+    description: str | None = None
+    is_complete: bool = False
+
+    def __post_init__(self) -> None:
+        if not _is_whole(self.id) or self.id < 1:
+            message = f"The id of a task is {self.id!r}. Expected a positive integer."
+            raise ValueError(message)
+        self.title = TodoInput(self.title, self.description).title
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the task to plain JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Create a task from the result of `to_dict`."""
+        return cls(**_fields(cls, data))
+
+
+class TodoStore(ABC):
+    """Base class of the stores of a `TodoProvider`.
+
+    Example:
+        from agentbench import TodoProvider, TodoSessionStore
+
+        provider = TodoProvider(store=TodoSessionStore())
+    """
+
+    @abstractmethod
+    async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
+        """Return the tasks of a session and the id for the next task."""
+
+    @abstractmethod
+    async def save_state(
+        self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
+    ) -> None:
+        """Replace the stored tasks of a session."""
+
+    async def load_items(self, session: AgentSession, *, source_id: str) -> list[TodoItem]:
+        """Return the tasks of a session."""
+        items, _ = await self.load_state(session, source_id=source_id)
+        return items
+
+
+class TodoSessionStore(TodoStore):
+    """Stores tasks in the session itself under `state[source_id]`.
+
+    Example:
+        from agentbench import TodoProvider, TodoSessionStore
+
+        provider = TodoProvider(store=TodoSessionStore())
+    """
+
+    async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
+        """Return the tasks in the state of a session and the id for the next task."""
+        return _read(session.state.get(source_id) or {}, f"state[{source_id!r}] of {session!r}")
+
+    async def save_state(
+        self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
+    ) -> None:
+        """Replace the tasks in the state of a session."""
+        session.state[source_id] = _written(items, next_id)
+
+
+class TodoFileStore(TodoStore):
+    """Stores tasks in a folder, with a JSON file for each session.
+
+    Args:
+        base_path: The folder. It is created with the first task.
+        kind: The name of the folder for the tasks, next to other files of an owner.
+        owner_prefix: A prefix for the owner's name.
+        owner_state_key: The key of `session.state` that contains the owner. If set, each owner has a separate folder.
+        state_filename: The name of the files; the id of the provider is added to it.
+
+    Example:
+        provider = TodoProvider(store=TodoFileStore("todos"))
+    """
+
+    def __init__(
+        self,
+        base_path: str | os.PathLike[str],
+        *,
+        kind: str = "todos",
+        owner_prefix: str = "",
+        owner_state_key: str | None = None,
+        state_filename: str = "todos.json",
+    ) -> None:
+        self.base_path = os.fspath(base_path)
+        self.kind, self.owner_prefix, self.owner_state_key = kind, owner_prefix, owner_state_key
+        self.state_filename = state_filename
+
+    async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
+        """Return the tasks in the file of a session and the id for the next task. Without a file there are no tasks.
+
+        Raises:
+            RuntimeError: The session has no owner although the store was created with `owner_state_key`.
+            ValueError: The file is invalid, or the id of the session is not a valid folder name.
+        """
+        path = self._path_of(session, source_id)
+        text = await run_in_thread(_text_of, path)
+        if text is None:
+            return [], 1
+        try:
+            data = json.loads(text)
+        except ValueError as error:
+            message = f"{path} is not valid JSON: {error}. Fix or remove the file."
+            raise ValueError(message) from error
+        return _read(data, path)
+
+    async def save_state(
+        self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
+    ) -> None:
+        """Replace the tasks in the file of a session atomically."""
+        path = self._path_of(session, source_id)
+        data = json.dumps(_written(items, next_id), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
+        await run_in_thread(_replace_file, path, data)
+
+    def _path_of(self, session: AgentSession, source_id: str) -> str:
+        if "/" in session.session_id or "\\" in session.session_id:
+            message = (
+                f"The id of {session!r} has a path separator, so it is not a valid folder name. Use an id without one."
+            )
+            raise ValueError(message)
+        stem, suffix = os.path.splitext(self.state_filename)
+        path = os.path.join(
+            os.path.abspath(self.base_path),
+            *self._owner_folders(session),
+            stem_of(session.session_id),
+            f"{stem}.{stem_of(source_id)}{suffix}",
+        )
+        refuse_links(self.base_path, path)
+        return path
+
+    def _owner_folders(self, session: AgentSession) -> list[str]:
+        if self.owner_state_key is None:
+            return []
+        owner = session.state.get(self.owner_state_key)
+        if not owner:
+            message = f"{session!r} has no state {self.owner_state_key!r}. Expected the owner of its tasks there."
+            raise RuntimeError(message)
+        return [stem_of(f"{self.owner_prefix}{owner}"), stem_of(self.kind)]
+
+
+def _read(data: Any, where: str) -> tuple[list[TodoItem], int]:
+    if not isinstance(data, Mapping) or not isinstance(data.get("items", []), list):
+        message = f"{where} does not contain tasks. Expected a mapping with a list of items; fix or remove it."
+        raise ValueError(message)
+    try:
+        items = [TodoItem.from_dict(item) for item in data.get("items", [])]
+    except ValueError as error:
+        message = f"{where} contains an invalid task. {error}"
+        raise ValueError(message) from error
+    next_id = data.get("next_id")
+    lowest = max((item.id for item in items), default=0) + 1
+    return items, max(next_id, lowest) if _is_whole(next_id) else lowest
+
+
+def _written(items: Sequence[TodoItem], next_id: int) -> dict[str, Any]:
+    lowest = max((item.id for item in items), default=0) + 1
+    return {"items": [item.to_dict() for item in items], "next_id": max(next_id, lowest)}
+
+
+def _fields(cls: type, data: Any) -> dict[str, Any]:
+    needed = [field.name for field in fields(cls) if field.default is MISSING]
+    if not isinstance(data, Mapping) or not all(name in data for name in needed):
+        message = f"{masked_repr(data)} is not a task. Expected a mapping with {' and '.join(needed)}."
+        raise ValueError(message)
+    return {field.name: data[field.name] for field in fields(cls) if field.name in data}
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _text_of(path: str) -> str | None:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _replace_file(path: str, data: bytes) -> None:
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    write_private(path, data)
+
 
 DEFAULT_TODO_SOURCE_ID: Final = "todo"
 

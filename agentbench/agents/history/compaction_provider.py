@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
-from agentbench.agents.compaction.grouping import annotate_message_groups
-from agentbench.agents.compaction.projection import included_messages, project_included_messages
-from agentbench.agents.compaction.protocols import EXCLUDED_KEY, CompactionStrategy, TokenizerProtocol
-from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
-from agentbench.agents.middleware.contexts import ChatContext
-from agentbench.agents.sessions.attribution import add_source
-from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.compaction.grouping import (
+    EXCLUDED_KEY,
+    CompactionStrategy,
+    TokenizerProtocol,
+    annotate_message_groups,
+    included_messages,
+    project_included_messages,
+)
+from agentbench.agents.middleware.contexts import CallNext, ChatContext, ChatMiddleware
+from agentbench.agents.sessions.agent_protocol import ContextProvider
 from agentbench.agents.sessions.session import COMPACTED
+from agentbench.agents.sessions.session_context import add_source
 from agentbench.messages.message import Message, copy_messages
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, read_at, read_private, write_all
 from agentbench._workers import run_in_thread
 from agentbench.agents.history.history import HistoryProvider, not_excluded
-from agentbench.agents.sessions.attribution import add_source
+from agentbench.agents.sessions.session_context import add_source
 from agentbench.agents.sessions.session_json import read_values, write_values
 from agentbench.exceptions import HistoryFileError
 from agentbench.messages.message import Message

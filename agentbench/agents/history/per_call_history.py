@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
+from agentbench.agents.history.history import RunHooks
 from agentbench.agents.history.pending_calls import (
     MADE_UP,
     UNANSWERED,
@@ -12,14 +13,10 @@ from agentbench.agents.history.pending_calls import (
     has_pending_calls,
     replace_messages,
 )
-from agentbench.agents.history.recorded_calls import RecordedCalls
-from agentbench.agents.history.run_hooks import RunHooks
-from agentbench.agents.history.unique_calls import with_unique_calls
-from agentbench.agents.middleware.bases import CallNext, ChatMiddleware
-from agentbench.agents.middleware.contexts import ChatContext
-from agentbench.agents.sessions.attribution import add_author
-from agentbench.agents.sessions.session_context import SessionContext
-from agentbench.agents.sessions.turn_lock import SessionTurn
+from agentbench.agents.history.unique_calls import RecordedCalls, with_unique_calls
+from agentbench.agents.middleware.contexts import CallNext, ChatContext, ChatMiddleware
+from agentbench.agents.sessions.session import SessionTurn
+from agentbench.agents.sessions.session_context import SessionContext, add_author
 from agentbench.exceptions import AgentInvalidRequestException, ChatClientInvalidResponseException
 from agentbench.messages.answers import with_contents, without_answers
 from agentbench.messages.content.content import Content

@@ -1,16 +1,18 @@
-"""Make call ids in a model's answer unique, and remove approvals from it."""
+"""Make call ids in a model's answer unique, remove approvals from it, and remember the calls of a conversation."""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import count
 from operator import is_
 from typing import Any, Final
 
+from agentbench.agents.history.pending_calls import RecordedCall, is_same_call
 from agentbench.messages.answers import ANSWER, without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.fold import TOOL_CALL_INDEX
+from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.update import ChatResponseUpdate
 
@@ -99,3 +101,47 @@ def _with(owner: Any, contents: list[Content]) -> Any:
     changed = copy.copy(owner)
     changed.contents = contents
     return changed
+
+
+APPROVALS: Final = "approvals"
+"""Key in the state of a session: a message for each recorded call, with its requests and its result."""
+
+_APPROVED: Final = "approved"
+"""Key in the additional properties of such a message."""
+
+
+class RecordedCalls:
+    """The calls that a session records, oldest first; without a session, nothing is recorded."""
+
+    def __init__(self, session: Any) -> None:
+        self._state: dict[str, Any] | None = getattr(session, "state", None)
+
+    def read(self) -> list[RecordedCall]:
+        """Return the calls with their requests and, if available, their results."""
+        calls: list[RecordedCall] = []
+        for message in self._messages():
+            call, *rest = message.contents
+            result = rest.pop() if rest and rest[-1].type == "function_result" else None
+            calls.append(RecordedCall(call, tuple(rest), result, message.additional_properties.get(_APPROVED) is True))
+        return calls
+
+    def add(self, recorded: RecordedCall) -> None:
+        """Record a call; it replaces an equal earlier one, because models reuse ids."""
+        call, requests, result, is_approved = recorded
+        message = Message("tool", [call, *requests, *([] if result is None else [result])])
+        if is_approved:
+            message.additional_properties[_APPROVED] = True
+        self.drop(lambda known: is_same_call(known, call), [message])
+
+    def drop(self, is_dropped: Callable[[Content], bool], added: Iterable[Message] = ()) -> None:
+        """Remove calls, and add messages for others."""
+        if self._state is None or (APPROVALS not in self._state and not added):
+            return
+        remaining = [one for one in self._messages() if not is_dropped(one.contents[0])]
+        self._state[APPROVALS] = [*remaining, *added]
+        if not self._state[APPROVALS]:
+            del self._state[APPROVALS]
+
+    def _messages(self) -> list[Message]:
+        stored = (self._state or {}).get(APPROVALS) or ()
+        return [one for one in stored if isinstance(one, Message) and one.contents]

@@ -18,15 +18,23 @@ from agentbench.agents.history.pending_calls import (
     PendingCall,
     PendingCalls,
     RecordedCall,
+    ResolvedStart,
     end_of_stored,
     has_pending_calls,
     is_same_call,
 )
-from agentbench.agents.history.recorded_calls import RecordedCalls
-from agentbench.agents.history.resolved_start import ResolvedStart
-from agentbench.agents.history.unique_calls import UniqueCalls, with_unique_calls
-from agentbench.agents.loop.batch import REQUEST_APPROVAL, Batch, Toolbox, open_calls, plan_batch, run_batch
-from agentbench.agents.loop.call import Calling, Outcome, ToolCall
+from agentbench.agents.history.unique_calls import RecordedCalls, UniqueCalls, with_unique_calls
+from agentbench.agents.loop.call import (
+    REQUEST_APPROVAL,
+    Batch,
+    Calling,
+    Outcome,
+    Toolbox,
+    ToolCall,
+    open_calls,
+    plan_batch,
+    run_batch,
+)
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.sessions.session import ANSWERING, RESOLVED_START, AgentSession
 from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools

@@ -8,8 +8,7 @@ from typing import Any
 from agentbench._plain_text import plain_line
 from agentbench._workers import run_in_thread
 from agentbench.agents.mcp.tool import MCPTool
-from agentbench.agents.skills.frontmatter import read_skill_md
-from agentbench.agents.skills.skill import Skill, SkillResource
+from agentbench.agents.skills.skill import Skill, SkillResource, read_skill_md
 from agentbench.agents.skills.sources import SkillsSource
 from agentbench.agents.tools.collection import connect_once
 from agentbench.exceptions import MCPLimitError, ToolResultError

@@ -23,11 +23,17 @@ from agentbench.agents.mcp.connection import (
     opening,
 )
 from agentbench.agents.mcp.contents import contents_of_result, prompt_text
-from agentbench.agents.mcp.elicitation import Elicitation
-from agentbench.agents.mcp.inbound import CheckedStream, ServerLog, level_name
+from agentbench.agents.mcp.inbound import CheckedStream, Elicitation, Sampling, ServerLog, level_name
 from agentbench.agents.mcp.limits import MCPLimits
-from agentbench.agents.mcp.listing import NEVER_SENT, Kind, Listings, read_pages
-from agentbench.agents.mcp.naming import ApprovalMode, MCPSpecificApproval, normalize_prefix
+from agentbench.agents.mcp.listing import (
+    NEVER_SENT,
+    ApprovalMode,
+    Kind,
+    Listings,
+    MCPSpecificApproval,
+    normalize_prefix,
+    read_pages,
+)
 from agentbench.agents.mcp.package import (
     capabilities,
     error_data,
@@ -40,7 +46,6 @@ from agentbench.agents.mcp.package import (
     uri_of,
     wire,
 )
-from agentbench.agents.mcp.sampling import Sampling
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import (

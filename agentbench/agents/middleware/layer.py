@@ -8,10 +8,8 @@ from inspect import isawaitable
 from typing import Any
 
 from agentbench.agents.arguments import describe
-from agentbench.agents.middleware.bases import chat_middleware, function_middleware
-from agentbench.agents.middleware.contexts import AgentContext
-from agentbench.agents.middleware.pipeline import run_pipeline, with_stream_hooks
-from agentbench.agents.middleware.sorting import flat_middleware, sort_middleware
+from agentbench.agents.middleware.contexts import AgentContext, chat_middleware, function_middleware
+from agentbench.agents.middleware.sorting import flat_middleware, run_pipeline, sort_middleware, with_stream_hooks
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.stream import ResponseStream

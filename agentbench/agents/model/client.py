@@ -15,8 +15,7 @@ from agentbench.agents.loop.configuration import (
     normalize_function_invocation_configuration,
 )
 from agentbench.agents.loop.loop import answer, stream_answer
-from agentbench.agents.model.replies import ChatStream
-from agentbench.agents.model.request import ModelCalls, sort_arguments, tool_loop
+from agentbench.agents.model.request import ChatStream, ModelCalls, sort_arguments, tool_loop
 from agentbench.agents.model.settings import ClientSettings
 from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.options import OptionsCoT
@@ -27,10 +26,9 @@ from agentbench.observability.switches import is_tracing
 from agentbench.serialization.mixin import SerializationMixin
 
 if TYPE_CHECKING:
-    from agentbench.agents.agent.agent import Agent
-    from agentbench.agents.agent.raw_agent import AgentArguments
-    from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
-    from agentbench.agents.middleware.bases import MiddlewareInput
+    from agentbench.agents.agent.agent import Agent, AgentArguments
+    from agentbench.agents.compaction.grouping import CompactionStrategy, TokenizerProtocol
+    from agentbench.agents.middleware.contexts import MiddlewareInput
     from agentbench.messages.inputs import AgentRunInputs
 
 

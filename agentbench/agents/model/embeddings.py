@@ -21,7 +21,7 @@ from typing import (
     runtime_checkable,
 )
 
-from agentbench.agents.model.network import require_network
+from agentbench.agents.model.settings import require_network
 from agentbench.agents.telemetry.layers import embeddings_in_span
 
 if TYPE_CHECKING:

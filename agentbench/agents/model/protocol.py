@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
-    from agentbench.agents.compaction.protocols import CompactionStrategy, TokenizerProtocol
+    from agentbench.agents.compaction.grouping import CompactionStrategy, TokenizerProtocol
     from agentbench.messages.message import Message
     from agentbench.messages.response import ChatResponse
     from agentbench.messages.stream import ResponseStream

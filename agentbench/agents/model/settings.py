@@ -1,21 +1,26 @@
-"""Settings shared by a client and its layers: limits of the tool loop, and middleware."""
+"""Settings of clients: limits of the tool loop, middleware, and whether the network may be used."""
 
 from __future__ import annotations
 
+import ipaddress
+import logging
+import os
 from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
 
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
     normalize_function_invocation_configuration,
 )
-from agentbench.agents.middleware.bases import MiddlewareType
+from agentbench.agents.middleware.contexts import MiddlewareType
 from agentbench.agents.middleware.sorting import SortedMiddleware, flat_middleware, sort_middleware
-from agentbench.exceptions import MiddlewareException
+from agentbench.exceptions import ChatClientException, MiddlewareException
+from agentbench.settings import read_flag
 
 if TYPE_CHECKING:
-    from agentbench.agents.middleware.bases import MiddlewareInput
+    from agentbench.agents.middleware.contexts import MiddlewareInput
 
 Middleware = tuple[Callable[..., Any], ...]
 
@@ -73,3 +78,51 @@ def _members(kind: str, middleware: Sequence[Any]) -> list[Callable[..., Any]]:
             raise MiddlewareException(message)
         functions += calls
     return functions
+
+
+logger = logging.getLogger("agentbench")
+
+OFFLINE_VARIABLE: Final = "AGENTBENCH_OFFLINE"
+
+
+def is_offline() -> bool:
+    """Return whether the environment currently forbids the network. Unknown values are logged once."""
+    word = os.environ.get(OFFLINE_VARIABLE, "")
+    flag = read_flag(word)
+    if flag is None:
+        _warn_of(word)
+    return bool(flag)
+
+
+@lru_cache(maxsize=8)
+def _warn_of(word: str) -> None:
+    logger.warning(
+        "%s is %r, so clients may use the network. Expected true, 1, yes, on, false, 0, no or off.",
+        OFFLINE_VARIABLE,
+        word,
+    )
+
+
+def needs_network(client: Any) -> bool:
+    """Return whether a client needs the network: its class says so, and its host is another machine."""
+    return bool(getattr(client, "NEEDS_NETWORK", False)) and not _is_here(client.service_url())
+
+
+def require_network(client: Any) -> None:
+    """Raise a `ChatClientException` if a client needs the network and the environment forbids it."""
+    if getattr(client, "NEEDS_NETWORK", False) and is_offline() and needs_network(client):
+        message = (
+            f"{type(client).__name__} needs the network, but {OFFLINE_VARIABLE} is set to "
+            f"{os.environ.get(OFFLINE_VARIABLE)!r}. Unset {OFFLINE_VARIABLE}, or use a client that works offline: "
+            "OfflineChatClient, ScriptedChatClient, or CassetteChatClient with recorded answers."
+        )
+        raise ChatClientException(message)
+
+
+def _is_here(url: str) -> bool:
+    """Return whether a URL points to the loopback interface."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -7,8 +7,14 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, overload
 
-from agentbench.agents.skills.frontmatter import SkillFrontmatter, check_skill_name
-from agentbench.agents.skills.skill import Skill, SkillResource, SkillScript, content_of
+from agentbench.agents.skills.skill import (
+    Skill,
+    SkillFrontmatter,
+    SkillResource,
+    SkillScript,
+    check_skill_name,
+    content_of,
+)
 from agentbench.agents.tools.function_tool import FunctionTool
 
 _F = TypeVar("_F", bound=Callable[..., Any])

@@ -13,9 +13,16 @@ from agentbench._files.private_file import read_private
 from agentbench._limits import require_limit
 from agentbench._user_code import warn_user
 from agentbench._workers import run_in_thread
-from agentbench.agents.skills.frontmatter import SkillFrontmatter, read_skill_md
 from agentbench.agents.skills.script_runner import SCRIPT_ENDINGS, subprocess_script_runner
-from agentbench.agents.skills.skill import Skill, SkillResource, SkillScript, SkillScriptRunner, scripts_block
+from agentbench.agents.skills.skill import (
+    Skill,
+    SkillFrontmatter,
+    SkillResource,
+    SkillScript,
+    SkillScriptRunner,
+    read_skill_md,
+    scripts_block,
+)
 from agentbench.agents.skills.sources import SkillsSource
 
 logger = logging.getLogger("agentbench")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from xml.sax.saxutils import escape
 
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
-from agentbench.agents.sessions.context_provider import ContextProvider
+from agentbench.agents.sessions.agent_protocol import ContextProvider
 from agentbench.agents.skills.file_skills import FileSkill, FileSkillScript, FileSkillsSource
 from agentbench.agents.skills.skill import Skill, SkillScriptRunner
 from agentbench.agents.skills.sources import DeduplicatingSkillsSource, InMemorySkillsSource, SkillsSource

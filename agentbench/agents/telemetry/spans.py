@@ -22,16 +22,19 @@ from opentelemetry.trace import Span, SpanKind
 from agentbench.agents.telemetry.attributes import (
     Attributes,
     agent_attributes,
+    arguments_json,
     chat_attributes,
     embedding_attributes,
+    instructions_json,
+    messages_json,
     metric_attributes,
     model_name,
     response_attributes,
+    result_text,
     tool_attributes,
     tool_name,
     without_none,
 )
-from agentbench.agents.telemetry.message_json import arguments_json, instructions_json, messages_json, result_text
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.options import merge_chat_options

@@ -7,8 +7,8 @@ from typing import Any
 
 from agentbench._secrets import mask_secrets
 from agentbench._text.redact import line_preview
-from agentbench.agents.agent.raw_agent import RawAgent
-from agentbench.agents.middleware.bases import AgentMiddleware, ChatMiddleware, FunctionMiddleware
+from agentbench.agents.agent.agent import RawAgent
+from agentbench.agents.middleware.contexts import AgentMiddleware, ChatMiddleware, FunctionMiddleware
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.tools.collection import tool_name
 from agentbench.exceptions import MiddlewareException

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from agentbench.agents.agent.raw_agent import RawAgent
+from agentbench.agents.agent.agent import RawAgent
 from agentbench.agents.sessions.agent_protocol import resolve_agent_id
 from agentbench.agents.tools.collection import tool_name
 from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from agentbench._limits import require_limit
-from agentbench.agents.middleware.bases import CallNext, FunctionMiddleware
-from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.middleware.contexts import CallNext, FunctionInvocationContext, FunctionMiddleware
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import MiddlewareTermination

@@ -1,4 +1,4 @@
-"""The graph of a workflow as plain values for drawing: nodes, edges, and frames around sub-workflows."""
+"""The graph of a workflow as plain values, as DOT text, and as a Mermaid flowchart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carries out one delivery; the only place that awaits user handlers."""
+"""Carries out one delivery, the only place that awaits user handlers, and several of them at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How code in a worker thread acts on the event loop: each call has taken effect when it returns."""
+"""How code in a worker thread acts on the event loop, and how a missing `await` is found."""
 
 from __future__ import annotations
 

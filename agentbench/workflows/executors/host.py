@@ -1,4 +1,4 @@
-"""The part of a run that the context of its handlers uses."""
+"""What the context of a handler uses: a run, or a `RunnerContext` where handlers are called by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The envelope in which a value travels from one executor to others."""
+"""The envelope in which a value travels from one executor to others, and its delivery to one of them."""
 
 from __future__ import annotations
 

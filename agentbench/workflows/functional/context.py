@@ -1,4 +1,4 @@
-"""`RunContext`: a workflow function's and its steps' access to the run."""
+"""`RunContext` and `@step`: how a workflow function and its steps use the run."""
 
 from __future__ import annotations
 

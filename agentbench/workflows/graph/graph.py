@@ -1,4 +1,4 @@
-"""The definition of a workflow, independent of any run."""
+"""The definition of a workflow, independent of any run, and its signature."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Migrates a checkpoint to another graph: a copy with the parts for which the graph has executors and edges."""
+"""Migrates a checkpoint to another graph; converts the messages in agent-framework's checkpoints."""
 
 from __future__ import annotations
 

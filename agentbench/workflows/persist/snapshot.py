@@ -1,4 +1,4 @@
-"""Converts the state of a run to a value and back; needs no storage."""
+"""Converts the state of a run to a value and back, with the types of its state; needs no storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a run: its events as a list, with outputs, requests and status as methods."""
+"""What a run reports: its result with outputs and requests, a finished superstep, the deliveries of the next."""
 
 from __future__ import annotations
 

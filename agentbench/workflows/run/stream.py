@@ -1,4 +1,4 @@
-"""The events of a run while it runs, superstep by superstep, driven by the reader."""
+"""The events of a run while it runs, superstep by superstep, and the awaitable that `run()` returns."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import pytest
 
 import agentbench
 from agentbench import Agent, tool
-from agentbench.agents.agent.server import _server_with
+from agentbench.agents.agent.as_tool import _server_with
 from agentbench.exceptions import MissingExtraError
 from tests.agents.fake_clients import Model, call
 from tests.parts.errors import raises

@@ -10,13 +10,11 @@ from hypothesis import strategies as st
 
 from agentbench import _clock
 from agentbench.agents.compaction.grouping import (
-    annotate_message_groups,
-    group_messages,
-)
-from agentbench.agents.compaction.protocols import (
     CharacterEstimatorTokenizer,
     CompactionStrategy,
     TokenizerProtocol,
+    annotate_message_groups,
+    group_messages,
 )
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message

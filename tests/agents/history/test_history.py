@@ -20,8 +20,8 @@ from agentbench import (
     Message,
     SessionContext,
 )
-from agentbench.agents.history.run_hooks import call_hook
-from agentbench.agents.sessions.context_provider import warn_of_shared_sources
+from agentbench.agents.history.history import call_hook
+from agentbench.agents.sessions.agent_protocol import warn_of_shared_sources
 from tests.agents.sessions.runs import texts, turn
 from tests.parts.errors import raises
 

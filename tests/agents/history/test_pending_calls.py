@@ -6,7 +6,7 @@ import pytest
 
 from agentbench import Content, Message
 from agentbench.agents.history.pending_calls import UNANSWERED, PendingCalls, has_pending_calls, replace_messages
-from agentbench.agents.sessions.attribution import add_source
+from agentbench.agents.sessions.session_context import add_source
 
 
 def call(*ids: str, at_service: bool = False) -> Message:

@@ -10,8 +10,7 @@ import pytest
 
 from agentbench import AgentSession, FileHistoryProvider, Message, ScriptedChatClient, tool
 from agentbench.agents.history.pending_calls import REJECTED
-from agentbench.agents.middleware.bases import function_middleware
-from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.middleware.contexts import FunctionInvocationContext, function_middleware
 from agentbench.exceptions import MiddlewareTermination, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.messages.response import ChatResponse

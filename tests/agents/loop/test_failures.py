@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.middleware.bases import function_middleware
-from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.middleware.contexts import FunctionInvocationContext, function_middleware
 from agentbench.agents.tools.decorator import tool
 from agentbench.exceptions import MiddlewareTermination, ToolResultError, UserInputRequiredException
 from agentbench.messages.content.content import Content

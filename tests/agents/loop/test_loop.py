@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.middleware.bases import function_middleware
-from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.agents.middleware.contexts import FunctionInvocationContext, function_middleware
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool

@@ -13,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentbench.agents.middleware.bases import chat_middleware
-from agentbench.agents.middleware.contexts import ChatContext
+from agentbench.agents.middleware.contexts import ChatContext, chat_middleware
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentbench import Agent, Content, MCPStdioTool, Message, ScriptedChatClient
-from agentbench.agents.clients.openai.chat.messages import result_text
-from agentbench.agents.clients.openai.responses.requests import response_input
+from agentbench.agents.clients.openai.chat_messages import result_text
+from agentbench.agents.clients.openai.responses_requests import response_input
 from agentbench.exceptions import ToolExecutionException, ToolResultError
 from agentbench.testing import Call
 from tests.agents.mcp.servers import raw, text, until

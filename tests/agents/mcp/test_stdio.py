@@ -26,7 +26,7 @@ from agentbench import (
     SkillsProvider,
     run_sync,
 )
-from agentbench.agents.mcp.naming import normalize_prefix, tool_name_of
+from agentbench.agents.mcp.listing import normalize_prefix, tool_name_of
 from agentbench.exceptions import MissingExtraError, NestedLoopError, ToolException, ToolExecutionException
 from agentbench.testing import Call
 from tests.agents.mcp.servers import DEMO, ROOT, adder, demo, named, quiet, raw, text, until

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.middleware.bases import CallNext
-from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
-from agentbench.agents.middleware.pipeline import run_pipeline
+from agentbench.agents.middleware.contexts import AgentContext, CallNext, ChatContext, FunctionInvocationContext
+from agentbench.agents.middleware.sorting import run_pipeline
 from agentbench.exceptions import MiddlewareTermination
 
 

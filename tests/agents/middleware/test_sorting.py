@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agentbench.agents.middleware.bases import (
+from agentbench.agents.middleware.contexts import (
+    AgentContext,
     AgentMiddleware,
     CallNext,
+    ChatContext,
     ChatMiddleware,
+    FunctionInvocationContext,
     FunctionMiddleware,
     agent_middleware,
     chat_middleware,
     function_middleware,
 )
-from agentbench.agents.middleware.contexts import AgentContext, ChatContext, FunctionInvocationContext
 from agentbench.agents.middleware.sorting import SortedMiddleware, sort_middleware
 from agentbench.exceptions import MiddlewareException
 from tests.ids import steady

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.model.replies import response_as_stream, response_of, stream_of
+from agentbench.agents.model.request import response_as_stream, response_of, stream_of
 from agentbench.exceptions import ChatClientInvalidResponseException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from agentbench import validate_chat_options
-from agentbench.agents.compaction.protocols import EXCLUDED_KEY, CharacterEstimatorTokenizer
-from agentbench.agents.middleware.bases import chat_middleware
-from agentbench.agents.middleware.contexts import ChatContext
-from agentbench.agents.model.network import is_offline, needs_network, require_network
+from agentbench.agents.compaction.grouping import EXCLUDED_KEY, CharacterEstimatorTokenizer
+from agentbench.agents.middleware.contexts import ChatContext, chat_middleware
+from agentbench.agents.model.settings import is_offline, needs_network, require_network
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ChatClientException, MiddlewareTermination

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from agentbench import AgentResponse, AgentSession, Message, SessionContext
-from agentbench.agents.history.run_hooks import call_hook
-from agentbench.agents.sessions.turn_lock import SessionTurn
+from agentbench.agents.history.history import call_hook
+from agentbench.agents.sessions.session import SessionTurn
 
 
 async def turn(

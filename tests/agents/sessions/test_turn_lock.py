@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.agents.sessions.session import AgentSession
-from agentbench.agents.sessions.turn_lock import LOCKS, SessionTurn
+from agentbench.agents.sessions.session import LOCKS, AgentSession, SessionTurn
 
 
 async def turns_over(times: int = 20) -> None:

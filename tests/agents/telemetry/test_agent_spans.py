@@ -21,8 +21,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from pydantic import BaseModel
 
 from agentbench.agents.agent.agent import Agent
-from agentbench.agents.middleware.bases import agent_middleware, chat_middleware
-from agentbench.agents.middleware.contexts import AgentContext, ChatContext
+from agentbench.agents.middleware.contexts import AgentContext, ChatContext, agent_middleware, chat_middleware
 from agentbench.agents.tools.decorator import tool
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.agents.tools.results import SKIP_PARSING

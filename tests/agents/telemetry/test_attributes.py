@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.telemetry.attributes import agent_attributes, chat_attributes, tool_definitions
-from agentbench.agents.telemetry.message_json import (
+from agentbench.agents.telemetry.attributes import (
+    agent_attributes,
     arguments_json,
     as_json,
+    chat_attributes,
     instructions_json,
     messages_json,
     result_text,
+    tool_definitions,
 )
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message

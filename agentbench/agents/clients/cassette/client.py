@@ -13,16 +13,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, Unpa
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import masked_fields
-from agentbench.agents.clients.cassette.cassette import Cassette, Request
+from agentbench.agents.clients.cassette.cassette import Cassette, Reason, Request, miss_error
 from agentbench.agents.clients.cassette.lines import StoredCall, header_line
-from agentbench.agents.clients.cassette.miss import Reason, miss_error
-from agentbench.agents.clients.cassette.request import Match, Plain, plain_answer
-from agentbench.agents.clients.cassette.secrets import Redaction, SecretFinder
-from agentbench.agents.clients.scripted.per_message import PerMessage
+from agentbench.agents.clients.cassette.request import Match, Plain, Redaction, SecretFinder, plain_answer
+from agentbench.agents.clients.scripted.script import PerMessage
 from agentbench.agents.clients.scripted.scripted import require_choice, require_delay
 from agentbench.agents.model.client import BaseChatClient, ClientLayers
-from agentbench.agents.model.network import is_offline, needs_network, require_network
-from agentbench.agents.model.replies import ChatStream, response_as_stream, response_of, stream_of
+from agentbench.agents.model.request import ChatStream, response_as_stream, response_of, stream_of
+from agentbench.agents.model.settings import is_offline, needs_network, require_network
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse

@@ -8,11 +8,11 @@ import typing
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Unpack
 
-from agentbench.agents.clients.openai.chat.completions import ChatCompletions, OpenAIChatOptions
+from agentbench.agents.clients.openai.chat_completions import ChatCompletions, OpenAIChatOptions
 from agentbench.agents.clients.openai.connection import TRANSPORT_ARGUMENTS, Connected, OpenAIConnection
 from agentbench.agents.clients.openai.errors import NO_ANSWER, NO_END, NO_UPDATES, ReportedFailureError
 from agentbench.agents.clients.openai.hosted_tools import HostedTools, WebSearchTool
-from agentbench.agents.clients.openai.responses.requests import Responses
+from agentbench.agents.clients.openai.responses_requests import Responses
 from agentbench.agents.clients.openai.settings import ApiKey
 from agentbench.agents.clients.openai.wire import WireRequest
 from agentbench.agents.model.client import BaseChatClient

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Unpack, ca
 
 from agentbench._limits import require_seconds
 from agentbench._secrets import masked_fields
-from agentbench.agents.clients.scripted.per_message import PerMessage
 from agentbench.agents.clients.scripted.script import (
     TOOLS_DISABLED,
     Call,
     Chunk,
     Ids,
+    PerMessage,
     Reply,
     ScriptEntry,
     called_tools,
@@ -28,7 +28,7 @@ from agentbench.agents.clients.scripted.script import (
     tool_names,
 )
 from agentbench.agents.model.client import BaseChatClient
-from agentbench.agents.model.replies import updates_of
+from agentbench.agents.model.request import updates_of
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentbench.agents.clients.cassette.cassette import first_difference, nearest_call
 from agentbench.agents.clients.cassette.lines import StoredCall
-from agentbench.agents.clients.cassette.miss import first_difference, nearest_call
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),

@@ -163,7 +163,7 @@ async def test_layers_are_taken_over_from_the_client_and_run_once(path: Path) ->
         seen.append(type(context.client).__name__)
         await call_next()
 
-    from agentbench.agents.middleware.bases import chat_middleware
+    from agentbench.agents.middleware.contexts import chat_middleware
 
     original = ScriptedChatClient(
         WEATHER,

@@ -17,14 +17,12 @@ from hypothesis import strategies as st
 
 from agentbench.agents.clients.cassette.request import (
     Matcher,
-    plain_message,
-    plain_options,
-    plain_tools,
-)
-from agentbench.agents.clients.cassette.secrets import (
     Redaction,
     SecretFinder,
     contains_secret,
+    plain_message,
+    plain_options,
+    plain_tools,
     redact_secrets,
 )
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.clients.openai.chat.completions import chat_options
+from agentbench.agents.clients.openai.chat_completions import chat_options, is_strict, strict_schema
 from agentbench.agents.clients.openai.hosted_tools import HostedTools
-from agentbench.agents.clients.openai.response_format import is_strict, strict_schema
-from agentbench.agents.clients.openai.responses.requests import response_options
+from agentbench.agents.clients.openai.responses_requests import response_options
 from agentbench.exceptions import ContentError
 from tests.parts.errors import raises
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.agents.clients.scripted.per_message import PerMessage
+from agentbench.agents.clients.scripted.script import PerMessage
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from tests.ids import steady

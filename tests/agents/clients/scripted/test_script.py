@@ -19,7 +19,7 @@ from agentbench.agents.clients.scripted.script import (
     read_entry,
 )
 from agentbench.agents.clients.scripted.scripted import split_contents
-from agentbench.agents.model.replies import updates_of
+from agentbench.agents.model.request import updates_of
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse

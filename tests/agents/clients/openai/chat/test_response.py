@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, set_runtime_defaults
-from agentbench.agents.clients.openai.chat.messages import chat_messages
-from agentbench.agents.clients.openai.chat.response import ChunkReader, chat_response
+from agentbench.agents.clients.openai.chat_messages import chat_messages
+from agentbench.agents.clients.openai.chat_response import ChunkReader, chat_response
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from agentbench._clock import CountingIds, set_runtime_defaults
-from agentbench.agents.clients.openai.responses.output import EventReader, response_of
-from agentbench.agents.clients.openai.responses.requests import response_input
+from agentbench.agents.clients.openai.responses_output import EventReader, response_of
+from agentbench.agents.clients.openai.responses_requests import response_input
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse

@@ -6,8 +6,13 @@ import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from agentbench.agents.clients.openai.chat.completions import options_as_sent, tool_fields, tool_specifications
-from agentbench.agents.clients.openai.chat.messages import (
+from agentbench.agents.clients.openai.chat_completions import (
+    options_as_sent,
+    responses_text_format,
+    tool_fields,
+    tool_specifications,
+)
+from agentbench.agents.clients.openai.chat_messages import (
     INSTRUCTING_ROLES,
     Wire,
     arguments_text,
@@ -19,9 +24,7 @@ from agentbench.agents.clients.openai.chat.messages import (
     result_text,
 )
 from agentbench.agents.clients.openai.hosted_tools import find_shell
-from agentbench.agents.clients.openai.response_format import responses_text_format
-from agentbench.agents.clients.openai.responses.output import EventReader, failure_of, response_of
-from agentbench.agents.clients.openai.responses.shell import SHELL_ID, shell_item
+from agentbench.agents.clients.openai.responses_output import SHELL_ID, EventReader, failure_of, response_of, shell_item
 from agentbench.agents.clients.openai.wire import WireRequest, field, nothing_to_send, text
 from agentbench.exceptions import ChatClientInvalidRequestException
 from agentbench.messages.content.content import Content

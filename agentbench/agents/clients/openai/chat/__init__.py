@@ -1,1 +1,0 @@
-"""Chat Completions: messages, options, responses and updates."""

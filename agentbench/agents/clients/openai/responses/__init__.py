@@ -1,1 +1,0 @@
-"""The Responses API: input, options, output and updates."""
