@@ -6,12 +6,11 @@ Everything else in this layer builds its output from constants and results of `e
 import html
 from typing import Literal
 
-from agentbench._extras import require
 from agentbench._plain_text import MASK, plain_line, plain_text
 
 __all__ = ["LABEL_LIMIT", "MASK", "PREVIEW_LIMIT", "Target", "esc"]
 
-Target = Literal["html", "svg", "dot", "text", "line"]
+Target = Literal["html", "svg", "text", "line"]
 
 PREVIEW_LIMIT = 2048
 LABEL_LIMIT = 32
@@ -24,18 +23,10 @@ def esc(value: object, *, into: Target = "html", limit: int | None = PREVIEW_LIM
     first. Control, bidirectional and invisible characters are replaced by their codes (`\u202e`). More than `limit`
     characters (`None`: no limit) are cut and marked by `…`, in previews with the number of omitted characters.
 
-    `html` and `svg` are element text or a quoted attribute, with line breaks; `dot` is a quoted label, as the string
-    class that the `graphviz` package does not interpret as markup; `text` has line breaks, `line` has none.
+    `html` and `svg` are element text or a quoted attribute, with line breaks; `text` has line breaks, `line` has none.
     """
     if into == "text":
         return plain_text(value, limit)
     if into in ("html", "svg"):
         return html.escape(plain_text(value, limit), quote=True)
-    line = plain_line(value, limit)
-    if into == "line":
-        return line
-    graphviz = require("graphviz", extra="notebook", purpose="draw a graph")
-    # Graphviz reads entities inside labels: `&lt;` would become `<`. Its quoting interprets `<...>` as markup and a
-    # backslash as an escape.
-    label: str = graphviz.nohtml(graphviz.escape(line.replace("&", "&amp;")))
-    return label
+    return plain_line(value, limit)

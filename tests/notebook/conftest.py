@@ -21,7 +21,7 @@ def own_settings() -> Iterator[None]:
 
 
 def forget_renderers() -> None:
-    for cached in (renderers.automatic, renderers._look_for, renderers._render):
+    for cached in (renderers.automatic, renderers._look_for, renderers.run_program):
         cached.cache_clear()
 
 

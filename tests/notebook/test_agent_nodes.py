@@ -17,9 +17,9 @@ from agentbench import (
     tool,
 )
 from agentbench.notebook import configure, draw, events_frame, stepper, timeline_frame, usage_frame
-from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.orchestrations import ConcurrentBuilder, GroupChatBuilder, SequentialBuilder
+from agentbench.workflows.draw.shape import read_shape
 from tests.notebook import graphs
 
 

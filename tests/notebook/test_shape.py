@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from agentbench import WorkflowBuilder, WorkflowErrorDetails, WorkflowEvent
 from agentbench.notebook.graph.folding import MAX_NODES, fit, fold_siblings
-from agentbench.notebook.graph.shape import GraphShape, NodeKind, ShapeEdge, ShapeNode, back_edges, read_shape
 from agentbench.notebook.graph.text import MAX_LINES, shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
+from agentbench.workflows.draw.shape import GraphShape, NodeKind, ShapeEdge, ShapeNode, back_edges, read_shape
 from tests.notebook import graphs
 from tests.notebook.attacks import ATTACKS
 from tests.parts.errors import raises

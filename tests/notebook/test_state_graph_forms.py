@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from agentbench import Agent, AgentState, Call, ScriptedChatClient, StateGraph, tool
 from agentbench.exceptions import InvalidEdit
 from agentbench.notebook import request_form
-from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.stepping.view.tabs import Sources, content_of
 from agentbench.stategraph import START, interrupt
+from agentbench.workflows.draw.shape import read_shape
 from tests.parts.errors import raises
 
 THREAD = {"thread_id": "t"}

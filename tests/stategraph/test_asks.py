@@ -140,7 +140,7 @@ def test_data_frames_and_types_of_ones_own_are_stored_typed(tmp_path: Path) -> N
 
 @pytest.mark.filterwarnings("ignore:No edge leads to")
 def test_a_picture_invents_no_edges() -> None:
-    from agentbench.notebook.graph.shape import read_shape
+    from agentbench.workflows.draw.shape import read_shape
 
     graph = StateGraph(Notes).add_node("a", note("a")).add_node("b", note("b"))
     app = graph.add_edge(START, "a").add_conditional_edges("a", lambda state: "b").compile()

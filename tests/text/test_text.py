@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-import graphviz
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -20,7 +19,6 @@ from agentbench._text.escape import esc
 from agentbench._text.phrases import duration_text
 from agentbench._text.redact import fields_of, line_preview, preview
 from agentbench._text.value_tree import Entry, TreeRow, ValueTree
-from tests.notebook.attacks import ATTACKS
 
 
 @dataclass
@@ -204,7 +202,7 @@ def test_markup_never_survives_and_plain_text_comes_back(text: str):
 
 @given(st.text())
 def test_no_control_or_bidi_character_passes_into_any_target(text: str):
-    for into in ("html", "svg", "text", "line", "dot"):
+    for into in ("html", "svg", "text", "line"):
         assert not CONTROL.search(esc(text, into=into, limit=None))
 
 
@@ -218,14 +216,6 @@ def test_emoji_that_are_joined_stay_whole():
 
 def test_a_cut_preview_says_how_much_is_missing():
     assert esc("x" * 5000).endswith("… (2,952 more characters)")
-
-
-def test_a_dot_label_is_one_quoted_string():
-    for attack in ATTACKS:
-        graph = graphviz.Digraph()
-        graph.node("n0", label=esc(attack, into="dot"))
-        line = graph.source.splitlines()[1].strip()
-        assert re.fullmatch(r'n0 \[label=(?:"(?:[^"\\]|\\.)*"|[A-Za-z_]\w*)\]', line)
 
 
 def test_previews_of_large_values_stop_early():

@@ -142,7 +142,7 @@ def _renderer() -> Iterator[Finding]:
     try:
         chosen = renderers.find_renderer(named) if named else renderers.automatic()
         if chosen.program is not None:
-            renderers.render_dot("digraph { a -> b }", "svg", renderer=chosen.name)
+            renderers.run_program(chosen, "digraph { a -> b }")
     except (AgentFrameworkException, ValueError) as error:
         yield Finding("renderer", str(named or "none"), str(error))
     else:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from agentbench.notebook.graph.shape import TIMES, GraphShape, ShapeEdge, ShapeNode
+from agentbench.workflows.draw.shape import TIMES, GraphShape, ShapeEdge, ShapeNode
 
 __all__ = ["HOW_TO_OPEN", "MAX_NODES", "close_frames", "fit", "fold_siblings", "neighbourhood"]
 

@@ -1,44 +1,114 @@
-"""The built-in layered layout: positions of the nodes and edges of a graph, in plain Python.
+"""Positions of nodes and edges: what every layout returns, and the built-in layered layout in plain Python.
 
 Ranks follow the longest path, without loops; two barycentre sweeps order the nodes of each rank. Edges are straight or
 bend in the gaps between ranks, so that none crosses a node; loops run below everything between their ends.
 Coordinates are points. Ranks grow along x here, and the result is rotated to the requested direction.
 """
 
+import functools
 import itertools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from agentbench.notebook.graph.shape import GraphShape, back_edges, path_lengths
+from agentbench._text.escape import LABEL_LIMIT, esc
+from agentbench.notebook.look.svg import room_for, text_width
+from agentbench.workflows.draw.shape import GraphShape, ShapeEdge, ShapeNode, back_edges, path_lengths
 
-__all__ = ["FRAME_MARGIN", "TITLE_HEIGHT", "UPRIGHT", "Box", "Pair", "Point", "place"]
+__all__ = [
+    *("BORDER", "DIRECTIONS", "NAME_SIZE", "PAUSE_SIGN", "RIM", "TEXT_SIZE", "Box", "Detail", "Direction", "Layout"),
+    *("Pair", "Point", "UPRIGHT", "Wire", "edge_label", "node_label", "node_size", "place"),
+]
 
+Direction = Literal["LR", "RL", "TB", "BT"]
+Detail = Literal["full", "short"]
 Point = tuple[float, float]
 Pair = tuple[str, str]
 Size = tuple[float, float]
-Wire = tuple[list[Point], Point]
-"""The points of an edge, and the middle of its text."""
 
-UPRIGHT = ("TB", "BT")
+DIRECTIONS: tuple[Direction, ...] = ("LR", "RL", "TB", "BT")
+UPRIGHT: tuple[Direction, ...] = ("TB", "BT")
 """Directions in which ranks are stacked vertically."""
+
+NAME_SIZE, TEXT_SIZE = 13.0, 12.0
+BORDER, RIM = 8.0, 6.0
+"""The additional size of a double border, and the height of a cylinder's lid."""
+PAUSE_SIGN = "‖"  # more fonts have it than the pause sign
+# Signs before the name, in this order; the painter draws the first one as a shape.
+_MARKS = {"hitl": PAUSE_SIGN, "start": "▷", "subworkflow": "▣"}
+_SHORT_LIMIT = 18
 
 _RANK_GAP, _NODE_GAP, _LOOP_GAP = 44.0, 22.0, 18.0
 _BESIDE, _ARROW = 10.0, 10.0
 _BEFORE, _BEHIND, _BETWEEN = range(3)
-FRAME_MARGIN, TITLE_HEIGHT = 14.0, 14.0
-"""Space around the nodes of a frame, and for its name above them."""
+# Space around the nodes of a frame, and for its name above them.
+_FRAME_MARGIN, _TITLE_HEIGHT = 14.0, 14.0
 
 
 class Box(NamedTuple):
-    """A node: centre and size."""
+    """A node or a frame: centre and size."""
 
     x: float
     y: float
     width: float
     height: float
+
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        """Left, top, right and bottom."""
+        across, along = self.width / 2, self.height / 2
+        return self.x - across, self.y - along, self.x + across, self.y + along
+
+    @classmethod
+    def around(cls, boxes: Iterable["Box"]) -> "Box":
+        """Return the smallest box around others."""
+        lefts, tops, rights, bottoms = zip(*(box.sides for box in boxes), strict=True)
+        left, top, right, bottom = min(lefts), min(tops), max(rights), max(bottoms)
+        return cls((left + right) / 2, (top + bottom) / 2, right - left, bottom - top)
+
+
+class Wire(NamedTuple):
+    """An edge: its points, the last one the tip of the arrow, and the middle of its text.
+
+    `curved`: the points before the tip are those of a Bézier spline, not corners.
+    """
+
+    points: list[Point]
+    text: Point
+    curved: bool = False
+
+
+class Layout(NamedTuple):
+    """The positions of nodes and frames by id, and of edges by (source, target)."""
+
+    boxes: dict[str, Box]
+    wires: dict[Pair, Wire]
+
+
+def node_label(node: ShapeNode, detail: Detail) -> str:
+    """Return the signs of a node's kinds and its name, shortened; not escaped for markup."""
+    marks = "".join(mark for kind, mark in _MARKS.items() if kind in node.kinds)
+    return esc(f"{marks} {node.name}".lstrip(), into="line", limit=LABEL_LIMIT if detail == "full" else _SHORT_LIMIT)
+
+
+def edge_label(edge: ShapeEdge, detail: Detail) -> str:
+    """Return the label of an edge, shortened; not escaped for markup."""
+    return esc(edge.label, into="line", limit=LABEL_LIMIT) if detail == "full" else ""
+
+
+def node_size(node: ShapeNode, label: str) -> Size:
+    """Return the width and height of a node with a label."""
+    width, height = text_width(label, NAME_SIZE) + 26, 32.0
+    if "hitl" in node.kinds:
+        width = room_for(label, NAME_SIZE) + 40
+    elif "subworkflow" in node.kinds:
+        height += 2 * RIM
+    elif "start" in node.kinds:
+        width += 14
+    border = BORDER if "output" in node.kinds else 0
+    return max(width, 54.0) + border, height + border
 
 
 @dataclass(eq=False)
@@ -58,20 +128,54 @@ class _Cell:
     after: "list[_Cell]" = field(default_factory=list)
 
 
-def place(
-    shape: GraphShape, sizes: Mapping[str, Size], texts: Mapping[Pair, Size], direction: str
-) -> tuple[dict[str, Box], dict[Pair, Wire]]:
-    """Return the positions of nodes by id and of edges by (source, target); edges to frames end at an inner node.
-
-    `sizes` and `texts` are the widths and heights of nodes and of edge labels, by the same keys.
-    """
+@functools.lru_cache(maxsize=16)  # many cells draw the same graph
+def place(shape: GraphShape, direction: Direction = "LR", detail: Detail = "full") -> Layout:
+    """Return the positions of a graph by the built-in layout."""
+    sizes = {node.id: node_size(node, node_label(node, detail)) for node in shape.nodes}
+    labels = {(edge.source, edge.target): edge_label(edge, detail) for edge in shape.edges}
+    texts = {pair: (text_width(label, TEXT_SIZE) + 10, 16.0) for pair, label in labels.items() if label}
     grid = _Grid(shape, sizes, texts, upright=direction in UPRIGHT)
     boxes = {name: Box(*_turn((cell.x, cell.y), direction), *sizes[name]) for name, cell in grid.cells.items()}
-    wires = {pair: grid.wire(pair) for pair in grid.ends}
-    turned = {
-        pair: ([_turn(each, direction) for each in line], _turn(at, direction)) for pair, (line, at) in wires.items()
-    }
-    return boxes, turned
+    frames = _frames(shape, boxes)
+    wires: dict[Pair, Wire] = {}
+    for pair in grid.ends:
+        points, text = grid.wire(pair)
+        line = [_turn(each, direction) for each in points]
+        line = _outside(_outside(line, frames.get(pair[1]))[::-1], frames.get(pair[0]))[::-1]
+        wires[pair] = Wire(line, _turn(text, direction))
+    return Layout(boxes | frames, wires)
+
+
+def _frames(shape: GraphShape, boxes: Mapping[str, Box]) -> dict[str, Box]:
+    """Return the frame of each opened sub-workflow, around its nodes and inner frames."""
+    inside: dict[str | None, list[Box]] = {}
+    for node in shape.nodes:
+        inside.setdefault(node.frame, []).append(boxes[node.id])
+    frames: dict[str, Box] = {}
+    for frame in reversed(shape.frames):  # from inner to outer frames
+        if frame.id in inside:
+            x, y, width, height = Box.around(inside[frame.id])
+            height += 2 * _FRAME_MARGIN + _TITLE_HEIGHT
+            frames[frame.id] = Box(x, y - _TITLE_HEIGHT / 2, width + 2 * _FRAME_MARGIN, height)
+            inside.setdefault(frame.frame, []).append(frames[frame.id])
+    return frames
+
+
+def _outside(points: list[Point], frame: Box | None) -> list[Point]:
+    """Return a line without its last part inside a frame."""
+    if frame is None:
+        return points
+    left, top, right, bottom = frame.sides
+    inside = [left < x < right and top < y < bottom for x, y in points]
+    points = points[: max(2, len(points) - inside[::-1].index(False) + 1)] if False in inside else points
+    (x1, y1), (x2, y2) = points[-2:]
+    for _ in range(12):  # bisect towards the border
+        x, y = (x1 + x2) / 2, (y1 + y2) / 2
+        if left < x < right and top < y < bottom:
+            x2, y2 = x, y
+        else:
+            x1, y1 = x, y
+    return [*points[:-1], (x2, y2)]
 
 
 class _Grid:
@@ -107,7 +211,7 @@ class _Grid:
         self._reserve_room()
         self._order()
         self._set_positions()
-        gap = max(_RANK_GAP, min(144.0, 4.0 * shape.largest_fan)) + (TITLE_HEIGHT if upright and number else 0.0)
+        gap = max(_RANK_GAP, min(144.0, 4.0 * shape.largest_fan)) + (_TITLE_HEIGHT if upright and number else 0.0)
         self.bends: list[Point] = []  # before and after each rank; texts are between these points and the nodes
         x = 0.0
         for row, (before, behind, between) in zip(self.rows, self.rooms, strict=True):
@@ -116,7 +220,7 @@ class _Grid:
                 cell.x = x + before + along / 2
             self.bends.append((x, x + before + along + behind))
             x = self.bends[-1][1] + between + gap
-        self._set_lanes(_LOOP_GAP + (FRAME_MARGIN if number else 0.0))
+        self._set_lanes(_LOOP_GAP + (_FRAME_MARGIN if number else 0.0))
 
     def _chain(self, source: str, target: str) -> list[_Cell]:
         """Link the cells of an edge, one in each rank."""
@@ -180,8 +284,8 @@ class _Grid:
             nearer = [other for other in self.lanes if spans[other][0] <= high and spans[other][1] >= low]
             self.lanes[pair] = max([lane, *(self.lanes[other] + self.texts[other][1] + 14 for other in nearer)])
 
-    def wire(self, pair: Pair) -> Wire:
-        """Return an edge before rotation."""
+    def wire(self, pair: Pair) -> tuple[list[Point], Point]:
+        """Return the points of an edge and the middle of its text, before rotation."""
         source, target = self.ends[pair]
         if source == target:
             cell = self.cells[source]
@@ -200,7 +304,7 @@ class _Grid:
         (x1, y1), (x2, y2) = points[at : at + 2]
         return points, ((x1 + x2 - _ARROW * (side == _BEFORE)) / 2, (y1 + y2) / 2 - self.lift * (y1 == y2))
 
-    def _loop(self, pair: Pair) -> Wire:
+    def _loop(self, pair: Pair) -> tuple[list[Point], Point]:
         """Return a loop: down from a node if nothing is below it, otherwise down the gap after it; then up."""
         (first, last), lane = (self.cells[name] for name in self.ends[pair]), self.lanes[pair]
         if self.rows[first.rank][-1] is first:  # starts below the node, because outlines may be curved

@@ -1,4 +1,4 @@
-"""The renderers that convert a graph to a picture: lookup, automatic choice and cache.
+"""The renderers that find the positions of a graph: lookup, automatic choice and cache.
 
 A renderer named by `configure(renderer=)`, by the variable AGENTBENCH_RENDERER or in a call is always used, and its
 failure is an error. Otherwise the first installed one in the order of `ORDER` is used; if it fails, the built-in one.
@@ -6,6 +6,7 @@ failure is an error. Otherwise the first installed one in the order of `ORDER` i
 
 import contextlib
 import functools
+import json
 import os
 import re
 import shutil
@@ -16,12 +17,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from agentbench.exceptions import RendererUnavailable, RenderFailed
-from agentbench.notebook.graph.svg import clean_svg
+from agentbench.notebook.graph.layout import Layout
 from agentbench.notebook.runtime import settings
 
-__all__ = ["ORDER", "Renderer", "automatic", "find_renderer", "render_dot", "render_svg"]
+__all__ = ["ORDER", "Renderer", "arrange", "automatic", "find_renderer", "run_program"]
 
 ORDER = ("pure", "dot", "builtin")
 """The order of the automatic choice: `pure` uses no system fonts, so its output is the same everywhere."""
@@ -31,7 +33,6 @@ ENVIRONMENT = "AGENTBENCH_RENDERER"
 _PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)"}
 # How to install renderers that are not in an extra.
 _COMMAND = {"dot": "apt install graphviz, brew install graphviz or winget install graphviz"}
-_FORMATS = {"pure": ("svg", "png"), "dot": ("svg", "png", "pdf"), "builtin": ("svg",)}
 
 # Control characters, surrogates and non-characters: XML forbids them, and renderers should not have to handle them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
@@ -47,48 +48,38 @@ class Renderer:
     program: str | None = None
 
 
-def render_svg(
-    dot: Callable[[], str], draw: Callable[[], bytes], *, renderer: str | None = None
-) -> tuple[bytes, RenderFailed | None]:
-    """Draw a graph as SVG: the `dot` text by a program, or by `draw`, the built-in renderer.
+def arrange(
+    dot: Callable[[], str],
+    read: Callable[[Any], Layout],
+    place: Callable[[], Layout],
+    *,
+    renderer: str | None = None,
+) -> tuple[Layout, RenderFailed | None]:
+    """Return the layout of a graph: that of a program for the `dot` text, read by `read`, or the built-in one.
 
-    Returns the picture, and the error of the program if the built-in renderer was used instead.
+    The second value is the error of the program if the built-in layout was used instead.
     """
-    named = _renderer_name(renderer)
+    named = renderer or settings.current().renderer or os.environ.get(ENVIRONMENT)
     chosen = find_renderer(named) if named else automatic()
     problem = None
     if chosen.program is not None:
         try:
-            return _render(chosen, dot(), "svg"), None
+            answer = run_program(chosen, dot())
+            try:
+                return read(answer), None
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                raise RenderFailed(chosen.name, f"its answer has no positions ({error!r})") from error
         except RenderFailed as failure:
             if named:
                 raise
             problem = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
-    return draw(), problem
-
-
-def render_dot(dot: str, output_format: str, *, renderer: str | None = None) -> bytes:
-    """Convert DOT text to `svg`, `png` or `pdf` with the configured program, otherwise the first one that can."""
-    named = _renderer_name(renderer)
-    renderers = [find_renderer(named)] if named else [each for each in map(_look_for, ORDER) if each is not None]
-    for each in renderers:
-        if each.program is not None and output_format in _FORMATS[each.name]:
-            return _render(each, dot, output_format)
-    able = " or ".join(package for name, package in _PACKAGE.items() if output_format in _FORMATS[name])
-    reason = (
-        f"it writes {' and '.join(_FORMATS[renderers[0].name])}, not {output_format!r}; {output_format} needs {able}"
-    )
-    raise RenderFailed(renderers[0].name, f"{reason}. Or save as svg")
-
-
-def _renderer_name(renderer: str | None) -> str | None:
-    return renderer or settings.current().renderer or os.environ.get(ENVIRONMENT) or None
+    return place(), problem
 
 
 def find_renderer(name: str) -> Renderer:
     """Return a renderer by name; `RendererUnavailable` if it is not installed, `ValueError` if it does not exist."""
-    if name not in _FORMATS:
-        msg = f"There is no renderer {name!r}. Use one of {', '.join(map(repr, _FORMATS))}."
+    if name not in ORDER:
+        msg = f"There is no renderer {name!r}. Use one of {', '.join(map(repr, ORDER))}."
         raise ValueError(msg)
     found = _look_for(name)
     if found is None:
@@ -127,17 +118,21 @@ def _pure_program() -> str | None:
 
 
 @functools.lru_cache(maxsize=64)
-def _render(renderer: Renderer, dot: str, output_format: str) -> bytes:
+def run_program(renderer: Renderer, dot: str) -> Any:
+    """Return the positions that a program finds for DOT text, as Graphviz's JSON."""
     dot = _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", dot)
-    done = _start([str(renderer.program), f"-T{output_format}"], dot.encode(), renderer.name)
+    done = _start([str(renderer.program), "-Tjson0"], dot.encode(), renderer.name)
     if done.returncode != 0 or not done.stdout:
         complaints = [line.strip() for line in done.stderr.decode("utf-8", "replace").splitlines() if line.strip()]
         errors = [line for line in complaints if "error" in line.lower()] or complaints
-        reason = errors[0] if errors else f"exit status {done.returncode}, no picture"
+        reason = errors[0] if errors else f"exit status {done.returncode}, no positions"
         number, lines = _BAD_LINE.search(reason), ["", *dot.splitlines()]
         bad_line = lines[int(number[1])].strip()[:200] if number and int(number[1]) < len(lines) else None
         raise RenderFailed(renderer.name, reason, dot_line=bad_line or None)
-    return clean_svg(done.stdout, renderer.name) if output_format == "svg" else done.stdout
+    try:
+        return json.loads(done.stdout)
+    except ValueError as error:
+        raise RenderFailed(renderer.name, f"its answer is not JSON ({error})") from error
 
 
 def _start(command: list[str], stdin: bytes, name: str) -> "subprocess.CompletedProcess[bytes]":

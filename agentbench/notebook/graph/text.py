@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from agentbench._text.escape import LABEL_LIMIT, esc
 from agentbench._text.phrases import count_text
-from agentbench.notebook.graph.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
 from agentbench.notebook.look.states import PRECEDENCE
+from agentbench.workflows.draw.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
 
 __all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]
 
@@ -33,7 +33,7 @@ def shape_text(
     names = {node.id: _name(node) for node in shape.node_of.values()}
     name = esc(shape.name, into="line", limit=_NAME_LIMIT)
     lines = [f"{name}: {count_text(len(names), 'node')}, {count_text(len(shape.edges), 'edge')}"]
-    listed = _in_frames(shape)
+    listed = shape.outline
     notes = [esc(each, into="line") for each in (shape.note, note) if each]
     room = max_lines - 1 - len(notes)
     if len(listed) > room:
@@ -60,19 +60,6 @@ def shape_mermaid(shape: GraphShape, *, direction: str = "LR") -> str:
     block(None, "  ")
     lines += [f"  {element[edge.source]} {_mermaid_arrow(edge)} {element[edge.target]}" for edge in shape.edges]
     return "\n".join(lines)
-
-
-def _in_frames(shape: GraphShape) -> list[tuple[ShapeNode, int]]:
-    """Return nodes in builder order, each frame before its first node, with their depth."""
-    frames: dict[str | None, ShapeNode] = {frame.id: frame for frame in shape.frames}
-    listed: dict[str, tuple[ShapeNode, int]] = {}
-    for node in shape.nodes:
-        way = [node]
-        while way[0].frame in frames:
-            way.insert(0, frames[way[0].frame])
-        for depth, each in enumerate(way):
-            listed.setdefault(each.id, (each, depth))
-    return list(listed.values())
 
 
 def _most_wanted(

@@ -1,6 +1,5 @@
 """`draw`: a graph as a standalone picture, with its text, DOT and Mermaid forms."""
 
-import functools
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -11,20 +10,20 @@ from typing import Any, get_args
 from agentbench._limits import require_limit
 from agentbench._text.escape import LABEL_LIMIT, esc
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
-from agentbench.notebook.graph.builtin import draw_builtin
-from agentbench.notebook.graph.dot import DIRECTIONS, Detail, Direction, to_dot
+from agentbench.notebook.graph.dot import read_positions, to_dot
 from agentbench.notebook.graph.folding import fit
-from agentbench.notebook.graph.renderers import render_dot, render_svg
-from agentbench.notebook.graph.shape import GraphShape, read_shape
-from agentbench.notebook.graph.svg import decorate_svg
+from agentbench.notebook.graph.layout import DIRECTIONS, Detail, Direction, Layout, place
+from agentbench.notebook.graph.paint import paint_live, paint_picture
+from agentbench.notebook.graph.renderers import arrange
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
-from agentbench.notebook.look.png import small_png, svg_to_png
+from agentbench.notebook.look.png import png_to_pdf, small_png, svg_to_png
 from agentbench.notebook.look.states import strongest
 from agentbench.notebook.look.svg import text_width
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.bundles import is_wanted
 from agentbench.notebook.runtime.kernel import cell_number
+from agentbench.workflows.draw.shape import GraphShape, read_shape
 
 __all__ = ["GraphView", "busy_executors", "draw"]
 
@@ -79,7 +78,8 @@ class GraphView:
     @cached_property
     def svg(self) -> str:
         """The picture as SVG with its own style, for light and dark pages."""
-        return _decorate(self._rendered[0], self.shape, tuple(self.element_states.items()), self.theme, self.text)
+        layout = self._arranged[0]
+        return paint_picture(self.shape, layout, self.detail, self.element_states, theme=self.theme, text=self.text)
 
     @cached_property
     def text(self) -> str:
@@ -109,7 +109,7 @@ class GraphView:
     @property
     def live_svg(self) -> str:
         """The picture for a panel that paints states: with names and connections, without its own style."""
-        return decorate_svg(self._rendered[0], self.shape, None)
+        return paint_live(self.shape, self._arranged[0], self.detail)
 
     def png(self, scale: float = 2) -> bytes:
         """The picture as PNG on an opaque background; `scale` is the number of pixels per point.
@@ -126,7 +126,7 @@ class GraphView:
         Raises:
             ValueError: For another suffix.
             FileNotFoundError: The folder does not exist.
-            RenderFailed: No installed renderer writes this format.
+            MissingExtraError: PNG and PDF need packages of the extra `notebook`.
         """
         path = Path(path)
         suffix = path.suffix.lower()
@@ -136,13 +136,8 @@ class GraphView:
         if text := _SUFFIXES[suffix]:
             path.write_text(getattr(self, text), encoding="utf-8", newline="\n")
         else:
-            path.write_bytes(self.png() if suffix == ".png" else self._pdf())
+            path.write_bytes(self.png() if suffix == ".png" else png_to_pdf(self.png(4)))
         return path
-
-    def _pdf(self) -> bytes:
-        states = tuple(self.element_states.items())
-        dot = to_dot(self.shape, direction=self.direction, detail=self.detail, states=states)
-        return render_dot(dot, "pdf", renderer=self.renderer)
 
     def __repr__(self) -> str:
         n_nodes, n_edges = len(self.shape.nodes), len(self.shape.edges)
@@ -158,7 +153,7 @@ class GraphView:
                 bundle["image/svg+xml"] = self.svg
             if is_wanted("image/png", include, exclude) and (png := small_png(self.svg)):
                 bundle["image/png"] = png
-            remark = str(self.__dict__.get("_rendered", (b"", None))[1] or "")
+            remark = str(self.__dict__.get("_arranged", (None, None))[1] or "")
         except Exception as error:  # noqa: BLE001 - a cell must show the text even if the picture fails
             expected = isinstance(error, (AgentFrameworkException, ValueError))
             remark = f"No picture: {error}" if expected else f"No picture: {type(error).__name__}: {error}"
@@ -172,14 +167,13 @@ class GraphView:
             raise NotImplementedError
 
     @cached_property
-    def _rendered(self) -> tuple[bytes, RenderFailed | None]:
-        draw_here = functools.partial(draw_builtin, self.shape, self.direction, self.detail)
-        return render_svg(lambda: self.dot, draw_here, renderer=self.renderer)
-
-
-@functools.lru_cache(maxsize=16)  # many cells draw the same graph
-def _decorate(data: bytes, shape: GraphShape, states: tuple[tuple[str, str], ...], theme: str, text: str) -> str:
-    return decorate_svg(data, shape, dict(states), theme=theme, text=text)
+    def _arranged(self) -> tuple[Layout, RenderFailed | None]:
+        return arrange(
+            lambda: self.dot,
+            lambda answer: read_positions(answer, self.shape),
+            lambda: place(self.shape, self.direction, self.detail),
+            renderer=self.renderer,
+        )
 
 
 def draw(  # noqa: PLR0913 - published signature
@@ -242,19 +236,13 @@ def busy_executors(states: Mapping[Any, str]) -> list[str]:
     return [key for key, state in states.items() if state in busy and isinstance(key, str)]
 
 
-def render(dot: str, format: str, workflow: object, states: Mapping[str, str]) -> bytes:  # noqa: A002 - of the engine
-    """Convert the engine's own drawing of a workflow, DOT text, to `svg`, `png` or `pdf`.
-
-    If no DOT program is installed, or it fails (with a warning), the workflow is drawn as SVG, with its states by
-    executor id.
-    """
-    if format != "svg":
-        return render_dot(dot, format)
-    view = draw(workflow, run=states, expand=True, renderer="builtin")
-    picture, problem = render_svg(lambda: dot, lambda: view.svg.encode())
+def render(shape: GraphShape, format: str, states: Mapping[str, str]) -> bytes:  # noqa: A002 - of the engine
+    """Return the picture of a whole graph as `svg`, `png` or `pdf`; warns if the chosen renderer failed."""
+    view = GraphView(shape=shape, whole=shape, states=states, direction="TB", theme=settings.current().theme)
+    problem = view._arranged[1]  # noqa: SLF001 - of this module
     if problem is not None:
         warnings.warn(str(problem), RuntimeWarning, stacklevel=2)
-    return picture
+    return view.svg.encode() if format == "svg" else view.png() if format == "png" else png_to_pdf(view.png(4))
 
 
 def _require(what: str, value: str, known: Collection[str]) -> None:

@@ -9,7 +9,6 @@ import traitlets
 
 from agentbench._text.escape import esc
 from agentbench.notebook.graph.folding import HOW_TO_OPEN
-from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.graph.view import GraphView, busy_executors, draw
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import live_style, read_script
@@ -18,6 +17,7 @@ from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
 from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.runtime.stand_in import StandIn
+from agentbench.workflows.draw.shape import GraphShape
 
 __all__ = ["LOOKS", "GraphPanel", "panel_note"]
 

@@ -1,8 +1,9 @@
-"""Pictures as PNG, for untrusted notebooks in JupyterLab and for pages that do not support SVG."""
+"""Pictures as PNG and PDF, for untrusted notebooks, for pages that do not support SVG, and for print."""
 
 import functools
 import html
 import importlib.util
+import io
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from agentbench._extras import require
 from agentbench.exceptions import MissingExtraError
 from agentbench.notebook.runtime import settings
 
-__all__ = ["small_png", "svg_to_png"]
+__all__ = ["png_to_pdf", "small_png", "svg_to_png"]
 
 # Limits the cost of storing the picture twice to about 50 ms and 60 KB.
 _MOST_PIXELS = 400_000
@@ -45,6 +46,13 @@ def svg_to_png(svg: str, scale: float) -> bytes:
     family = dict.fromkeys(("font_family", "sans_serif_family"), "DejaVu Sans") if files else {}
     plain = _STYLE.sub(lambda match: f"<style>{html.escape(_resolve(html.unescape(match[1])))}</style>", svg)
     return bytes(resvg.svg_to_bytes(plain, zoom=scale, skip_system_fonts=bool(files), font_files=files, **family))
+
+
+def png_to_pdf(png: bytes) -> bytes:
+    """Convert a PNG of scale 4 to a PDF with one page of the size of the picture."""
+    image, page = require("PIL.Image", extra="notebook", purpose="write a PDF"), io.BytesIO()
+    image.open(io.BytesIO(png)).convert("RGB").save(page, "PDF", resolution=4 * 72, quality=95)
+    return page.getvalue()
 
 
 def _resolve(css: str) -> str:

@@ -15,7 +15,6 @@ from agentbench._text.value_tree import ValueTree
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.graph.view import GraphView, draw
 from agentbench.notebook.graph_panel.live import LOOKS, panel_note
 from agentbench.notebook.history.activity import Activity, Element, course_of
@@ -27,6 +26,7 @@ from agentbench.notebook.stepping.view.messages import side_message, view_messag
 from agentbench.notebook.stepping.view.outputs import split_displays
 from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of
 from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, content_of
+from agentbench.workflows.draw.shape import GraphShape
 from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from agentbench.workflows.run.result import PlannedDelivery, StepReport

@@ -20,7 +20,6 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, writers_of
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.sources import read_runs, run_on_engine
 from agentbench.notebook.look.html import shorten
 from agentbench.notebook.look.style import live_style, read_script
@@ -30,6 +29,7 @@ from agentbench.notebook.stepping.model.messages import RunFacts
 from agentbench.notebook.stepping.page import SCRIPT, STYLE
 from agentbench.notebook.stepping.recording import Course, record, report_of_checkpoint, reports_of
 from agentbench.notebook.stepping.session import StepperSession
+from agentbench.workflows.draw.shape import read_shape
 from agentbench.workflows.run.result import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 

@@ -12,7 +12,6 @@ from agentbench._text.redact import line_preview
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.cells.workbench import older_code
-from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import cell_number, in_kernel, show_in_cell
@@ -23,6 +22,7 @@ from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
 from agentbench.notebook.stepping.view.screen_state import UNANSWERED, ScreenState, screen_of
+from agentbench.workflows.draw.shape import read_shape
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph.view import GraphView

@@ -17,7 +17,6 @@ from agentbench.checkpoints.editing import Edit, StagedEdits
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import NestedLoopError, StepperStateError, WidgetsUnavailable
-from agentbench.notebook.graph.shape import read_shape
 from agentbench.notebook.history.activity import Activity
 from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.kernel import at_end_of_cell, in_kernel, show_in_cell
@@ -31,6 +30,7 @@ from agentbench.notebook.stepping.open_steppers import take_over
 from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
+from agentbench.workflows.draw.shape import read_shape
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.execution import id_of_request
 from agentbench.workflows.run.result import StepReport, WorkflowRunResult

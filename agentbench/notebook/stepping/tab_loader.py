@@ -10,11 +10,11 @@ from typing import Any
 from agentbench._text.escape import esc
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import diff_checkpoints
-from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Sources, TabContent, content_of
+from agentbench.workflows.draw.shape import GraphShape
 
 __all__ = ["StepperTabs"]
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
 from agentbench.notebook.graph.view import draw
 from agentbench.notebook.look.svg import text_width
+from agentbench.workflows.draw.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
 from tests.notebook import graphs
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,12 +10,12 @@ from agentbench import WorkflowViz
 from agentbench.exceptions import RendererUnavailable, RenderFailed
 from agentbench.notebook import draw
 from agentbench.notebook.graph import renderers
-from agentbench.notebook.graph.renderers import Renderer, automatic, render_dot
+from agentbench.notebook.graph.renderers import Renderer, automatic, find_renderer, run_program
 from agentbench.notebook.runtime import settings
 from tests.notebook import graphs
 from tests.parts.errors import raises, warns
 
-DOT = 'digraph { a [label="<b>x</b>" URL="javascript:1"]; a -> b }'
+DOT = "digraph { a -> b }"
 
 needs_pure = pytest.mark.skipif(renderers._look_for("pure") is None, reason="graphviz-pure is not installed")
 needs_shebang = pytest.mark.skipif(os.name == "nt", reason="a script cannot stand in for a program on Windows")
@@ -40,7 +40,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def test_pure_is_found_beside_the_interpreter_and_taken_first():
     assert automatic().name == "pure"
     assert Path(str(automatic().program)).is_file()
-    assert render_dot(DOT, "png").startswith(b"\x89PNG")
+    assert [each["name"] for each in run_program(automatic(), DOT)["objects"]] == ["a", "b"]
 
 
 def test_the_choice_is_made_once(monkeypatch: pytest.MonkeyPatch):
@@ -52,27 +52,13 @@ def test_the_choice_is_made_once(monkeypatch: pytest.MonkeyPatch):
 def test_a_named_renderer_that_is_missing_is_an_error(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
     with raises(RendererUnavailable, "apt install graphviz"):
-        render_dot(DOT, "svg", renderer="dot")
-
-
-def test_a_format_that_the_renderer_does_not_write_is_refused():
-    with raises(RenderFailed, "builtin", "png", "graphviz-pure"):
-        render_dot(DOT, "png", renderer="builtin")
-
-
-@needs_pure
-def test_links_and_comments_are_gone():
-    svg = render_dot(DOT, "svg").decode()
-    assert "javascript" not in svg
-    assert "<!--" not in svg
-    assert "<!DOCTYPE" not in svg
-    assert "&lt;b&gt;x&lt;/b&gt;" in svg
+        find_renderer("dot")
 
 
 @needs_pure
 def test_a_syntax_error_names_the_line_when_the_renderer_was_named():
     with pytest.raises(RenderFailed) as caught:
-        render_dot("digraph {\n a -> ;\n}", "svg", renderer="pure")
+        run_program(find_renderer("pure"), "digraph {\n a -> ;\n}")
     assert "line 2" in caught.value.reason
     assert caught.value.dot_line == "a -> ;"
 
@@ -88,10 +74,17 @@ def test_the_builtin_draws_when_the_automatic_choice_fails(program):
 
 
 @needs_shebang
+@pytest.mark.parametrize("answer", ["<svg/>", "{}", '{"bb": "0,0,9,9", "objects": [{"name": "n9"}]}'])
+def test_an_answer_that_is_no_layout_is_a_failure(program, answer: str):
+    program(f"print({answer!r})")
+    assert "Drawn with 'builtin' instead." in draw(graphs.research())._repr_mimebundle_()["text/plain"]
+
+
+@needs_shebang
 def test_a_named_renderer_that_fails_is_not_replaced(program):
     program("sys.exit(3)")
     with raises(RenderFailed, "exit status 3"):
-        render_dot(DOT, "svg", renderer="pure")
+        draw(graphs.research(), renderer="pure").svg  # noqa: B018 - rendered when read
 
 
 @needs_shebang
@@ -99,14 +92,14 @@ def test_a_renderer_that_takes_too_long_is_ended(program):
     program("sys.stdin.read(); import threading; threading.Event().wait()")
     settings.configure(render_timeout_s=0.05)
     with raises(RenderFailed, "0.05 s"):
-        render_dot(DOT, "svg", renderer="pure")
+        draw(graphs.research(), renderer="pure").svg  # noqa: B018 - rendered when read
 
 
 @needs_pure
 def test_many_threads_may_draw_at_once():
-    pictures: list[bytes] = []
-    dots = [f'digraph {{ a [label="{index % 4}"] }}' for index in range(16)]
-    threads = [threading.Thread(target=lambda dot=dot: pictures.append(render_dot(dot, "svg"))) for dot in dots]
+    pictures: list[str] = []
+    views = [draw(graphs.chain([f"node{index % 4}", "end"]), renderer="pure") for index in range(16)]
+    threads = [threading.Thread(target=lambda view=view: pictures.append(view.svg)) for view in views]
     for thread in threads:
         thread.start()
     for thread in threads:

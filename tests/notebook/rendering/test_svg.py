@@ -1,151 +1,97 @@
-import re
-from xml.etree import ElementTree
+"""What the painter draws, with positions by Graphviz and by the built-in layout."""
 
-from agentbench.exceptions import RenderFailed
-from agentbench.notebook.graph.dot import to_dot
-from agentbench.notebook.graph.shape import GraphShape, ShapeEdge, ShapeNode, read_shape
-from agentbench.notebook.graph.svg import clean_svg, decorate_svg
+import math
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import pytest
+
+from agentbench.notebook import draw
+from agentbench.notebook.graph import renderers
+from agentbench.workflows.draw.shape import GraphShape, ShapeEdge, ShapeNode
 from tests.notebook import graphs
-from tests.notebook.attacks import ATTACKS
-from tests.parts.errors import raises
 
 SVG = "{http://www.w3.org/2000/svg}"
+RENDERERS = [name for name in ("pure", "dot", "builtin") if renderers._look_for(name) is not None]
 
 SHAPE = GraphShape(
     name="two",
     nodes=(ShapeNode(id="a", name="a", kinds=("start",), type_name="Step"), ShapeNode(id="b", name="b")),
     edges=(ShapeEdge(source="a", target="b", label="if x"),),
 )
-RAW = b"""<?xml version="1.0"?><!DOCTYPE svg><!-- made by 1.2.3 -->
-<svg width="100pt" height="50pt" viewBox="0 0 100 50" xmlns="http://www.w3.org/2000/svg"
-  xmlns:xlink="http://www.w3.org/1999/xlink"><g id="graph0" class="graph">
-<g id="n1" class="node ab_node"><title>n1</title><path fill="white" stroke="black" d="M60,10C60,10 90,10 90,30"/>
-<text x="75" y="20" font-family="Times">b</text></g>
-<g id="n0" class="node ab_node ab_k_start"><title>n0</title>
-<ellipse fill="white" stroke="black" cx="20" cy="20" rx="15" ry="10"/><text x="20" y="24">a</text></g>
-<g id="e0" class="edge ab_edge"><title>n0-&gt;n1</title><path fill="none" stroke="black" d="M35,20L60,20"/>
-<polygon points="60,20 55,18 55,22"/><text x="45" y="18">if x</text></g></g></svg>"""
 
 
-def decorated(states: dict[str, str] | None, raw: bytes = RAW, text: str = "") -> ElementTree.Element:
-    return ElementTree.fromstring(decorate_svg(clean_svg(raw, "test"), SHAPE, states, text=text))
-
-
-def group(root: ElementTree.Element, element: str) -> ElementTree.Element:
-    return next(each for each in root.iter(f"{SVG}g") if each.get("id") == element)
-
-
-def test_cleaning_keeps_shapes_and_text_and_drops_the_rest():
-    hostile = RAW.replace(
-        b"</svg>",
-        b"<script>1</script><foreignObject/><image href='x'/><style>a{}</style><use href='#n0'/>"
-        b"<rect onclick='1' style='x:y' fill='url(http://x/)' stroke='red' width='1'/></svg>",
-    )
-    text = clean_svg(hostile, "test").decode()
-    for gone in (
-        "script",
-        "foreign",
-        "image",
-        "<style",
-        "use",
-        "onclick",
-        "style=",
-        "url(",
-        "javascript",
-        "<!",
-        "<?",
-        "1.2.3",
-    ):
-        assert gone not in text
-    assert '<rect stroke="red" width="1"' in text
-
-
-def test_links_are_replaced_by_their_content():
-    linked = RAW.replace(b"<ellipse", b'<a xlink:href="javascript:1"><ellipse').replace(b"a</text>", b"a</text></a>")
-    assert clean_svg(linked, "test") == clean_svg(RAW, "test")
-
-
-def test_what_is_no_svg_is_refused():
-    for data in [b"", b"hello", b"<html/>", b"<svg", b"\xff\xfe"]:
-        with raises(RenderFailed, "'test'", "SVG"):
-            clean_svg(data, "test")
-
-
-def test_entities_are_refused():
-    with raises(RenderFailed, "declares entities"):
-        clean_svg(b'<!DOCTYPE svg [<!ENTITY a "x">]><svg>&a;</svg>', "test")
+def group(svg: str, element: str) -> Element:
+    return next(each for each in ElementTree.fromstring(svg).iter(f"{SVG}g") if each.get("id") == element)
 
 
 def test_a_picture_on_its_own_has_a_name_a_text_a_style_and_a_ground():
-    root = decorated({}, text="a -> b")
+    view = draw(SHAPE, renderer="builtin")
+    root = ElementTree.fromstring(view.svg)
     assert root.get("role") == "img"
     title, description, style, ground = root[:4]
     assert root.get("aria-labelledby") == f"{title.get('id')} {description.get('id')}"
-    assert (title.text, description.text) == ("Graph of two", "a -> b")
+    assert (title.text, description.text) == ("Graph of two", view.text)
     assert style.text is not None
     assert "prefers-color-scheme:dark" in style.text
     assert ground.get("class") == "ab_ground"
 
 
-def test_rings_go_around_the_outermost_outline():
-    lid = RAW.replace(
-        b'<ellipse fill="white" stroke="black" cx="20" cy="20" rx="15" ry="10"/>',
-        b'<path fill="white" d="M5,10L35,10L35,30L5,30Z"/><path fill="none" d="M5,10C15,12 25,12 35,10"/>',
-    )
-    double = RAW.replace(
-        b'<ellipse fill="white" stroke="black" cx="20" cy="20" rx="15" ry="10"/>',
-        b'<ellipse fill="white" cx="20" cy="20" rx="11" ry="6"/><ellipse cx="20" cy="20" rx="15" ry="10"/>',
-    )
-    for raw, expected in ((lid, ["ab_shape ab_outer", "ab_line"]), (double, ["ab_shape", "ab_line ab_outer"])):
-        root = decorated(None, raw)
-        outlines = [each for each in group(root, "n0") if each.tag in (f"{SVG}path", f"{SVG}ellipse")]
-        assert [each.get("class") for each in outlines] == expected
-        halo = next(each for each in group(decorated({"n0": "waiting"}, raw), "n0") if each.get("class") == "ab_halo")
-        outer = outlines[expected.index(next(each for each in expected if "outer" in each))]
-        assert (halo.get("d"), halo.get("rx")) == (outer.get("d"), outer.get("rx"))
+def test_a_picture_for_a_panel_has_names_and_connections_and_no_style():
+    svg = draw(SHAPE, renderer="builtin").live_svg
+    node, edge = group(svg, "n0"), group(svg, "e0")
+    assert "<style" not in svg
+    assert (node.get("data-name"), node.get("data-what")) == ("a", "start")
+    assert len(node.get("data-box", "").split()) == 4
+    assert (edge.get("data-from"), edge.get("data-to")) == ("n0", "n1")
+    assert [each.text for each in (node[0], edge[0])] == ["a (start, Step)", "a -> b [if x]"]
 
 
-# ---- dot
-
-ATTRIBUTE = r'(\w+)=("(?:[^"\\]|\\.)*"|[^\s"\]]+)'
-STATEMENT = re.compile(rf"^\s*(n\d+(?: -> n\d+)?) \[((?:{ATTRIBUTE}\s*)*)\]$", re.MULTILINE)
-
-
-def statements(dot: str) -> dict[str, dict[str, str]]:
-    """Attributes of the nodes and edges of a DOT text, by their ids."""
-    found = [dict(re.findall(ATTRIBUTE, match[2])) for match in STATEMENT.finditer(dot)]
-    return {each["id"]: {key: value.strip('"') for key, value in each.items()} for each in found}
-
-
-def test_names_are_positions_and_text_is_in_labels_only():
-    found = statements(to_dot(read_shape(graphs.research())))
-    assert list(found) == ["n0", "n1", "n2", "n3", "n4", "e0", "e1", "e2", "e3", "e4"]
-    assert [node["label"] for node in list(found.values())[:5]] == ["▷ plan", "search", "draft", "‖ review", "publish"]
-    assert found["e2"]["label"].strip() == "if needs_review"
+@pytest.mark.parametrize(
+    ("kind", "classes"),
+    [("output", ["ab_shape", "ab_line ab_outer"]), ("subworkflow", ["ab_shape ab_outer", "ab_line"])],
+)
+def test_rings_go_around_the_outermost_outline(kind, classes):
+    shape = GraphShape(nodes=(ShapeNode(id="a", name="a", kinds=(kind,)),))
+    outlines = [each for each in group(draw(shape).live_svg, "n0") if each.get("class") in classes]
+    assert [each.get("class") for each in outlines] == classes
+    outer = next(each for each in outlines if "outer" in each.get("class", ""))
+    halo = next(each for each in group(draw(shape, run={"a": "waiting"}).svg, "n0") if each.get("class") == "ab_halo")
+    assert [halo.get(name) for name in ("d", "x", "width")] == [outer.get(name) for name in ("d", "x", "width")]
 
 
-def test_kinds_are_shapes_and_classes():
-    nodes = statements(to_dot(read_shape(graphs.research())))
-    assert nodes["n0"]["shape"] == "ellipse"
-    assert "shape" not in nodes["n1"]
-    assert nodes["n3"]["shape"] == "hexagon"
-    assert nodes["n4"]["peripheries"] == "2"
-    assert nodes["n3"]["class"] == "ab_node ab_k_hitl"
-    assert statements(to_dot(read_shape(graphs.nested())))["n1"]["shape"] == "cylinder"
+@pytest.mark.parametrize("renderer", RENDERERS)
+@pytest.mark.parametrize("direction", ["LR", "RL", "TB", "BT"])
+def test_every_arrow_touches_the_outline_of_its_target(renderer: str, direction: str):
+    for workflow in (graphs.research(), graphs.desk(), graphs.loops(), graphs.nested(), graphs.layers(30)):
+        view = draw(workflow, direction=direction, expand=True, renderer=renderer)
+        svg = view.live_svg
+        groups = {each.get("id", ""): each for each in ElementTree.fromstring(svg).iter(f"{SVG}g")}
+        for element in (each for each in groups if each.startswith("e")):
+            tip = groups[element].find(f"{SVG}polygon")
+            assert tip is not None
+            x, y = map(float, tip.get("points", "").split()[0].split(","))
+            left, top, right, bottom = map(
+                float, groups[groups[element].get("data-to", "")].get("data-box", "").split()
+            )
+            inside = min(x - left, right - x), min(y - top, bottom - y)
+            assert min(inside) > -1.1
+            outline = next(
+                each for each in groups[groups[element].get("data-to", "")] if "outer" in each.get("class", "")
+            )
+            if outline.tag == f"{SVG}ellipse":
+                radii = [float(outline.get(name, "0")) for name in ("cx", "cy", "rx", "ry")]
+                assert math.hypot((x - radii[0]) / radii[2], (y - radii[1]) / radii[3]) == pytest.approx(1, abs=0.12)
+            else:
+                assert min(inside) < 11
 
 
-def test_frames_are_clusters_and_edges_end_at_them():
-    dot = to_dot(read_shape(graphs.nested(), expand=True))
-    assert re.findall(r"subgraph (\w+)", dot) == ["cluster_c0", "cluster_c1"]
-    assert sorted(re.findall(r"lhead=(\w+)", dot)) == ["cluster_c0", "cluster_c1"]
-    assert "compound=true" in dot
-
-
-def test_no_name_breaks_out_of_its_label():
-    for attack in ATTACKS:
-        nodes = (ShapeNode(id=attack, name=attack, type_name=attack), ShapeNode(id="other", name="other"))
-        edges = (ShapeEdge(source=attack, target="other", kind="conditional", label=attack),)
-        found = statements(to_dot(GraphShape(name=attack, nodes=nodes, edges=edges)))
-        assert list(found) == ["n0", "n1", "e0"]
-        assert set(found["n0"]) == {"id", "class", "label"}
-        assert set(found["e0"]) <= {"id", "class", "label", "style"}
+def test_text_of_people_is_escaped_everywhere():
+    attack = '</text><script>alert(1)</script>" onload="x'
+    nodes = (ShapeNode(id=attack, name=attack, type_name=attack), ShapeNode(id="other", name="other"))
+    edges = (ShapeEdge(source=attack, target="other", kind="conditional", label=attack),)
+    view = draw(GraphShape(name=attack, nodes=nodes, edges=edges, note=attack), run={attack: "failed"})
+    for svg in (view.svg, view.live_svg):
+        names = {each.tag.removeprefix(SVG) for each in ElementTree.fromstring(svg).iter()}
+        assert "script" not in names
+        assert not any("onload" in each.attrib for each in ElementTree.fromstring(svg).iter())

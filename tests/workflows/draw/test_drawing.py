@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.exceptions import MissingExtraError
-from agentbench.workflows.draw.drawing import WorkflowViz
-from agentbench.workflows.draw.drawn_graph import RunOverlay
+from agentbench.workflows.draw.drawing import RunOverlay, WorkflowViz
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup, InternalEdgeGroup, SingleEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase, SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
@@ -25,7 +24,7 @@ def is_spam(data):
 
 
 def graph(ids, *groups, inner=None, starts=None) -> Any:
-    executors = {key: SimpleNamespace(id=key) for key in ids}
+    executors = {key: SimpleNamespace(id=key, type="Step", asks_person=False) for key in ids}
     for key, workflow in (inner or {}).items():
         executors[key].workflow = workflow
     return SimpleNamespace(
@@ -33,6 +32,7 @@ def graph(ids, *groups, inner=None, starts=None) -> Any:
         executors=executors,
         edge_groups=[*groups, *[InternalEdgeGroup(key) for key in ids]],
         start_executor_ids=starts or ids[:1],
+        get_output_executors=list,
     )
 
 
@@ -279,8 +279,8 @@ def test_what_is_no_workflow_is_refused_by_its_type(thing):
 def test_pictures_come_from_the_renderer_of_the_notebook_layer(tmp_path, monkeypatch):
     calls = []
 
-    def call_view(view, text, file_format, workflow, states):
-        calls.append((view, text, file_format, states))
+    def call_view(view, shape, file_format, states):
+        calls.append((view, [node.id for node in shape.nodes], file_format, states))
         return f"<{file_format}>".encode()
 
     monkeypatch.setattr("agentbench.workflows.draw.drawing.call_view", call_view)
@@ -289,9 +289,8 @@ def test_pictures_come_from_the_renderer_of_the_notebook_layer(tmp_path, monkeyp
         path = Path(save(tmp_path / "graph", include_internal_executors=True))
         assert path.name == f"graph.{name}"
         assert path.read_bytes() == f"<{name}>".encode()
-    text = viz.to_digraph(include_internal_executors=True)
     view = "agentbench.notebook.graph.view:render"
-    assert calls == [(view, text, name, {"a": "done"}) for name in ("svg", "png", "pdf")]
+    assert calls == [(view, ["a", "internal:a"], name, {"a": "done"}) for name in ("svg", "png", "pdf")]
 
 
 def test_without_the_notebook_packages_a_picture_says_what_to_install_and_leaves_no_file(tmp_path, monkeypatch):

@@ -24,7 +24,7 @@ from agentbench import (
     response_handler,
 )
 from agentbench.exceptions import WorkflowBusyError
-from agentbench.workflows.draw.drawn_graph import RunOverlay
+from agentbench.workflows.draw.drawing import RunOverlay
 from tests.parts.errors import raises
 from tests.parts.executors import Pass, Show
 

@@ -9,7 +9,6 @@ from agentbench._text.escape import esc
 from agentbench._text.phrases import count_text, duration_text
 from agentbench._text.value_tree import Entry
 from agentbench.notebook.cards.conversation.views import Transcript
-from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.activity import ElementStates
 from agentbench.notebook.history.agent_turns import conversation_of
 from agentbench.notebook.history.run_history import Superstep
@@ -19,6 +18,7 @@ from agentbench.notebook.look.states import STATES
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.outputs import Display
+from agentbench.workflows.draw.shape import GraphShape
 
 __all__ = ["Fact", "node_displays", "node_entries", "node_facts"]
 

@@ -12,13 +12,13 @@ from agentbench._text.value_tree import Entry, ValueTree
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.difference.changes import path_text
-from agentbench.notebook.graph.shape import GraphShape
 from agentbench.notebook.history.activity import ElementStates
 from agentbench.notebook.history.changes import MAX_CHANGES, ChangeRow, change_row, edit_rows
 from agentbench.notebook.stepping.model.messages import StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.node_tab import Fact, node_displays, node_entries, node_facts
 from agentbench.notebook.stepping.view.outputs import Display, outputs_in
+from agentbench.workflows.draw.shape import GraphShape
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import internal_source
 from agentbench.workflows.run.result import StepReport

@@ -1,15 +1,18 @@
-"""The graph of a workflow as plain values, independent of the renderer.
+"""The graph of a workflow as plain values: the one model behind pictures and texts.
 
 It uses only public members, so that anything with `executors` and `edge_groups` can be drawn.
 """
 
+from __future__ import annotations
+
+import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from agentbench.notebook.graph.lambda_text import lambda_text
+from agentbench.workflows.draw.lambda_text import lambda_text
 from agentbench.workflows.graph.edge_groups import EdgeGroup, FanInEdgeGroup, InternalEdgeGroup
 from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.graph import find_sub_workflow
@@ -17,10 +20,10 @@ from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdge
 
 __all__ = [
     *("EdgeKind", "GraphShape", "NodeKind", "ShapeEdge", "ShapeNode"),
-    *("back_edges", "find_workflow", "path_lengths", "read_shape"),
+    *("back_edges", "path_lengths", "read_shape"),
 ]
 
-NodeKind = Literal["executor", "start", "output", "hitl", "subworkflow", "group"]
+NodeKind = Literal["executor", "start", "output", "hitl", "subworkflow", "group", "fan_in", "internal"]
 EdgeKind = Literal["direct", "conditional", "fan_out", "fan_in", "switch", "loop"]
 
 # Kinds in words, for text and screen readers; `executor` applies to every node and is omitted.
@@ -30,12 +33,12 @@ KIND_WORDS: dict[str, str] = {
     "hitl": "asks a person",
     "subworkflow": "sub-workflow",
     "group": "group",
+    "fan_in": "fan-in",
+    "internal": "internal",
 }
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 """Separates the name of a folded group from its number of members."""
-
-_DEEPEST = 8
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,12 +64,21 @@ class ShapeNode:
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeEdge:
-    """One connection. `label` is the name of a condition, a case or a selection function, or empty."""
+    """One connection. `label` is the name of a condition, a case or a selection function, or empty.
+
+    `plain_label` is the label in DOT and Mermaid text, where conditions have no names.
+    """
 
     source: str
     target: str
     kind: EdgeKind = "direct"
     label: str = ""
+    plain_label: str = ""
+
+    @property
+    def is_dashed(self) -> bool:
+        """Whether the line is dashed, because not every message takes it."""
+        return self.kind in ("conditional", "switch")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +124,19 @@ class GraphShape:
         return {each: node.id for node in self.node_of.values() for each in (node.id, *node.members)}
 
     @cached_property
+    def outline(self) -> list[tuple[ShapeNode, int]]:
+        """Nodes and frames in builder order with their depth, each frame before its first node."""
+        frames: dict[str | None, ShapeNode] = {frame.id: frame for frame in self.frames}
+        listed: dict[str, tuple[ShapeNode, int]] = {}
+        for node in self.nodes:
+            path = [node]
+            while path[0].frame in frames:
+                path.insert(0, frames[path[0].frame])
+            for depth, each in enumerate(path):
+                listed.setdefault(each.id, (each, depth))
+        return list(listed.values())
+
+    @cached_property
     def levels(self) -> dict[str, int]:
         """The distance of each node from the start, in execution order, without loops and frames."""
         nodes = dict.fromkeys(node.id for node in self.nodes)
@@ -140,25 +165,28 @@ class GraphShape:
         return self.element_of.get(key)
 
 
-def find_workflow(source: object) -> Any:
-    """Return `source` or its `workflow` (of a run, a compiled graph, a stepper)."""
-    for candidate in (source, getattr(source, "workflow", None)):
-        if hasattr(candidate, "edge_groups"):
-            return candidate
-    hint = " Call .build() first." if hasattr(source, "build") else ""
-    msg = f"Cannot draw {type(source).__name__}: expected a workflow, a run of one, or a GraphShape.{hint}"
-    raise TypeError(msg)
-
-
-def read_shape(source: object, *, expand: Collection[str] | bool = ()) -> GraphShape:
+def read_shape(
+    source: object, *, expand: Collection[str] | bool = (), joins: bool = False, internal: bool = False
+) -> GraphShape:
     """Read the graph of a workflow, or of something with a `workflow`; a shape is returned unchanged.
 
-    `expand` are the ids of sub-workflow nodes to open (`outer/inner` for nested ones), or `True` for all.
+    Args:
+        source: A workflow, or a run, a compiled graph or a stepper of one.
+        expand: Ids of sub-workflow nodes to open (`outer/inner` for nested ones), or `True` for all.
+        joins: Whether a fan-in has a node before its target.
+        internal: Whether the internal edges that carry responses are included.
+
+    Raises:
+        TypeError: `source` has no graph.
     """
     if isinstance(source, GraphShape):
         return source
-    workflow = find_workflow(source)
-    reader = _ShapeReader(expand)
+    workflow: Any = source if hasattr(source, "edge_groups") else getattr(source, "workflow", None)
+    if not hasattr(workflow, "edge_groups"):
+        hint = " Call .build() first." if hasattr(source, "build") else ""
+        msg = f"Cannot draw {type(source).__name__}: expected a workflow, a run of one, or a GraphShape.{hint}"
+        raise TypeError(msg)
+    reader = _ShapeReader(expand, joins=joins, internal=internal)
     reader.read(workflow)
     # Unnamed workflows have a generated name with a random id, which would differ in every picture.
     name = "workflow" if workflow.name.startswith("WorkflowBuilder-") else workflow.name
@@ -217,30 +245,25 @@ def path_lengths(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> dict
 class _ShapeReader:
     """Collects nodes, frames and edges of a workflow and of its opened sub-workflows."""
 
-    def __init__(self, expand: Collection[str] | bool) -> None:
-        self.expand = expand
+    def __init__(self, expand: Collection[str] | bool, *, joins: bool, internal: bool) -> None:
+        self.expand, self.joins, self.internal = expand, joins, internal
         self.nodes: list[ShapeNode] = []
         self.frames: list[ShapeNode] = []
         self.edges: dict[tuple[str, str], ShapeEdge] = {}
 
-    def read(self, workflow: Any, *, frame: str | None = None, depth: int = 0) -> None:
+    def read(self, workflow: Any, *, frame: str | None = None, around: tuple[object, ...] = ()) -> None:
+        """Read a workflow; those around it are not opened again inside it."""
         prefix = "" if frame is None else f"{frame}/"
-        starts = workflow.start_executor_ids
-        groups = (group for group in workflow.edge_groups if not isinstance(group, InternalEdgeGroup))
-        edges = [(group, edge) for group in groups for edge in group.edges]
-        back = back_edges(workflow.executors, [(edge.source_id, edge.target_id) for _, edge in edges], first=starts)
-        for group, edge in edges:
-            source, target = prefix + edge.source_id, prefix + edge.target_id
-            kind, label = _kind_and_label(group, edge)
-            kind = "loop" if (edge.source_id, edge.target_id) in back else kind
-            self.edges.setdefault((source, target), ShapeEdge(source=source, target=target, kind=kind, label=label))
+        around = (*around, workflow)
+        added = self._read_edges(workflow, frame, prefix)
         outputs = {each.id for each in workflow.get_output_executors() if each.workflow_output_types}
         for executor_id, executor in workflow.executors.items():
+            inner = find_sub_workflow(executor)
             facts: dict[NodeKind, bool] = {
-                "start": executor_id in starts,
+                "start": executor_id in workflow.start_executor_ids,
                 "output": executor_id in outputs,
                 "hitl": executor.asks_person,
-                "subworkflow": find_sub_workflow(executor) is not None,
+                "subworkflow": inner is not None,
             }
             node = ShapeNode(
                 id=prefix + executor_id,
@@ -250,22 +273,64 @@ class _ShapeReader:
                 frame=frame,
             )
             is_open = self.expand if isinstance(self.expand, bool) else node.id in self.expand
-            if facts["subworkflow"] and is_open and depth < _DEEPEST:
+            if inner is not None and is_open and all(inner is not outer for outer in around):
                 self.frames.append(node)
-                self.read(executor.workflow, frame=node.id, depth=depth + 1)
+                self.read(inner, frame=node.id, around=around)
             else:
                 self.nodes.append(node)
+        self.nodes += added
+
+    def _read_edges(self, workflow: Any, frame: str | None, prefix: str) -> list[ShapeNode]:
+        """Read the edges, and return the nodes that are none of the executors: joins and internal sources."""
+        groups = [group for group in workflow.edge_groups if self.internal or not isinstance(group, InternalEdgeGroup)]
+        ends = [(edge.source_id, edge.target_id) for group in groups for edge in group.edges]
+        back = back_edges(workflow.executors, ends, first=workflow.start_executor_ids)
+        nodes: list[ShapeNode] = []
+        for group in groups:
+            if self.joins and isinstance(group, FanInEdgeGroup):
+                # The id is derived from what the group joins, because its own id is random.
+                key = "|".join([group.target_id, *sorted(group.source_executor_ids)])
+                join = f"{prefix}fan_in::{group.target_id}::{short_digest(key)}"
+                nodes.append(ShapeNode(id=join, name="fan-in", kinds=("fan_in",), frame=frame))
+                for source in group.source_executor_ids:
+                    self._add(prefix + source, join, "fan_in")
+                self._add(join, prefix + group.target_id, "fan_in")
+                continue
+            if isinstance(group, InternalEdgeGroup):
+                source = group.source_executor_ids[0]
+                nodes.append(ShapeNode(id=prefix + source, name=source, kinds=("internal",), frame=frame))
+            for edge in group.edges:
+                kind, *labels = _kind_and_labels(group, edge)
+                kind = "loop" if (edge.source_id, edge.target_id) in back else kind
+                self._add(prefix + edge.source_id, prefix + edge.target_id, kind, *labels)
+        return nodes
+
+    def _add(self, source: str, target: str, kind: EdgeKind, label: str = "", plain_label: str = "") -> None:
+        edge = ShapeEdge(source=source, target=target, kind=kind, label=label, plain_label=plain_label)
+        self.edges.setdefault((source, target), edge)
 
 
-def _kind_and_label(group: EdgeGroup, edge: Any) -> tuple[EdgeKind, str]:
+def short_digest(text: str) -> str:
+    """Return eight digits that depend only on a text."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:8]
+
+
+def _kind_and_labels(group: EdgeGroup, edge: Any) -> tuple[EdgeKind, str, str]:
     if isinstance(group, SwitchCaseEdgeGroup):
-        return "switch", " or ".join(_case_label(case) for case in group.cases if case.target_id == edge.target_id)
+        cases = [case for case in group.cases if case.target_id == edge.target_id]
+        names = [
+            "default" if isinstance(case, SwitchCaseEdgeGroupDefault) else case.condition_name or "<missing>"
+            for case in cases
+        ]
+        return "switch", " or ".join(map(_case_label, cases)), " / ".join(names)
     if isinstance(group, FanOutEdgeGroup):
         name = group.selection_func_name
-        return "fan_out", f"by {_function_name(name)}" if name else ""
+        return "fan_out", f"by {_function_name(name)}" if name else "", name or ""
     if isinstance(group, FanInEdgeGroup):
-        return "fan_in", ""
-    return ("conditional", _case_label(edge)) if edge.has_condition or edge.condition_name else ("direct", "")
+        return "fan_in", "", ""
+    if edge.has_condition or edge.condition_name:
+        return "conditional", _case_label(edge), "conditional"
+    return "direct", "", ""
 
 
 def _case_label(case: Any) -> str:
