@@ -1,7 +1,7 @@
 import linecache
 import warnings
 
-from agentbench.workflows.draw.lambda_text import lambda_text
+from agentbench.workflows.draw.shape import lambda_text
 
 LIMIT = 3
 
