@@ -71,7 +71,7 @@ class WorkflowCheckpoint(_ReadLater):
         pending_request_info_events: Open requests, by id.
         iteration_count: The number of the superstep after which it was saved, counted from 0: in superstep 0 the start
             executors get the input.
-        metadata: Any data; the engine's own keys are in `agentbench.checkpoints.metadata`.
+        metadata: Any data; the engine's own keys are in `agentbench.checkpoints.info`.
         version: The version of this format.
 
     Example:

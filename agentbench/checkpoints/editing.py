@@ -9,7 +9,7 @@ from typing import Any
 
 from agentbench._copying import isolate
 from agentbench._display import Displayable, drawn_by
-from agentbench._signatures.typed_dicts import readable_by_pydantic
+from agentbench._signatures.reading import readable_by_pydantic
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
 from agentbench.checkpoints.paths import Place, find_place, replace_at

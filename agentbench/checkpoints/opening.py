@@ -146,7 +146,7 @@ def _lacks_tables(url_or_path: str) -> bool:
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
-    from agentbench.checkpoints.sql_storage.address import database_url  # noqa: PLC0415
+    from agentbench.checkpoints.sql_storage.session import database_url  # noqa: PLC0415
     from agentbench.checkpoints.sql_storage.tables import schema  # noqa: PLC0415
 
     engine = create_engine(database_url(url_or_path), poolclass=NullPool)

@@ -159,7 +159,7 @@ def _setting(text: str) -> tuple[str, Any]:
 def _run(function: str, options: argparse.Namespace) -> int:
     # Imported here, so that printing the help does not load it.
     from agentbench.cli import checkpoint_commands  # noqa: PLC0415
-    from agentbench.cli.checkpoint_access import import_classes, with_hint  # noqa: PLC0415
+    from agentbench.cli.checkpoint_commands import import_classes, with_hint  # noqa: PLC0415
 
     action: Callable[[argparse.Namespace], Coroutine[Any, Any, int]] = getattr(checkpoint_commands, function)
     try:

@@ -6,13 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentbench.evaluation.checks import EvalCheck
-from agentbench.evaluation.inputs import as_list, function_tools, per_query, repeat, repeated_keys
 from agentbench.evaluation.items import ConversationSplitter, EvalItem, ExpectedToolCall
-from agentbench.evaluation.local import Evaluator
-from agentbench.evaluation.map_items import map_items
+from agentbench.evaluation.local import Evaluator, as_evaluators, score_items
+from agentbench.evaluation.map_items import (
+    Path,
+    ResumeFile,
+    as_list,
+    function_tools,
+    map_items,
+    per_query,
+    repeat,
+    repeated_keys,
+)
 from agentbench.evaluation.results import EvalResults
-from agentbench.evaluation.resume_file import Path, ResumeFile
-from agentbench.evaluation.scoring import as_evaluators, score_items
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse

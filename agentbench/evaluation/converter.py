@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from agentbench.evaluation.inputs import function_tools
 from agentbench.evaluation.items import EvalItem
+from agentbench.evaluation.map_items import function_tools
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message

@@ -12,9 +12,8 @@ from agentbench._limits import require_limit
 from agentbench._secrets import masked_repr
 from agentbench.evaluation.checks import CheckResult, EvalCheck
 from agentbench.evaluation.items import EvalItem
-from agentbench.evaluation.map_items import map_items
+from agentbench.evaluation.map_items import Path, ResumeFile, digest, map_items
 from agentbench.evaluation.results import EvalItemResult, EvalResults, EvalScoreResult
-from agentbench.evaluation.resume_file import Path, ResumeFile, digest
 from agentbench.exceptions import EvalNotPassedError
 
 
@@ -227,3 +226,38 @@ def _identity(item: EvalItem) -> list[Any]:
     """Return the values that identify an item in a resume file."""
     calls = [asdict(call) for call in item.expected_tool_calls or ()]
     return [[message.to_dict() for message in item.conversation], item.expected_output, calls, item.context]
+
+
+def as_evaluators(candidates: Any, progress: bool | None) -> list[Evaluator]:
+    """Return evaluators. Adjacent checks become one `LocalEvaluator`."""
+    chosen: list[Evaluator] = []
+    checks: list[EvalCheck] = []
+    for candidate in candidates if isinstance(candidates, (list, tuple)) else [candidates]:
+        if isinstance(candidate, Evaluator):
+            chosen += [LocalEvaluator(*checks, progress=progress)] if checks else []
+            chosen.append(candidate)
+            checks = []
+        elif callable(candidate):
+            checks.append(candidate)
+        else:
+            msg = f"{candidate!r} is not an evaluator; expected an object with name and evaluate(), or a check."
+            raise TypeError(msg)
+    chosen += [LocalEvaluator(*checks, progress=progress)] if checks else []
+    if not chosen:
+        msg = "evaluators is empty. Pass a check or an evaluator."
+        raise ValueError(msg)
+    return chosen
+
+
+async def score_items(
+    items: Sequence[EvalItem], evaluators: Sequence[Evaluator], eval_name: str, resume_file: Path | None
+) -> list[EvalResults]:
+    """Score the items with all evaluators concurrently."""
+
+    def score(evaluator: Evaluator) -> Any:
+        name = eval_name if len(evaluators) == 1 else f"{eval_name} ({evaluator.name})"
+        if isinstance(evaluator, LocalEvaluator):
+            return evaluator.evaluate(items, eval_name=name, resume_file=resume_file)
+        return evaluator.evaluate(items, eval_name=name)
+
+    return list(await asyncio.gather(*map(score, evaluators)))

@@ -9,9 +9,8 @@ _door = Door(
     globals(),
     """
     agentbench.agents.telemetry.layers: AgentTelemetryLayer ChatTelemetryLayer EmbeddingTelemetryLayer
-    attribute_names: OtelAttr
+    instruments: DURATION_BUCKETS OtelAttr TOKEN_BUCKETS get_meter get_tracer
     feature_stages: ExperimentalFeature ReleaseCandidateFeature experimental
-    instruments: DURATION_BUCKETS TOKEN_BUCKETS get_meter get_tracer
     providers: configure_otel_providers create_metric_views create_resource
     switches: OBSERVABILITY_SETTINGS ObservabilitySettings disable_instrumentation enable_instrumentation
         enable_sensitive_telemetry is_measuring is_tracing

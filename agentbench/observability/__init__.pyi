@@ -4,12 +4,12 @@ from agentbench._lazy import Door
 from agentbench.agents.telemetry.layers import AgentTelemetryLayer as AgentTelemetryLayer
 from agentbench.agents.telemetry.layers import ChatTelemetryLayer as ChatTelemetryLayer
 from agentbench.agents.telemetry.layers import EmbeddingTelemetryLayer as EmbeddingTelemetryLayer
-from agentbench.observability.attribute_names import OtelAttr as OtelAttr
 from agentbench.observability.feature_stages import ExperimentalFeature as ExperimentalFeature
 from agentbench.observability.feature_stages import ReleaseCandidateFeature as ReleaseCandidateFeature
 from agentbench.observability.feature_stages import experimental as experimental
 from agentbench.observability.instruments import DURATION_BUCKETS as DURATION_BUCKETS
 from agentbench.observability.instruments import TOKEN_BUCKETS as TOKEN_BUCKETS
+from agentbench.observability.instruments import OtelAttr as OtelAttr
 from agentbench.observability.instruments import get_meter as get_meter
 from agentbench.observability.instruments import get_tracer as get_tracer
 from agentbench.observability.providers import configure_otel_providers as configure_otel_providers

@@ -21,7 +21,7 @@ _door = Door(
     patterns.handoff_builder: HandoffBuilder
     patterns.handoff_executor: HandoffAgentExecutor
     patterns.handoff_messages: HandoffAgentUserRequest HandoffConfiguration HandoffSentEvent
-    patterns.helpers: clean_conversation_for_handoff create_completion_message
+    patterns.pattern_builder: clean_conversation_for_handoff create_completion_message
     patterns.magentic_builder: MagenticBuilder
     patterns.magentic_manager: MagenticManagerBase StandardMagenticManager
     patterns.magentic_messages: MAGENTIC_MANAGER_NAME MagenticContext MagenticOrchestratorEvent
@@ -29,7 +29,7 @@ _door = Door(
         MagenticProgressLedger MagenticProgressLedgerItem MagenticResetSignal ORCH_MSG_KIND_INSTRUCTION
         ORCH_MSG_KIND_NOTICE ORCH_MSG_KIND_TASK_LEDGER ORCH_MSG_KIND_USER_TASK
     patterns.magentic_orchestrator: MagenticAgentExecutor MagenticOrchestrator
-    patterns.participant_executor: AgentRequestInfoResponse
+    patterns.participants: AgentRequestInfoResponse
     patterns.sequential_builder: SequentialBuilder
     sequential: AgentWorkflowBuilder build_sequential
     functional_agent: FunctionalWorkflowAgent

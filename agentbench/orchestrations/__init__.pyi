@@ -43,8 +43,6 @@ from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExec
 from agentbench.orchestrations.patterns.handoff_messages import HandoffAgentUserRequest as HandoffAgentUserRequest
 from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration as HandoffConfiguration
 from agentbench.orchestrations.patterns.handoff_messages import HandoffSentEvent as HandoffSentEvent
-from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff as clean_conversation_for_handoff
-from agentbench.orchestrations.patterns.helpers import create_completion_message as create_completion_message
 from agentbench.orchestrations.patterns.magentic_builder import MagenticBuilder as MagenticBuilder
 from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase as MagenticManagerBase
 from agentbench.orchestrations.patterns.magentic_manager import StandardMagenticManager as StandardMagenticManager
@@ -69,7 +67,11 @@ from agentbench.orchestrations.patterns.magentic_messages import (
 from agentbench.orchestrations.patterns.magentic_messages import MagenticResetSignal as MagenticResetSignal
 from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticAgentExecutor as MagenticAgentExecutor
 from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticOrchestrator as MagenticOrchestrator
-from agentbench.orchestrations.patterns.participant_executor import AgentRequestInfoResponse as AgentRequestInfoResponse
+from agentbench.orchestrations.patterns.participants import AgentRequestInfoResponse as AgentRequestInfoResponse
+from agentbench.orchestrations.patterns.pattern_builder import (
+    clean_conversation_for_handoff as clean_conversation_for_handoff,
+)
+from agentbench.orchestrations.patterns.pattern_builder import create_completion_message as create_completion_message
 from agentbench.orchestrations.patterns.sequential_builder import SequentialBuilder as SequentialBuilder
 from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
 from agentbench.orchestrations.sequential import build_sequential as build_sequential

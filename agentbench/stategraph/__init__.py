@@ -17,7 +17,7 @@ _door = Door(
     reducers: Overwrite Reducer RemoveMessage add_messages append_items remove_tool_messages replace_messages
         replace_value upsert_messages
     results: GraphResult ResponseGranularity
-    running.node: Runtime
+    running.executors: Runtime
     snapshots: SnapshotTask StateSnapshot
     state: AgentState END ExecutionState ExecutionStatus START StopRequestStatus
     streaming: StreamChunk StreamEvent

@@ -23,14 +23,19 @@ from agentbench.exceptions import (
     WorkflowConvergenceException,
 )
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
-from agentbench.stategraph.running.calls import GraphOptions
 from agentbench.stategraph.running.executors import META
-from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.plan import GraphOptions, GraphPlan
 from agentbench.stategraph.state import ExecutionState, StateT
 from agentbench.stategraph.streaming import Chunks, payloads, read_modes
 from agentbench.stategraph.threads.access import ThreadAccess
-from agentbench.stategraph.threads.config import read_config, thread_config
-from agentbench.stategraph.threads.thread_call import ThreadCall, ThreadRun, read_thread, running_call
+from agentbench.stategraph.threads.thread_call import (
+    ThreadCall,
+    ThreadRun,
+    read_config,
+    read_thread,
+    running_call,
+    thread_config,
+)
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun

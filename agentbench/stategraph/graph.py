@@ -14,7 +14,7 @@ from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiler import compile_graph
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class, state_fields
 from agentbench.stategraph.nested import task_function
-from agentbench.stategraph.running.node import NodeFunction, annotations_of
+from agentbench.stategraph.running.executors import NodeFunction, annotations_of
 from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
 from agentbench.stategraph.state import END, START, AgentState, StateT
 

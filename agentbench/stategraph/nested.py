@@ -17,8 +17,8 @@ from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected, updates_between
 from agentbench.stategraph.reducers import Overwrite
 from agentbench.stategraph.results import GraphResult, graph_result
-from agentbench.stategraph.running.calls import CallRecord, GraphOptions
-from agentbench.stategraph.threads.config import read_config
+from agentbench.stategraph.running.plan import CallRecord, GraphOptions
+from agentbench.stategraph.threads.thread_call import read_config
 from agentbench.workflows.builder.nodes import register_executor_adapter
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.engine.active_run import ActiveRun, RunState

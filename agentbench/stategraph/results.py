@@ -9,8 +9,7 @@ from typing import Any, Generic
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import Interrupt
-from agentbench.stategraph.running.calls import CallRecord
-from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.plan import CallRecord, GraphPlan
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
 

@@ -10,8 +10,7 @@ from typing import Any
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import ResponseGranularity
-from agentbench.stategraph.running.calls import CallRecord, StateChanges
-from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.plan import CallRecord, GraphPlan, StateChanges
 from agentbench.stategraph.state import ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from agentbench._copying import isolate
-from agentbench._signatures.typed_dicts import readable_by_pydantic
+from agentbench._signatures.reading import readable_by_pydantic
 from agentbench._workers import run_in_thread
 from agentbench.exceptions import ConcurrentUpdateError, NodeError
 from agentbench.messages.content.content import Content

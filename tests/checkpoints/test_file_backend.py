@@ -18,7 +18,7 @@ from agentbench._files.lock import FolderLock
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.file_storage.backend import FileBackend
-from agentbench.checkpoints.file_storage.names import journal_name
+from agentbench.checkpoints.file_storage.folder import journal_name
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import part_id
 from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException

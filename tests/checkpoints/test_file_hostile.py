@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.file_storage.names import journal_name
+from agentbench.checkpoints.file_storage.folder import journal_name
 from agentbench.exceptions import WorkflowCheckpointException
 from tests.parts.errors import raises
 

@@ -186,7 +186,7 @@ def test_a_database_of_a_server_is_not_written_to_by_looking(postgres_url: str) 
     for _ in range(2):
         with raises(WorkflowCheckpointException, "checkpoints"):
             open_storage(postgres_url)
-    from agentbench.checkpoints.sql_storage.address import database_url
+    from agentbench.checkpoints.sql_storage.session import database_url
 
     engine = sqlalchemy.create_engine(database_url(postgres_url), poolclass=sqlalchemy.pool.NullPool)
     assert sqlalchemy.inspect(engine).get_table_names() == []

@@ -10,7 +10,7 @@ pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
 from sqlalchemy.engine import make_url
 
-from agentbench.checkpoints.sql_storage.address import database_url, display_text, file_of, secrets_of
+from agentbench.checkpoints.sql_storage.session import database_url, display_text, file_of, secrets_of
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ from tests.servers.process import free_port
 
 sqlalchemy = pytest.importorskip("sqlalchemy", reason="SQLAlchemy is not installed")
 
-from agentbench.checkpoints.sql_storage.address import database_url  # noqa: E402  needs SQLAlchemy
 from agentbench.checkpoints.sql_storage.backend import SQLBackend  # noqa: E402
+from agentbench.checkpoints.sql_storage.session import database_url  # noqa: E402  needs SQLAlchemy
 
 ROOT = Path(__file__).parents[2]
 Make = Callable[..., SQLBackend]

@@ -28,8 +28,8 @@ from hypothesis import strategies as st
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
-from agentbench.serialization.pickle_names import NameFinder
 from agentbench.serialization.pickled import (
+    NameFinder,
     decode_checkpoint_value,
     decode_found,
     encode_checkpoint_value,

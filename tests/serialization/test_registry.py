@@ -15,7 +15,7 @@ from agentbench.exceptions import MissingExtraError
 from agentbench.serialization import registry
 from agentbench.serialization.class_types import find_class_type
 from agentbench.serialization.json_text import from_json, to_json
-from agentbench.serialization.pickle_names import _DATA_CLASSES, NameFinder, type_label
+from agentbench.serialization.pickled import _DATA_CLASSES, NameFinder, type_label
 from agentbench.stategraph import Send
 from agentbench.stategraph.toolnode import EndedCall
 

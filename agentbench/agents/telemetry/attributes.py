@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from agentbench._secrets import MASK, mask_secrets, without_secrets
 from agentbench.messages.content.content import Content
 from agentbench.messages.options import as_list
-from agentbench.observability.attribute_names import OtelAttr
+from agentbench.observability.instruments import OtelAttr
 from agentbench.serialization.plain import to_plain, write_plain
 
 Attributes = dict[str, Any]

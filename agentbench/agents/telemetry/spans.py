@@ -40,8 +40,14 @@ from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.options import merge_chat_options
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
-from agentbench.observability.attribute_names import OtelAttr
-from agentbench.observability.instruments import DURATION_BUCKETS, TOKEN_BUCKETS, get_meter, get_tracer, mark_failed
+from agentbench.observability.instruments import (
+    DURATION_BUCKETS,
+    TOKEN_BUCKETS,
+    OtelAttr,
+    get_meter,
+    get_tracer,
+    mark_failed,
+)
 from agentbench.observability.switches import OBSERVABILITY_SETTINGS, is_measuring
 
 R = TypeVar("R")

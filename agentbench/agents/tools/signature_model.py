@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Annotated, Any, NamedTuple, NoReturn, Optional
 
 from agentbench._signatures.forms import TypeLike, origin_of, type_name
-from agentbench._signatures.typed_dicts import readable_by_pydantic
+from agentbench._signatures.reading import readable_by_pydantic
 from agentbench.agents.tools.signature import NO_VALUE, ToolParameter, ToolSignature
 
 _TYPES_OF_DEFAULTS = (bool, int, float, str, list, dict, tuple, set)

@@ -6,31 +6,141 @@ and values that contain themselves only make it coarser.
 
 from __future__ import annotations
 
+import copyreg
+import dataclasses
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
+from difflib import SequenceMatcher
 from enum import Enum
+from itertools import zip_longest
 from typing import Any
+from uuid import UUID
 
-from agentbench.checkpoints.difference.alignment import align, find_ids
+from agentbench._copying import slots_of
 from agentbench.checkpoints.difference.changes import ChangeOp, CheckpointChange, ItemId, Member, path_text
-from agentbench.checkpoints.difference.value_parts import (
-    ATOMS,
-    are_equal_arrays,
-    are_equal_atoms,
-    declared_fields,
-    fields_of,
-    has_own_equality,
-    is_bare,
-    library_of_array,
-)
 from agentbench.serialization.plain import are_equal
+
+_ID_NAMES = ("message_id", "id", "request_id", "call_id", "checkpoint_id", "executor_id", "task_id", "run_id")
+
+
+def find_ids(before: Sequence[Any], after: Sequence[Any]) -> tuple[str, list[Any], list[Any]] | None:
+    """Return the name and the ids of all items of both lists; `None` if no name identifies all items."""
+    for name in _ID_NAMES:
+        if all(_id(item, name) is not None for items in (before, after) for item in items):
+            old, new = ([_id(item, name) for item in items] for items in (before, after))
+            if len(set(old)) == len(old) and len(set(new)) == len(new):
+                return name, old, new
+    return None
+
+
+def _id(item: Any, name: str) -> Any:
+    if isinstance(item, (str, bytes, int, float, type)):
+        return None
+    try:
+        found = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+    except Exception:  # noqa: BLE001 - properties are user code
+        return None
+    return found if type(found) in (str, int, UUID) else None
+
+
+def align(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int | None, int | None]]:
+    """Pair the positions of equal items, in order, and the items between; `None` for an item on one side only."""
+    if len(before) > len(after):  # the shorter one first, so that both directions find the same pairs
+        yield from ((i, j) for j, i in align(after, before))
+        return
+    for _, at, at_end, to, to_end in SequenceMatcher(None, before, after).get_opcodes():
+        yield from zip_longest(range(at, at_end), range(to, to_end))
+
+
+ATOMS = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex, type})
+"""Exact types of values that have no parts and are compared by `==`."""
+
+_ABSENT: Any = object()
+
+
+def are_equal_atoms(before: Any, after: Any) -> bool:
+    """Return whether both have the same type, one of `ATOMS`, and are equal."""
+    cls = type(before)
+    if cls is not type(after) or cls not in ATOMS:
+        return False
+    return bool(before == after) or (before != before and after != after)
+
+
+def library_of_array(cls: type) -> str | None:
+    """Return `"numpy"` or `"pandas"` for a class of arrays, series or frames, None for other classes."""
+    for base in cls.__mro__:
+        library = base.__module__.partition(".")[0]
+        if base.__name__ in _ARRAYS.get(library, ()):
+            return library
+    return None
+
+
+_ARRAYS = {"numpy": ("ndarray",), "pandas": ("DataFrame", "Series", "Index", "ExtensionArray")}
+
+
+def are_equal_arrays(before: Any, after: Any) -> bool:
+    """Compare two instances of one class of numpy or pandas, by the library's own methods."""
+    if library_of_array(type(before)) == "pandas":
+        is_frame = hasattr(type(before), "columns")  # its attribute `name` may be a column
+        return bool(before.equals(after)) and (is_frame or are_equal(*(getattr(v, "name", 0) for v in (before, after))))
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return False
+    equal = before == after
+    if bool(equal.all()):
+        return True
+    both_nan = (before != before) & (after != after)
+    return bool((equal | both_nan).all())
+
+
+def has_own_equality(value: Any) -> bool:
+    """Return whether the class defines equality; exceptions have only identity."""
+    cls: Any = type(value)
+    return cls.__eq__ is not object.__eq__ and not isinstance(value, BaseException)
+
+
+def declared_fields(value: Any) -> Sequence[str] | None:
+    """Return the field names of a dataclass, a pydantic model, a named tuple or an exception; otherwise `None`."""
+    cls = type(value)
+    if dataclasses.is_dataclass(cls):
+        return [field.name for field in dataclasses.fields(cls)]
+    models = getattr(cls, "model_fields", None)
+    if isinstance(models, Mapping):
+        return [*models, *(getattr(value, "__pydantic_extra__", None) or ())]
+    if isinstance(value, BaseException):
+        return ["args", *vars(value)]
+    return list(getattr(cls, "_fields", ())) if isinstance(value, tuple) else None
+
+
+def fields_of(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield names and values of the declared fields, or of all attributes and slots; unset ones are skipped."""
+    names = declared_fields(value)
+    if names is None:
+        names = [*slots_of(type(value), c_members=True), *getattr(value, "__dict__", ())]
+    for name in names:
+        item = getattr(value, name, _ABSENT)
+        if item is not _ABSENT:
+            yield name, item
+
+
+def is_bare(value: Any) -> bool:
+    """Return whether an instance consists of its attributes alone, so that two without attributes are equal."""
+    cls: Any = type(value)
+    if cls is object or cls in copyreg.dispatch_table or cls.__reduce__ is not object.__reduce__:
+        return False
+    if cls.__reduce_ex__ is not object.__reduce_ex__:
+        return False
+    try:
+        value.__reduce_ex__(4)  # raises for C classes that hold more than attributes
+    except TypeError:
+        return False
+    return True
+
 
 Keys = tuple[Any, ...]
 _Changes = list[CheckpointChange]
 _Reader = Callable[[Any, Any, Keys, "_Changes | None"], bool]
 
-_ABSENT: Any = object()
 _DEEPEST = 80
 _MOST_NOTED = 8
 

@@ -11,18 +11,23 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from agentbench._files.private_file import sync_folder
-from agentbench.checkpoints.file_storage.folder import CheckpointFolder
+from agentbench.checkpoints.file_storage.folder import (
+    JOURNAL_SUFFIX,
+    SUFFIX,
+    CheckpointFolder,
+    UnreadableCheckpointError,
+    file_name,
+    journal_name,
+)
 from agentbench.checkpoints.file_storage.journal import Journal, JournalEntry, new_generation
 from agentbench.checkpoints.file_storage.loose_files import LooseFile, LooseFiles, WholeRecord
-from agentbench.checkpoints.file_storage.names import JOURNAL_SUFFIX, SUFFIX, file_name, journal_name
-from agentbench.checkpoints.file_storage.unreadable import UnreadableCheckpointError
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import live_parts
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
+    from agentbench.checkpoints.file_storage.loose_files import PickledFormat
 
 Entry: TypeAlias = JournalEntry | LooseFile
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from agentbench._files.private_file import open_private, read_at, write_all, write_private
-from agentbench.checkpoints.file_storage.unreadable import UnreadableCheckpointError
+from agentbench.checkpoints.file_storage.folder import UnreadableCheckpointError
 from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.serialization.writer import quote_ascii
 

@@ -10,10 +10,9 @@ from typing import Any, Final, TypeVar
 
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.parts import live_parts
-from agentbench.checkpoints.sql_storage.address import database_url
 from agentbench.checkpoints.sql_storage.database import Database
-from agentbench.checkpoints.sql_storage.packed_text import decode_name, encode_name, pack, unpack
-from agentbench.checkpoints.sql_storage.session import Row, Session
+from agentbench.checkpoints.sql_storage.session import Row, Session, database_url
+from agentbench.checkpoints.sql_storage.tables import decode_name, encode_name, pack, unpack
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 

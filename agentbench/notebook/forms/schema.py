@@ -9,7 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaValidator
 
 from agentbench._secrets import is_secret_class
-from agentbench._signatures.typed_dicts import readable_by_pydantic
+from agentbench._signatures.reading import readable_by_pydantic
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.fields import NO_VALUE, title_of
 from agentbench.notebook.forms.questions import Option, label_options

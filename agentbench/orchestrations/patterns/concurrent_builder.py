@@ -13,8 +13,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest, AgentExecutorResponse
-from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
-from agentbench.orchestrations.patterns.participants import Participants, yield_response
+from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants, yield_response
 from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext

@@ -17,8 +17,7 @@ from agentbench.orchestrations.patterns.group_chat_orchestrator import (
     BaseGroupChatOrchestrator,
     GroupChatOrchestrator,
 )
-from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
-from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants
 from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.run.workflow import Workflow

@@ -17,7 +17,7 @@ from agentbench.orchestrations.agent_executor import AgentExecutor
 from agentbench.orchestrations.agent_node import call_agent
 from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry, TerminationCondition
 from agentbench.orchestrations.patterns.group_chat_orchestrator import BaseGroupChatOrchestrator, OrchestratorContext
-from agentbench.orchestrations.patterns.helpers import create_completion_message, json_objects
+from agentbench.orchestrations.patterns.pattern_builder import create_completion_message, json_objects
 
 logger = logging.getLogger("agentbench")
 

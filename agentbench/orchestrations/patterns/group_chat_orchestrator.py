@@ -27,8 +27,8 @@ from agentbench.orchestrations.patterns.group_chat_messages import (
     ParticipantRegistry,
     TerminationCondition,
 )
-from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff, create_completion_message
 from agentbench.orchestrations.patterns.participants import yield_response
+from agentbench.orchestrations.patterns.pattern_builder import clean_conversation_for_handoff, create_completion_message
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor

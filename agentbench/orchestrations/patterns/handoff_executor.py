@@ -26,7 +26,7 @@ from agentbench.orchestrations.patterns.handoff_messages import (
     HandoffConfiguration,
     HandoffSentEvent,
 )
-from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff
+from agentbench.orchestrations.patterns.pattern_builder import clean_conversation_for_handoff
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler

@@ -11,12 +11,12 @@ from typing import Any, Final
 from agentbench._limits import require_limit
 from agentbench.messages.answers import without_answers
 from agentbench.messages.message import Message
-from agentbench.orchestrations.patterns.helpers import json_objects
 from agentbench.orchestrations.patterns.magentic_messages import (
     MAGENTIC_MANAGER_NAME,
     MagenticContext,
     MagenticProgressLedger,
 )
+from agentbench.orchestrations.patterns.pattern_builder import json_objects
 
 logger = logging.getLogger("agentbench")
 

@@ -19,7 +19,6 @@ from agentbench.orchestrations.patterns.group_chat_messages import (
     ParticipantRegistry,
 )
 from agentbench.orchestrations.patterns.group_chat_orchestrator import BaseGroupChatOrchestrator, OrchestratorContext
-from agentbench.orchestrations.patterns.helpers import clean_conversation_for_handoff
 from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase
 from agentbench.orchestrations.patterns.magentic_messages import (
     MAGENTIC_MANAGER_NAME,
@@ -31,8 +30,8 @@ from agentbench.orchestrations.patterns.magentic_messages import (
     MagenticProgressLedger,
     MagenticResetSignal,
 )
-from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
-from agentbench.orchestrations.patterns.participants import yield_response
+from agentbench.orchestrations.patterns.participants import ParticipantExecutor, yield_response
+from agentbench.orchestrations.patterns.pattern_builder import clean_conversation_for_handoff
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler

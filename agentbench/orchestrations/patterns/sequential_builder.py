@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
-from agentbench.orchestrations.patterns.participant_executor import ParticipantExecutor
-from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants
 from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext

@@ -18,7 +18,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import is_typeddict
 
-from agentbench._signatures.typed_dicts import readable_by_pydantic
+from agentbench._signatures.reading import readable_by_pydantic
 from agentbench.exceptions import GraphError
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.reducers import (

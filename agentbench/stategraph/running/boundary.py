@@ -22,12 +22,10 @@ from agentbench.exceptions import (
 )
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, interrupt_data
-from agentbench.stategraph.merging.inputs import read_input
 from agentbench.stategraph.merging.state_fields import StateFields
-from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge
-from agentbench.stategraph.running.calls import CallRecord, GraphOptions, StateChanges
+from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, read_input
 from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult
-from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.plan import CallRecord, GraphOptions, GraphPlan, StateChanges
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent

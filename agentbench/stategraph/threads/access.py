@@ -9,8 +9,8 @@ from agentbench._bridge import blocking
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import StateT
-from agentbench.stategraph.threads.config import thread_config
 from agentbench.stategraph.threads.history import StateHistory
+from agentbench.stategraph.threads.thread_call import thread_config
 from agentbench.stategraph.threads.threads import Threads
 
 

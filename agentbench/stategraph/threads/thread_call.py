@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, get_args
 
 from agentbench._bridge import call_on, wait_for_loop
-from agentbench._clock import runtime_defaults
+from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._display import shorten
 from agentbench._extras import require
+from agentbench._limits import require_limit, require_seconds
 from agentbench._signatures import type_name
 from agentbench.checkpoints.access import head_of, load_checkpoint
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -19,9 +20,9 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import InvalidUpdateError, NestedLoopError, ThreadBusyError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt
-from agentbench.stategraph.merging.inputs import read_input
-from agentbench.stategraph.running.calls import CallRecord, GraphOptions
+from agentbench.stategraph.merging.updates import read_input
 from agentbench.stategraph.running.executors import META
+from agentbench.stategraph.running.plan import CallRecord, GraphOptions, OnBusy, OnGraphChange
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.event_log import new_log
@@ -267,3 +268,73 @@ def _check_schema(question: Interrupt, answer: Any) -> None:
             f"The answer to {question.id!r} does not fit its schema: {'; '.join(problems)}. The thread still waits."
         )
         raise ValueError(message)
+
+
+_DEFAULTS: Mapping[str, Any] = {
+    "recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}, "on_busy": "raise",
+    "on_graph_change": "raise",
+}  # fmt: skip
+_TYPES: Mapping[str, tuple[type, str]] = {
+    "metadata": (Mapping, "a mapping"),
+    "interrupt_before": (Collection, "the name of a node, or a list of names"),
+    "interrupt_after": (Collection, "the name of a node, or a list of names"),
+}
+
+
+def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return a flat configuration. Settings may be under `configurable`; those beside it take precedence.
+
+    Raises:
+        TypeError: It is not a mapping, or the thread id is neither text nor a whole number.
+        ValueError: The thread id cannot be encoded.
+    """
+    _require("config", config, Mapping, "a mapping such as {'thread_id': 'order-7'}")
+    flat = {**(config or {})}
+    nested = flat.pop("configurable", None)
+    _require("configurable", nested, Mapping, "a mapping such as {'thread_id': 'order-7'}")
+    flat = {**(nested or {}), **flat}
+    thread_id = flat.get("thread_id")
+    _require("thread_id", thread_id, (str, int), "text or a whole number")
+    try:
+        str(thread_id).encode()
+    except UnicodeEncodeError as error:
+        message = f"thread_id is {thread_id!r}, which cannot be encoded: {error.reason}."
+        raise ValueError(message) from error
+    return flat
+
+
+def thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the flat configuration that names a thread; `ValueError` if it names none, else like `flat_config`."""
+    flat = flat_config(config)
+    if flat.get("thread_id") is None:
+        message = f"{dict(config or {})} names no thread. Write: {{'thread_id': ...}}."
+        raise ValueError(message)
+    return flat
+
+
+def read_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the configuration of a call with its defaults.
+
+    Raises:
+        TypeError: It is not a mapping, or a setting has the wrong type.
+        ValueError: A setting has an invalid value.
+    """
+    read = {**_DEFAULTS, **flat_config(config)}
+    defaults = runtime_defaults()
+    require_limit("recursion_limit", read["recursion_limit"], least=1)
+    require_seconds("node_timeout", read.get("node_timeout"), none="no limit")
+    for name, choices in (("on_busy", get_args(OnBusy)), ("on_graph_change", get_args(OnGraphChange))):
+        if read[name] not in choices:
+            message = f"{name} is {read[name]!r}; expected one of {', '.join(map(repr, choices))}."
+            raise ValueError(message)
+    for name, (type_, expected) in _TYPES.items():
+        _require(name, read.get(name), type_, expected)
+    read.setdefault("run_id", defaults.ids.new_id("run"))
+    read.setdefault("timestamp", iso_utc(defaults.clock.time_ns()))
+    return read
+
+
+def _require(name: str, value: object, type_: type | tuple[type, ...], expected: str) -> None:
+    if value is not None and not isinstance(value, type_):
+        message = f"{name} is {value!r}, of type {type(value).__name__}; expected {expected}."
+        raise TypeError(message)

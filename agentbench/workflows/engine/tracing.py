@@ -10,8 +10,7 @@ from opentelemetry import propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanContext, SpanKind, TraceFlags
 
-from agentbench.observability.attribute_names import OtelAttr
-from agentbench.observability.instruments import error_text, get_tracer, mark_failed
+from agentbench.observability.instruments import OtelAttr, error_text, get_tracer, mark_failed
 from agentbench.serialization.plain import to_plain
 from agentbench.workflows.executors.message import Delivery, MessageType, WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
