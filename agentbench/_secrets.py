@@ -11,11 +11,6 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
-__all__ = [
-    *("MASK", "Masked", "field_names", "is_secret", "is_secret_class", "is_secret_name", "is_secret_parameter"),
-    *("mask_secrets", "mask_text", "masked_fields", "masked_repr", "secrets_in", "without_secrets"),
-]
-
 MASK: Final = "•••"
 """The replacement for a secret."""
 

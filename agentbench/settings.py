@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler
     from pydantic_core import CoreSchema
 
-__all__ = ["SecretString", "load_settings"]
-
 logger = logging.getLogger("agentbench")
 
 SettingsT = TypeVar("SettingsT")

@@ -11,11 +11,6 @@ from agentbench._text.redact import preview
 from agentbench.checkpoints.difference.changes import CheckpointChange, path_text
 from agentbench.workflows.executors.message import WorkflowMessage
 
-__all__ = [
-    *("SIGNS", "change_line", "checkpoints_of", "counts", "diff_text", "hides", "masked_path"),
-    *("same_start", "short_value", "values_of"),
-]
-
 SIGNS = {"added": "+", "removed": "-", "changed": "~", "reordered": ">"}
 _LINE_LIMIT = 80
 _CONTEXT = 20

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from agentbench._text.escape import esc
 
-__all__ = ["count_text", "duration_text", "run_name", "run_names", "state_text", "workflow_name"]
-
 _UUID = re.compile(r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 # Generated names of unnamed workflows.
 _MADE_UP = re.compile(r"^Workflow(Builder)?-[0-9a-f-]{36}$")

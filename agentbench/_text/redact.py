@@ -16,17 +16,6 @@ from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse
 from agentbench.serialization.class_names import UnknownInstance
 
-__all__ = [
-    "decision_text",
-    "fields_of",
-    "hide_secrets",
-    "line_preview",
-    "message_text",
-    "preview",
-    "question_of",
-    "server_question",
-]
-
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 _SHORT = frozenset({int, float, bool, type(None)})

@@ -17,8 +17,6 @@ from agentbench._text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench._text.redact import fields_of, preview
 from agentbench.checkpoints.difference.changes import LONGEST_KEY, step_text
 
-__all__ = ["LEVEL_LIMIT", "Entry", "Level", "TreeRow", "ValueTree"]
-
 LEVEL_LIMIT = 200
 FULL_LIMIT = 1_000_000
 _KEY_LIMIT = 120

@@ -15,8 +15,6 @@ from agentbench.checkpoints.difference.changes import CheckpointChange, path_tex
 from agentbench.checkpoints.paths import Place, find_place, replace_at
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
 
-__all__ = ["Edit", "StagedEdits", "StepperEdits", "Updates", "make_edit", "updates_of"]
-
 _MESSAGE = re.compile(r"(pending_messages|messages)\[(0|[1-9][0-9]*)\]\.?(.+)?", re.ASCII | re.DOTALL)
 
 

@@ -11,8 +11,6 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from agentbench._plain_text import plain_line
 
-__all__ = ["Place", "find_place", "replace_at"]
-
 _NUMBER = re.compile(r"0|[1-9][0-9]*", re.ASCII)
 # A step in brackets: a position or a key in Python notation, or the id of an item, as in `[message_id='m3']`.
 _TEXT = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""

@@ -19,8 +19,6 @@ from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["Cars", "Measure", "Publish", "Question", "Report", "Trend", "Years", "build_workflow"]
-
 # ---- the messages ----------------------------------------------------------------------------------------------------
 
 

@@ -14,8 +14,6 @@ from agentbench.agents.tools.collection import tool_name
 from agentbench.exceptions import MiddlewareException
 from agentbench.notebook.look.html import Page, Table
 
-__all__ = ["agent_bundle"]
-
 _CUT = 600
 _IN_OTHER_TABLES = frozenset({"instructions", "tools", "model"})
 

@@ -11,8 +11,6 @@ from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.cassette.lines import StoredCall
 from agentbench.notebook.look.html import Page, Table
 
-__all__ = ["cassette"]
-
 
 def cassette(client: CassetteChatClient) -> dict[str, Any]:
     """Return the views of a cassette by media type: its calls by number, with how often this client used each."""

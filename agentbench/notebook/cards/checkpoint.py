@@ -8,8 +8,6 @@ from agentbench.notebook.history.step_rows import request_rows
 from agentbench.notebook.look.html import Page, Table
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
-__all__ = ["checkpoint_bundle", "checkpoint_info_bundle"]
-
 
 def checkpoint_info_bundle(info: Any) -> dict[str, Any]:
     """Return the view of a checkpoint's info, without its content."""

@@ -12,8 +12,6 @@ from agentbench.evaluation.results import EvalItemResult, EvalResults
 from agentbench.notebook.cards.conversation.views import transcript
 from agentbench.notebook.look.html import Markup, Page, Table, element
 
-__all__ = ["comparison_bundle", "item_bundle", "results_bundle"]
-
 _ROWS = 20
 _TRANSCRIPTS = 10
 _TEXT = 160

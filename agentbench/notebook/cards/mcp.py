@@ -6,8 +6,6 @@ from agentbench._text.phrases import count_text
 from agentbench.agents.mcp.tool import MCPTool
 from agentbench.notebook.look.html import Page, Table
 
-__all__ = ["server_bundle"]
-
 
 def server_bundle(server: MCPTool) -> dict[str, str]:
     """Return a server's views by media type: its address without secrets, and a row for each function."""

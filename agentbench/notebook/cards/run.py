@@ -21,8 +21,6 @@ from agentbench.notebook.look.html import Markup, Page, Table, image
 from agentbench.notebook.look.states import STATES
 from agentbench.workflows.events.events import count_unanswered
 
-__all__ = ["event_bundle", "report_bundle", "result_bundle", "run_bundle", "workflow_bundle"]
-
 Bundle = dict[str, Any]
 
 _LOOK_OF = {"finished": "done", "waiting for an answer": "waiting", "cancelled": "skipped"}

@@ -12,8 +12,6 @@ from agentbench._text.redact import line_preview
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Page, Table
 
-__all__ = ["session"]
-
 _PREVIEW_LIMIT = 90
 
 

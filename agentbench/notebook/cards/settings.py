@@ -3,8 +3,6 @@
 from agentbench.notebook.look.html import Page, Table
 from agentbench.notebook.runtime.settings import Settings
 
-__all__ = ["settings_bundle"]
-
 
 def settings_bundle(settings: Settings) -> dict[str, str]:
     """Return the views of the settings by media type."""

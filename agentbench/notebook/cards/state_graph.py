@@ -19,8 +19,6 @@ from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import AgentState
 from agentbench.stategraph.threads.history import StateHistory
 
-__all__ = ["graph_bundle", "graph_result_bundle", "history_bundle", "snapshot_bundle", "state_bundle"]
-
 Bundle = dict[str, Any]
 
 _LOOK_OF = {"running": "running", "interrupted": "waiting", "completed": "done", "error": "failed"}

@@ -16,8 +16,6 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
 from agentbench.notebook.look.html import Page, Table
 
-__all__ = ["storage_bundle"]
-
 _MOST_CHAINS = 20
 _PATIENCE_S = 2.0
 _SCHEMA_TABLE = "agentbench_schema"

@@ -12,8 +12,6 @@ from agentbench._text.phrases import count_text
 from agentbench.notebook.forms.fields import help_text
 from agentbench.notebook.look.html import Page, Table, element
 
-__all__ = ["tool"]
-
 _HEAD = ("name", "type", "default", "what it is")
 _MOST_LEVELS = 4
 _WORDS_LIMIT = 800

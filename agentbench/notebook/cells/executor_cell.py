@@ -15,8 +15,6 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["Definition", "define_executor"]
-
 
 @dataclass(frozen=True)
 class Definition:

@@ -11,8 +11,6 @@ from agentbench.notebook.look.html import Page, Table
 if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor
 
-__all__ = ["Workbench", "older_code", "ports_of", "workbench"]
-
 
 def ports_of(executor: Executor) -> tuple[str, str, str]:
     """Return the types that an executor accepts, sends and yields, in words."""

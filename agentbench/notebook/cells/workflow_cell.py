@@ -16,8 +16,6 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["define_workflow"]
-
 
 def define_workflow(text: str, namespace: Mapping[str, Any], *, name: str = "workflow") -> Workflow:
     """Build a workflow from its text form.

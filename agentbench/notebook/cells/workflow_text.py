@@ -21,8 +21,6 @@ from typing import NoReturn
 
 from agentbench.exceptions import WorkflowTextError
 
-__all__ = ["Arrow", "Name", "parse_workflow"]
-
 _TOKEN = re.compile(r"#.*|[^\W\d]\w*|->|=>|\S")
 _SLIPS = {">": "'->' or '=>'", "-": "'->'", "=": "'=>'", "→": "'->'", "⇒": "'=>'", ";": "the end of the line"}
 _EXECUTOR, _CONDITION = "the name of an executor", "the name of a condition"

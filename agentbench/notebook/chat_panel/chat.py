@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.forms.inbox import RequestForms
     from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["Chat", "chat"]
-
 _READY, _WORKING, _ASKS = "ready", "working", "waiting for your answer"
 
 

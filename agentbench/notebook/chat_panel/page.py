@@ -16,8 +16,6 @@ from agentbench.notebook.cards.conversation.model import Part, turns_of
 from agentbench.notebook.look.style import read_script, read_static
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
 
-__all__ = ["ChatPage", "ChatPanel", "rows_of"]
-
 _STATIC = Path(__file__).parent / "static"
 _ROWS = 200
 _TEXT_LIMIT = 20_000

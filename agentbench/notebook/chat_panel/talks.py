@@ -26,8 +26,6 @@ from agentbench.workflows.events.events import count_unanswered
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["AgentTalk", "RunTalk", "Talk", "talk_with"]
-
 OnChange = Callable[[], object]
 _CONVERSATIONS = ("context", "messages")
 """The keys of the conversation in a graph's state: in `AgentState`, and in other classes."""

@@ -19,8 +19,6 @@ from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel
 from agentbench.notebook.runtime.waiting import nest_state
 
-__all__ = ["DoctorReport", "Finding", "doctor"]
-
 _NEWEST_PYTHON = (3, 13)
 # Everything else works without the packages of these extras.
 _OTHER_EXTRAS = ("mcp", "openai", "otel", "postgres", "redis", "settings", "sql")

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.cells.executor_cell import Definition
     from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["agentbench_magic", "completions", "load_ipython_extension", "unload_ipython_extension"]
-
 Variables = dict[str, Any]
 
 _USAGE = """\

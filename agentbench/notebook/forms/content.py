@@ -15,8 +15,6 @@ from agentbench.notebook.forms.text_values import FILE_LIMIT
 from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.runtime.bundles import display_of
 
-__all__ = ["BUTTONS", "Action", "FormContent", "line", "object_text"]
-
 # Up to four options are a row of buttons; more than thirty are searched, not listed.
 BUTTONS = 4
 _LISTED = 30

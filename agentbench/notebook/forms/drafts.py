@@ -14,8 +14,6 @@ from agentbench.notebook.forms.questions import FormQuestion, Option, default_pr
 from agentbench.notebook.forms.text_values import FieldError, JsonError, read_json
 from agentbench.workflows.executors.approval import Approval
 
-__all__ = ["draft_for_request", "draft_for_type"]
-
 _APPROVED, _REASON, _EDITED = "approved", "reason", "edited"
 _APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
 _SEND = (Action("submit", "Send", {}, tone="yes"),)

@@ -16,23 +16,6 @@ from typing import Any, Literal, NamedTuple
 from agentbench.notebook.forms.questions import Option
 from agentbench.notebook.forms.text_values import FieldError, bytes_of_text, read_json, write_json
 
-__all__ = [
-    *(
-        "NO_VALUE",
-        "ROOT",
-        "YES_NO",
-        "Field",
-        "FieldPart",
-        "Raw",
-        "help_text",
-        "holds",
-        "input_of",
-        "json_field",
-        "json_of",
-    ),
-    *("text_of", "time_help", "title_of"),
-]
-
 # The path of a form that is one value.
 ROOT = "value"
 YES_NO = Option("Yes", True), Option("No", False)

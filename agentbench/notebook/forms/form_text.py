@@ -16,8 +16,6 @@ from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.history.agent_turns import messages_in_answer
 from agentbench.workflows.executors.approval import Approval
 
-__all__ = ["answer_text", "form_text"]
-
 _NAMED_OPTIONS = 8
 _NAMED_FIELDS = 40
 

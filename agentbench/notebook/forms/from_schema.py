@@ -31,8 +31,6 @@ from agentbench.notebook.forms.text_values import FieldError
 if TYPE_CHECKING:
     from agentbench.notebook.forms.schema import TypeSchema
 
-__all__ = ["field_of_schema", "field_of_type", "type_name"]
-
 Schema = Mapping[str, Any]
 
 # Keywords that do not restrict the values, and those of them that apply to a whole, not to one of its members.

@@ -16,9 +16,6 @@ from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.workflows.run.execution import id_of_request
 
-__all__ = ["Inbox", "InboxEntry", "RequestForms", "inbox"]
-
-
 _EMPTY = '<div class="abi-empty" role="status">No open requests.</div>'
 
 

@@ -11,8 +11,6 @@ from agentbench.notebook.forms.fields import NO_VALUE, Raw, holds, input_of, jso
 from agentbench.notebook.forms.text_values import FieldError, JsonError, WrittenNumber, read_json, write_json
 from agentbench.notebook.forms.values import ValuePlace
 
-__all__ = ["apply_json", "json_of_place"]
-
 
 def json_of_place(place: ValuePlace) -> Any:
     """Return the content of the fields as JSON values, `NO_VALUE` if empty. Texts that are not values stay texts.

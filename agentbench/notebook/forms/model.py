@@ -17,8 +17,6 @@ from agentbench.notebook.forms.text_values import JsonError, read_json, write_js
 from agentbench.notebook.forms.values import Texts, ValuePlace
 from agentbench.notebook.runtime.listeners import CallbackList
 
-__all__ = ["JSON", "Draft", "FormState"]
-
 # The path of the JSON text of a form.
 JSON = "json"
 

@@ -30,8 +30,6 @@ from agentbench.notebook.runtime.widgets import Message, MessageWidget
 if TYPE_CHECKING:
     from agentbench.notebook.forms.form import Form
 
-__all__ = ["SCRIPTS", "FormPage", "FormPanel"]
-
 _STATIC = files("agentbench.notebook.forms").joinpath("static")
 # The files of one module, in order: later files use names of earlier ones.
 SCRIPTS = ("parts.js", "controls.js", "boxes.js", "form.js")

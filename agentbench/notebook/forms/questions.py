@@ -28,9 +28,6 @@ from agentbench.messages.content.content import Content, question_in
 from agentbench.notebook.runtime.bundles import has_display
 from agentbench.workflows.executors.approval import Approval, TextAnswer
 
-__all__ = ["FormQuestion", "FormRequest", "Option", "RequestKind", "default_prompt", "label_options", "read_request"]
-__all__ += ["request_kind", "unwrap_optional"]
-
 RequestKind = Literal["approval", "question", "choice", "text", "message", "form"]
 
 _PROMPTS = ("prompt", "question", "message", "title")

@@ -7,8 +7,6 @@ from agentbench.notebook.forms.fields import NO_VALUE, input_of
 from agentbench.notebook.forms.text_values import FieldError
 from agentbench.notebook.forms.values import ValuePlace, is_in
 
-__all__ = ["Problems", "read"]
-
 # Problems, each with the key of its place.
 Problems = list[tuple[str, str]]
 

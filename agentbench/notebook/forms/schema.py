@@ -14,8 +14,6 @@ from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.fields import NO_VALUE, title_of
 from agentbench.notebook.forms.questions import Option, label_options
 
-__all__ = ["TypeSchema"]
-
 # Other factories may depend on a counter or a clock, so the type calls them when it makes the value.
 _EMPTY = (list, dict, set, tuple, frozenset)
 

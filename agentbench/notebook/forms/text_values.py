@@ -12,11 +12,6 @@ from typing import Any, NamedTuple, NoReturn
 
 from agentbench._secrets import mask_secrets
 
-__all__ = [
-    *("FILE_LIMIT", "LONGEST", "EditText", "FieldError", "JsonError", "WrittenNumber", "bytes_of_text", "read_json"),
-    *("text_of", "value_of", "write_json"),
-]
-
 # Most servers limit a message from a page to ten megabytes.
 FILE_LIMIT = 5 * 1024 * 1024
 # The longest text of a value that a page edits.

@@ -13,8 +13,6 @@ from typing import Any
 
 from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, Raw, holds, text_of
 
-__all__ = ["Texts", "ValuePlace", "is_in"]
-
 # Maximum number of rows that code may set at once; a button adds one row.
 _MANY = 1000
 _NAMED = 10

@@ -18,8 +18,6 @@ from agentbench.notebook.history.state import StateAfter, StateBySuperstep
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["checkpoints_frame", "depths", "forks", "lineage_frame", "messages_frame", "state_frame"]
-
 
 def checkpoints_frame(
     source: Any,

@@ -15,8 +15,6 @@ from agentbench.notebook.history.sources import Chosen, time_ns
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Column", "Kind", "build_frame"]
-
 Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
 """The kind of a column. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`."""
 Column = tuple[Kind, Sequence[Any]]

@@ -16,8 +16,6 @@ from agentbench.notebook.history.sources import Chosen, find_storage, run_on_eng
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Side", "comparison_frame", "diff_frame", "diff_of", "frame_of"]
-
 Side = WorkflowCheckpoint | CheckpointInfo | str
 
 

@@ -8,8 +8,6 @@ from agentbench.evaluation.results import EvalResults
 from agentbench.notebook.frames.columns import build_frame
 from agentbench.notebook.history.sources import Chosen
 
-__all__ = ["comparison_frame", "results_frame"]
-
 _KINDS = {"part": "category", "item": "string", "status": "category", "change": "category"}
 _TEXTS = frozenset({"query", "response", "error"})
 

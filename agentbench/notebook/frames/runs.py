@@ -19,8 +19,6 @@ from agentbench.notebook.runtime.prices import Price, read_prices
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Prices", "events_frame", "known_prices", "requests_frame", "runs_frame", "timeline_frame", "usage_frame"]
-
 Prices = Mapping[str, Price | tuple[float, float] | tuple[float, float, float]]
 """By model name: a `Price`, or two or three numbers."""
 

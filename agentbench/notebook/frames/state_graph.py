@@ -11,8 +11,6 @@ from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.threads.history import StateHistory
 
-__all__ = ["history_frame", "result_frame"]
-
 
 def history_frame(history: StateHistory, fields: Sequence[str], full: bool = False) -> Any:
     """Tabulate the checkpoints of a thread, oldest first, with some fields of the state.

@@ -23,8 +23,6 @@ from agentbench.notebook.graph.layout import (
 )
 from agentbench.workflows.draw.shape import GraphShape, ShapeEdge, ShapeNode
 
-__all__ = ["read_positions", "to_dot"]
-
 _POINTS_PER_INCH = 72
 
 

@@ -6,8 +6,6 @@ from dataclasses import replace
 
 from agentbench.workflows.draw.shape import TIMES, GraphShape, ShapeEdge, ShapeNode
 
-__all__ = ["HOW_TO_OPEN", "MAX_NODES", "close_frames", "fit", "fold_siblings", "neighbourhood"]
-
 MAX_NODES = 1000
 """Maximum number of nodes in a picture, after folding."""
 

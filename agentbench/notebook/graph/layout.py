@@ -17,11 +17,6 @@ from agentbench._text.escape import LABEL_LIMIT, esc
 from agentbench.notebook.look.svg import room_for, text_width
 from agentbench.workflows.draw.shape import GraphShape, ShapeEdge, ShapeNode, back_edges, path_lengths
 
-__all__ = [
-    *("BORDER", "DIRECTIONS", "NAME_SIZE", "PAUSE_SIGN", "RIM", "TEXT_SIZE", "Box", "Detail", "Direction", "Layout"),
-    *("Pair", "Point", "UPRIGHT", "Wire", "edge_label", "node_label", "node_size", "place"),
-]
-
 Direction = Literal["LR", "RL", "TB", "BT"]
 Detail = Literal["full", "short"]
 Point = tuple[float, float]

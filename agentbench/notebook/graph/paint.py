@@ -31,8 +31,6 @@ from agentbench.notebook.look.svg import number as _n
 from agentbench.notebook.look.svg import room_for, text_width
 from agentbench.workflows.draw.shape import GraphShape, ShapeEdge, ShapeNode
 
-__all__ = ["paint_live", "paint_picture"]
-
 _PAD, _ARROW, _ROUNDING = 16.0, 8.0, 9.0
 _NOTE_MARGIN, _NOTE_LINE = 14, 16
 # The colours are for viewers without style sheets.

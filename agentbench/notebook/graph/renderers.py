@@ -23,8 +23,6 @@ from agentbench.exceptions import RendererUnavailable, RenderFailed
 from agentbench.notebook.graph.layout import Layout
 from agentbench.notebook.runtime import settings
 
-__all__ = ["ORDER", "Renderer", "arrange", "automatic", "find_renderer", "run_program"]
-
 ORDER = ("pure", "dot", "builtin")
 """The order of the automatic choice: `pure` uses no system fonts, so its output is the same everywhere."""
 

@@ -8,8 +8,6 @@ from agentbench._text.phrases import count_text
 from agentbench.notebook.look.states import PRECEDENCE
 from agentbench.workflows.draw.shape import KIND_WORDS, TIMES, GraphShape, ShapeEdge, ShapeNode
 
-__all__ = ["MAX_LINES", "shape_mermaid", "shape_text"]
-
 MAX_LINES = 60
 
 _NAME_LIMIT = 60

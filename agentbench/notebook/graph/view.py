@@ -25,8 +25,6 @@ from agentbench.notebook.runtime.bundles import is_wanted
 from agentbench.notebook.runtime.kernel import cell_number
 from agentbench.workflows.draw.shape import GraphShape, read_shape
 
-__all__ = ["GraphView", "busy_executors", "draw"]
-
 FULL_DETAIL_NODES = 100
 
 WIDE_PX = 1000

@@ -19,8 +19,6 @@ from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.workflows.draw.shape import GraphShape
 
-__all__ = ["LOOKS", "GraphPanel", "panel_note"]
-
 LOOKS = {name: [style.icon, style.words if name != "idle" else ""] for name, style in STATES.items()}
 
 _BADGE_LIMIT = 24

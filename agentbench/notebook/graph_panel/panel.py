@@ -9,8 +9,6 @@ from agentbench.exceptions import WidgetsUnavailable
 if TYPE_CHECKING:
     from agentbench.notebook.graph_panel.live import GraphPanel
 
-__all__ = ["make_graph_panel"]
-
 
 def make_graph_panel(
     source: object,

@@ -12,8 +12,6 @@ from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.result import PlannedDelivery
 
-__all__ = ["Activity", "Element", "ElementStates", "course_of"]
-
 Element = str | tuple[str, str]
 """An executor id, or the (source id, target id) of an edge."""
 ElementStates = Mapping[Element, str]

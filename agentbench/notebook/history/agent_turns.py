@@ -15,8 +15,6 @@ from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
 
-__all__ = ["conversation_in_run", "conversation_of", "messages_in_answer", "tool_calls_in"]
-
 
 def conversation_in_run(run: RunHistory) -> list[Message]:
     """Return the conversation of a run, in order: input, agents, requests to people and their answers, outputs."""

@@ -13,11 +13,6 @@ from agentbench.checkpoints.editing import Edit
 from agentbench.notebook.look.html import MAX_ROWS, Markup, Table, element
 from agentbench.notebook.look.style import read_static
 
-__all__ = [
-    *("MAX_CHANGES", "ChangeRow", "Pieces", "change_row", "changes_html"),
-    *("diff_bundle", "edit_bundle", "edit_rows", "edits_bundle"),
-]
-
 MAX_CHANGES = 200
 
 _CELL_LIMIT = 300

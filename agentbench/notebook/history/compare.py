@@ -15,8 +15,6 @@ from agentbench.notebook.history.run_history import ExecutorCall, Superstep
 from agentbench.notebook.history.sources import Chosen, Contents, ancestors, read_checkpoints, read_runs
 from agentbench.notebook.history.state import flatten_state
 
-__all__ = ["CompareRow", "Op", "RunComparison", "Side", "compare_sides", "read_sides"]
-
 Op = Literal["equal", "changed", "only_a", "only_b", "unknown"]
 
 _VALUE = 60

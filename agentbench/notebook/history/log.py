@@ -15,8 +15,6 @@ from agentbench.notebook.history.run_history import BEGINNINGS
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.result import StepReport
 
-__all__ = ["LogLine", "deliveries_text", "failures_of", "lines_of_event", "lines_of_report", "number_of", "outputs_of"]
-
 LINE_LIMIT = 400
 _NAMED = 6
 

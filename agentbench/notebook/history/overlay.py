@@ -6,8 +6,6 @@ from typing import Any
 from agentbench.notebook.history.sources import read_runs
 from agentbench.notebook.look.states import STATES, strongest
 
-__all__ = ["STATE_OF_CALL", "read_states"]
-
 # A call that was interrupted by the end of the run has no state.
 STATE_OF_CALL = {
     "completed": "done",

@@ -9,8 +9,6 @@ from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
 from agentbench.notebook.history.sources import Chosen, Name, ancestors, read_checkpoints, read_runs, time_ns
 
-__all__ = ["UNKNOWN", "PersonRequest", "calls_with_waits", "requests_of"]
-
 UNKNOWN: Final = object()
 """The value of an answer that no checkpoint stores; `None` is a valid answer."""
 

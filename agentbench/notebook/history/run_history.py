@@ -17,8 +17,6 @@ from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
-__all__ = ["BEGINNINGS", "Event", "ExecutorCall", "RunHistory", "Superstep", "is_visit", "unwrap_event"]
-
 Event = WorkflowEvent[Any]
 
 BEGINNINGS = ("superstep_started", "executor_invoked")

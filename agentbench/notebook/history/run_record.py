@@ -14,8 +14,6 @@ from agentbench.notebook.history.run_history import Event, ExecutorCall, Superst
 from agentbench.workflows.events.events import count_unanswered
 from agentbench.workflows.run.result import StepReport
 
-__all__ = ["NodeRecord", "RunRecord", "sent_by"]
-
 
 @dataclass(slots=True)
 class NodeRecord:

@@ -20,21 +20,6 @@ from agentbench.exceptions import NestedLoopError, WorkflowCheckpointException
 from agentbench.notebook.history.run_history import Event, RunHistory
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = [
-    "Chosen",
-    "Contents",
-    "Name",
-    "Read",
-    "Since",
-    "ancestors",
-    "find_storage",
-    "read_checkpoints",
-    "read_infos",
-    "read_runs",
-    "run_on_engine",
-    "time_ns",
-]
-
 Since = int | datetime | str | None
 """A superstep, or a time as datetime or ISO 8601 text; `None` for all."""
 Name = str | None

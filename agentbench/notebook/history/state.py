@@ -10,8 +10,6 @@ from agentbench.checkpoints.metadata import RUN_ID, WRITERS
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.sources import Chosen, ancestors, read_checkpoints, read_runs
 
-__all__ = ["StateAfter", "StateBySuperstep", "StateChange", "flatten_state"]
-
 
 @dataclass(frozen=True)
 class StateChange:

@@ -9,8 +9,6 @@ from agentbench.messages.joined_updates import join_updates
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory, Superstep
 from agentbench.notebook.runtime import settings
 
-__all__ = ["failure_rows", "output_rows", "request_rows", "superstep_rows", "warning_rows"]
-
 WARNING_LIMIT = 600
 """Characters of a warning; long, because the advice is at its end."""
 

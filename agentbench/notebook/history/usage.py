@@ -9,18 +9,6 @@ from agentbench.notebook.history.run_history import RunHistory, unwrap_event
 from agentbench.notebook.runtime.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = [
-    "CallUsage",
-    "Usage",
-    "calls_of",
-    "group_usages",
-    "latency_of",
-    "model_of",
-    "sum_usages",
-    "tokens_of",
-    "usage_of",
-]
-
 K = TypeVar("K", bound=Hashable)
 
 # Clients use different names for the same count; the first existing name is used.

@@ -9,8 +9,6 @@ from agentbench._text.escape import esc
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import read_static
 
-__all__ = ["Markup", "Page", "Table", "element", "image", "shorten"]
-
 MAX_ROWS = 60
 
 _CELL_LIMIT = 160

@@ -11,8 +11,6 @@ from agentbench._extras import require
 from agentbench.exceptions import MissingExtraError
 from agentbench.notebook.runtime import settings
 
-__all__ = ["png_to_pdf", "small_png", "svg_to_png"]
-
 # Limits the cost of storing the picture twice to about 50 ms and 60 KB.
 _MOST_PIXELS = 400_000
 

@@ -19,8 +19,6 @@ from agentbench._text.escape import esc
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_static
 
-__all__ = ["Prose", "Render", "prose", "prose_blocks", "require_rendering"]
-
 Render = Literal["plain", "markdown"]
 
 LIMIT = 20_000

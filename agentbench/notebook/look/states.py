@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["INK", "PAUSE", "PRECEDENCE", "STATES", "Scheme", "StateStyle", "line_colour", "strongest"]
-
 Scheme = Literal["light", "dark"]
 
 

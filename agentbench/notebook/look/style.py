@@ -7,8 +7,6 @@ from pathlib import Path
 
 from agentbench.notebook.look.states import INK, STATES, Scheme, line_colour
 
-__all__ = ["PALETTE", "css_variables", "live_style", "read_script", "read_static", "static_style"]
-
 _COLOURS = {  # in light and dark
     "ground": ("#FBFBFC", "#1E1F22"),
     "rim": ("#D0D7DE", "#3D4046"),

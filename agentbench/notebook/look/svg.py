@@ -11,11 +11,6 @@ from agentbench.notebook.look.states import Scheme
 from agentbench.notebook.look.style import css_variables
 from agentbench.notebook.runtime import settings
 
-__all__ = [
-    *("FONT_SIZE", "SMALL", "cut_to_width", "hatch", "hatch_pattern", "legend", "number", "pause_sign"),
-    *("picture", "rect", "room_for", "round_up", "text", "text_width"),
-]
-
 FONT_SIZE = 13.0
 SMALL = 12.0
 

@@ -14,8 +14,6 @@ from agentbench.notebook.look.html import Markup, Table, element, image
 from agentbench.notebook.look.style import PALETTE, read_static
 from agentbench.notebook.plots.plot import Plot, align_columns, cut_lines
 
-__all__ = ["ComparePlot", "compare"]
-
 _MOST_PARTS = 8
 _NAMED = 6
 _CELL = 44

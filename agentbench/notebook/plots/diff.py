@@ -12,8 +12,6 @@ from agentbench.notebook.history.changes import diff_bundle
 from agentbench.notebook.history.sources import Chosen
 from agentbench.notebook.plots.plot import Plot
 
-__all__ = ["DiffPlot", "diff"]
-
 
 class DiffPlot(Plot):
     """The differences between two checkpoints, made by `diff`. Iterates over its changes; false if there are none.

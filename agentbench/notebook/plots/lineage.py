@@ -14,8 +14,6 @@ from agentbench.notebook.history.sources import Chosen, read_infos
 from agentbench.notebook.look.svg import FONT_SIZE, cut_to_width, number, pause_sign, picture, room_for, text
 from agentbench.notebook.plots.plot import Plot, cut_lines
 
-__all__ = ["lineage"]
-
 _ROW = 24.0
 _COLUMN = 20.0
 _HEAD = 36.0

@@ -12,8 +12,6 @@ from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn
 
-__all__ = ["PlotPanel"]
-
 
 class PlotPanel(anywidget.AnyWidget):
     """An interactive plot, made by `Plot.panel`.

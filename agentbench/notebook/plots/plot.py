@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from agentbench.notebook.plots.panel import PlotPanel
 
-__all__ = ["Plot", "align_columns", "cut_lines", "require_one_of"]
-
 
 def require_one_of(name: str, value: str, kinds: Any) -> None:
     """Check that an argument is one of the values of a `Literal`.

@@ -29,8 +29,6 @@ from agentbench.notebook.plots.plot import Plot, cut_lines, require_one_of
 from agentbench.notebook.plots.timeline_layout import Band, By, Mark, lay_out
 from agentbench.notebook.runtime import settings
 
-__all__ = ["timeline"]
-
 _LANE = 30.0
 _BAR = 18.0
 _HEAD = 34.0

@@ -12,8 +12,6 @@ from typing import Literal
 from agentbench.notebook.history.run_history import ExecutorCall
 from agentbench.notebook.look.svg import round_up
 
-__all__ = ["Band", "Break", "By", "Layout", "Mark", "lay_out"]
-
 By = Literal["time", "step"]
 
 _MOST_BARS = 2000

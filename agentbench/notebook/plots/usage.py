@@ -25,8 +25,6 @@ from agentbench.notebook.look.svg import (
 )
 from agentbench.notebook.plots.plot import Plot, align_columns, cut_lines, require_one_of
 
-__all__ = ["usage"]
-
 UsedBy = Literal["superstep", "executor", "model"]
 
 _EDGE = 14.0

@@ -14,8 +14,6 @@ from agentbench.notebook.progress_bar.state import ProgressState
 from agentbench.notebook.runtime.kernel import show_in_cell
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 
-__all__ = ["Bar", "Display", "Lines", "Widget", "items_html", "progress_html"]
-
 _LINE_EVERY_S = 5.0
 _TURN_S = 2.4  # time of the moving bar from end to end, if the total is unknown
 

@@ -15,8 +15,6 @@ from agentbench.notebook.progress_bar.displays import items_html
 from agentbench.notebook.progress_bar.progress import is_compared
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 
-__all__ = ["item_progress"]
-
 _SHOW_AFTER_S = 0.5
 _DRAW_EVERY_S = 0.1
 

@@ -24,8 +24,6 @@ from agentbench.notebook.runtime.waiting import wait
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["Progress", "is_compared", "progress"]
-
 _TICK_S = 0.1
 _SHOW_AFTER_S = 0.5
 

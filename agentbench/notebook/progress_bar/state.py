@@ -11,8 +11,6 @@ from agentbench.notebook.history.run_history import Superstep
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.workflows.events.events import WorkflowEvent, count_unanswered
 
-__all__ = ["ProgressState"]
-
 _NAMES = 4
 
 

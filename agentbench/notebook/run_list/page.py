@@ -11,8 +11,6 @@ from pathlib import Path
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.widgets import MessageWidget
 
-__all__ = ["RunListPanel"]
-
 _STATIC = Path(__file__).parent / "static"
 
 

@@ -23,8 +23,6 @@ from agentbench.notebook.stepping.stepper import Stepper
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["PastRun", "RunList", "runs"]
-
 _HEAD = ("chain", "run", "started", "supersteps", "status", "questions")
 _MOST = 200
 

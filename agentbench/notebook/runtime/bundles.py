@@ -7,8 +7,6 @@ from typing import Any
 from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.runtime.kernel import in_kernel
 
-__all__ = ["display_of", "has_display", "is_wanted", "show_as_one"]
-
 _LONGEST = 2_000_000
 _MEDIA_TYPES = ("image/svg+xml", "image/png", "text/html")
 _METHODS = ("_repr_html_", "_repr_svg_", "_repr_png_", "_repr_mimebundle_")

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["at_end_of_cell", "cell_number", "in_kernel", "show_in_cell"]
-
 
 def show_in_cell(what: object, **options: Any) -> Any:
     """Display an object in the running cell."""

@@ -4,8 +4,6 @@ from typing import Any
 
 from jupyter_server.services.kernels.connection.channels import ZMQChannelsWebsocketConnection
 
-__all__ = ["PromptConnection"]
-
 
 class PromptConnection(ZMQChannelsWebsocketConnection):
     """A connection between a kernel and a page that sends short messages immediately.

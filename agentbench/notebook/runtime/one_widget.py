@@ -12,8 +12,6 @@ import traitlets
 
 from agentbench.notebook.runtime.widgets import Message, MessageWidget
 
-__all__ = ["as_anywidget"]
-
 _SCRIPT = Path(__file__).parent / "static" / "one_widget.js"
 _OF_BOXES = ("layout", "tabbable", "tooltip")
 _made: weakref.WeakKeyDictionary[Any, _OneWidget] = weakref.WeakKeyDictionary()

@@ -6,8 +6,6 @@ from collections.abc import Callable
 
 from agentbench._bridge import call_later
 
-__all__ = ["TRAIT_LOCK", "Pacer"]
-
 TRAIT_LOCK = threading.RLock()
 """Held while traits of widgets are written, because engine and kernel both write them."""
 

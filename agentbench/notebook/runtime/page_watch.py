@@ -7,8 +7,6 @@ from typing import Any
 
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 
-__all__ = ["PageWatch"]
-
 _ADVICE = (
     "The live graph has not loaded. If nothing appears above: configure(live_graph=False), then run this cell again."
 )

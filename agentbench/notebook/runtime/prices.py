@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Price", "cost_of", "read_prices"]
-
 _PER = 1_000_000
 _FORMS = "Price(input, output), or the numbers (input, output) or (input, output, cached), per million tokens"
 

@@ -16,8 +16,6 @@ from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock,
 from agentbench._display import Displayable, drawn_by
 from agentbench.notebook.runtime.prices import Price, read_prices
 
-__all__ = ["Settings", "Theme", "choices_of", "configure", "current", "from_environment", "parse_setting"]
-
 RendererName = Literal["pure", "dot", "builtin"]
 Theme = Literal["auto", "light", "dark"]
 LoopName = Literal["engine", "kernel", "uvloop"]

@@ -10,8 +10,6 @@ from agentbench._workers import run_in_thread
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 
-__all__ = ["StandIn"]
-
 _CALM_S = 2.0  # drawing takes up to 0.1 s, which must not delay clicks
 _WIDGET = ".jp-OutputArea-output.lm-Panel"
 _MARKED = ".jp-OutputArea-child:has(> * > style.ab_stand_in)"

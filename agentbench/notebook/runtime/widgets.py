@@ -11,8 +11,6 @@ import traitlets
 from agentbench._bridge import call_later
 from agentbench.notebook.runtime.kernel import in_kernel
 
-__all__ = ["Message", "MessageWidget", "close_all"]
-
 # A page reports an error for a widget that is closed before its script ran, so closing is delayed by two seconds.
 _STARTING_S = 3.0
 

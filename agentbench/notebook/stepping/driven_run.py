@@ -18,8 +18,6 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.result import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["DrivenRun", "ancestors_of"]
-
 
 class DrivenRun:
     """A run's handle and the stepper's own facts about it; `base` is the superstep after which the run resumes."""

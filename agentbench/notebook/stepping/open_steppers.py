@@ -7,8 +7,6 @@ from typing import Any
 
 from agentbench.notebook.stepping.model.messages import StepperStatus
 
-__all__ = ["take_over"]
-
 _OVER = (StepperStatus.DONE, StepperStatus.FAILED, StepperStatus.CANCELLED, StepperStatus.CLOSED)
 
 _open: weakref.WeakValueDictionary[str | int, Any] = weakref.WeakValueDictionary()

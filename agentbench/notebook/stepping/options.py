@@ -10,8 +10,6 @@ from agentbench import _bridge
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.model.messages import check_count
 
-__all__ = ["Layout", "Loop", "Options", "kernel_loop"]
-
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Loop = Literal["engine", "kernel"]
 

@@ -44,8 +44,6 @@ from agentbench.notebook.stepping.view.messages import (
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
 from agentbench.notebook.stepping.view.tabs import TABS, TabContent
 
-__all__ = ["SCRIPT", "STYLE", "StepperPage", "StepperPart"]
-
 _STATIC = Path(__file__).parent / "static"
 _SCRIPTS = ("stepper_base.js", "stepper_top.js", "stepper_side.js", "stepper_log.js", "stepper.js")
 

@@ -31,8 +31,6 @@ from agentbench.workflows.events.events import SuperstepCompletionInfo, Workflow
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 from agentbench.workflows.run.result import PlannedDelivery, StepReport
 
-__all__ = ["Course", "record", "report_of_checkpoint", "reports_of"]
-
 _FULL_LIMIT = 20_000  # characters of a text
 _ABOVE_LIMIT = 200  # characters next to a value whose parts follow below
 _ROWS = 2000  # maximum of a tab, approximately

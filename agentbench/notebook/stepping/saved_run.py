@@ -33,8 +33,6 @@ from agentbench.workflows.draw.shape import read_shape
 from agentbench.workflows.run.result import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["save_run", "save_stepper", "stepper_page"]
-
 
 def save_run(run: WorkflowRun, path: str | Path) -> Path:
     """Write the page of a run; `WorkflowRun.save` documents it."""

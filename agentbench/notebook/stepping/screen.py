@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.graph.view import GraphView
     from agentbench.notebook.stepping.page import StepperPage
 
-__all__ = ["StepperScreen"]
-
 _INSTEAD = "the run is displayed as a picture and text instead"
 _LISTED = 20  # maximum number of requests in the text
 _SHORT_STEP_S = 0.03  # a superstep shorter than this is only drawn as finished, to avoid flicker

@@ -41,8 +41,6 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.result import StepReport
 from agentbench.workflows.run.run import WorkflowRun
 
-__all__ = ["Change", "Start", "StepperSession"]
-
 T = TypeVar("T")
 
 Start = Callable[[Callable[[str], object]], Awaitable[WorkflowRun]]

@@ -19,8 +19,6 @@ from agentbench.workflows.persist.migration import migrate_checkpoint
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["stepper"]
-
 
 def stepper(  # noqa: PLR0913 - published signature
     workflow: Any,

@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.frames.frames import Frames
     from agentbench.notebook.graph.view import GraphView
 
-__all__ = ["Stepper"]
-
 T = TypeVar("T")
 
 

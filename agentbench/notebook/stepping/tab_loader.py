@@ -16,8 +16,6 @@ from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Sources, TabContent, content_of
 from agentbench.workflows.draw.shape import GraphShape
 
-__all__ = ["StepperTabs"]
-
 _MOST_LOADED = 4  # maximum number of loaded checkpoints
 _MOST_CONTENTS = 8  # a message from a page may refer to content that was just replaced
 

@@ -20,8 +20,6 @@ from agentbench.workflows.graph.validation import infer_starts
 if TYPE_CHECKING:
     from agentbench.workflows.run.workflow import Workflow
 
-__all__ = ["names_in_code", "remember_names", "to_python"]
-
 _WIDTH = 100
 _INDENT = "    "
 _IMPORTED = ("Case", "Default", "WorkflowBuilder")

@@ -21,11 +21,6 @@ from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupDefault
 from agentbench.workflows.graph.graph import find_sub_workflow
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 
-__all__ = [
-    *("EdgeKind", "GraphShape", "NodeKind", "ShapeEdge", "ShapeNode"),
-    *("back_edges", "lambda_text", "path_lengths", "read_shape", "short_digest"),
-]
-
 NodeKind = Literal["executor", "start", "output", "hitl", "subworkflow", "group", "fan_in", "internal"]
 EdgeKind = Literal["direct", "conditional", "fan_out", "fan_in", "switch", "loop"]
 

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from agentbench._secrets import masked_fields
 
-__all__ = ["Approval", "TextAnswer"]
-
 
 @dataclass(frozen=True)
 class Approval:

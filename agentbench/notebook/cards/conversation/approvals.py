@@ -18,8 +18,6 @@ from agentbench.notebook.runtime.kernel import show_in_cell
 if TYPE_CHECKING:
     from agentbench.notebook.cards.conversation.views import Transcript
 
-__all__ = ["Approvals", "CallRequest"]
-
 # A saved notebook shows the conversation above the forms, so the forms need no picture.
 _WIDGET = ("application/vnd.jupyter.widget-view+json", "text/plain")
 

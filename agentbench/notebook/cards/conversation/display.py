@@ -11,8 +11,6 @@ from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.prose import Render, prose_blocks
 from agentbench.notebook.look.style import read_static
 
-__all__ = ["conversation_html", "conversation_lines"]
-
 _TEXT_LIMIT = 8_000
 _WIDTH = 100
 _MOST_LINES = 24

@@ -15,8 +15,6 @@ from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Table
 
-__all__ = ["Part", "Turn", "pending_requests", "turns_of"]
-
 _SIGNATURE_LIMIT: Final = 72
 _OUTCOME_LIMIT: Final = 60
 _DETAIL_LIMIT: Final = 4_000

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from agentbench.notebook.cards.conversation.approvals import Approvals
     from agentbench.notebook.forms.form import Form
 
-__all__ = ["Transcript", "content_bundle", "message_bundle", "response_bundle", "transcript", "update_bundle"]
-
 Bundle = dict[str, Any]
 
 LIMIT = 60

@@ -11,8 +11,6 @@ from typing import Any, Literal, Union, get_args, get_origin
 from agentbench._text.escape import esc
 from agentbench.notebook.stepping.model.break_places import Where
 
-__all__ = ["Offer", "message_types", "offers_of", "where_of"]
-
 _EVERYTHING: tuple[object, ...] = (object, Any)
 _UNIONS: tuple[object, ...] = (Union, type(int | str))
 

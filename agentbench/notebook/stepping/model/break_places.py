@@ -10,19 +10,6 @@ from agentbench._plain_text import plain_line
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.result import PlannedDelivery, StepReport
 
-__all__ = [
-    "Boundary",
-    "Breakpoint",
-    "BreakpointKind",
-    "Hit",
-    "StatePredicate",
-    "StepperBreakpoints",
-    "Where",
-    "breakpoint_at",
-    "find_hits",
-    "pause_reason",
-]
-
 BreakpointKind = Literal["before", "after", "superstep", "message", "state", "failure", "request"]
 StatePredicate = Callable[[Mapping[str, Any]], object]
 Where = str | int | type | StatePredicate

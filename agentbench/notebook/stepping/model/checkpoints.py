@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.notebook.history.activity import ElementStates, course_of
 
-__all__ = ["Past", "StepperCheckpoints"]
-
 
 @dataclass(slots=True)
 class Past:

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT, Instruction, StepperStatus
 
-__all__ = ["BUTTONS", "COMMANDS", "MORE_MENU", "RUN_MENU", "Control", "PanelCommand"]
-
 SLOW_SPEED = 1.0  # supersteps a second of a slow run, and checkpoints a second of a replay
 _MOST_STEPS = 100_000
 _S = StepperStatus

@@ -15,25 +15,6 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.run.result import PlannedDelivery, StepReport
 
-__all__ = [
-    "IN_FLIGHT",
-    "CancelRun",
-    "CheckBreakpoints",
-    "Fork",
-    "Goal",
-    "Instruction",
-    "Restore",
-    "RunFacts",
-    "StepEnded",
-    "StepperStatus",
-    "TakeStep",
-    "Until",
-    "Wait",
-    "check_count",
-    "check_speed",
-    "check_until",
-]
-
 Until = int | Literal["request", "breakpoint"] | Callable[[StepReport], object]
 """Where a run ends early: after the superstep of this number, at a `request` to a person, at a `breakpoint`, or when a
 predicate on a report is true.

@@ -51,8 +51,6 @@ from agentbench.notebook.stepping.model.messages import (
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.result import StepReport
 
-__all__ = ["LOG_LINES", "StepperModel"]
-
 LOG_LINES = 200
 
 _S = StepperStatus

@@ -13,8 +13,6 @@ from agentbench.notebook.stepping.model.messages import IN_FLIGHT, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
 
-__all__ = ["Banner", "banner_of"]
-
 _S = StepperStatus
 
 DETAILS_LIMIT = 20_000

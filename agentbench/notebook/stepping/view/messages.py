@@ -14,8 +14,6 @@ from agentbench.notebook.stepping.model.model import LOG_LINES
 from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
 from agentbench.notebook.stepping.view.tabs import TABS, TabContent
 
-__all__ = ["level_rows", "log_message", "messages_of", "side_message", "view_message"]
-
 Message = dict[str, Any]
 
 

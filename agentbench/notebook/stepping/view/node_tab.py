@@ -20,8 +20,6 @@ from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.outputs import Display
 from agentbench.workflows.draw.shape import GraphShape
 
-__all__ = ["Fact", "node_displays", "node_entries", "node_facts"]
-
 _NOTHING = "—"
 _NAMED = 4
 

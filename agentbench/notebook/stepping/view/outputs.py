@@ -11,8 +11,6 @@ from agentbench._text.value_tree import Entry
 from agentbench.notebook.runtime.bundles import display_of
 from agentbench.notebook.stepping.model.model import StepperModel
 
-__all__ = ["Display", "outputs_in", "split_displays"]
-
 Display = tuple[int, str, str, str]
 """The number of values above it, a caption, a media type and its data as text (PNG in base 64)."""
 

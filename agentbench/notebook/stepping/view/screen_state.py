@@ -18,8 +18,6 @@ from agentbench.notebook.stepping.view.banner import Banner, banner_of
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, TabContent
 from agentbench.workflows.events.events import WorkflowEvent
 
-__all__ = ["SIGNS", "UNANSWERED", "EditPlace", "Header", "ScreenState", "screen_of"]
-
 _S = StepperStatus
 
 SIGNS: dict[StepperStatus, str] = {

@@ -23,8 +23,6 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import internal_source
 from agentbench.workflows.run.result import StepReport
 
-__all__ = ["NO_CONTENT", "TABS", "Sources", "TabContent", "content_of"]
-
 TABS = (
     ("node", "Node"),
     ("state", "State"),
