@@ -14,8 +14,7 @@ from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest, AgentExecutorResponse
 from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants, yield_response
-from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.orchestrations.patterns.pattern_builder import ReviewedPatternBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
@@ -124,7 +123,7 @@ class CallbackAggregator(Executor):
             await ctx.yield_output(result)
 
 
-class ConcurrentBuilder(PatternBuilder):
+class ConcurrentBuilder(ReviewedPatternBuilder):
     """Builds a workflow in which all participants answer the same question concurrently, and one node combines them.
 
     Args:
@@ -200,12 +199,7 @@ class ConcurrentBuilder(PatternBuilder):
         self._check_review(participants)
         dispatcher, given = Dispatcher(), self._aggregator
         aggregator = given if isinstance(given, Executor) else CallbackAggregator(given) if given else LastMessages()
-        builder = WorkflowBuilder(
-            name=self._name,
-            start_executor=dispatcher,
-            checkpoint_storage=self._storage,
-            **participants.designate(self._output_from, self._intermediate_from, always=[aggregator]),
-        )
+        builder = self._begin(dispatcher, participants, always=[aggregator])
         nodes = participants.nodes
         if len(nodes) == 1:
             alone = Alone()

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from agentbench._limits import require_limit
-from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.orchestrations.patterns.group_chat_messages import (
     GroupChatSelectionFunction,
     ParticipantRegistry,
@@ -18,8 +17,7 @@ from agentbench.orchestrations.patterns.group_chat_orchestrator import (
     GroupChatOrchestrator,
 )
 from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants
-from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.orchestrations.patterns.pattern_builder import ReviewedPatternBuilder, require_names
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ DEFAULT_MAX_ROUNDS = 40
 _UNSET: Any = object()
 
 
-class GroupChatBuilder(PatternBuilder):
+class GroupChatBuilder(ReviewedPatternBuilder):
     """Builds a workflow in which participants talk, and an orchestrator (a function or an agent) selects the speaker.
 
     All participants receive all messages, as texts. The last message is the output.
@@ -113,10 +111,7 @@ class GroupChatBuilder(PatternBuilder):
         return self
 
     def _participants(self, given: Sequence[Any]) -> Participants:
-        for each in given:
-            if isinstance(each, SupportsAgentRun) and not each.name:
-                msg = f"{each!r} has no name, so it cannot be selected. Pass agents with names."
-                raise ValueError(msg)
+        require_names(given)
         return Participants(given, lambda agent: ParticipantExecutor(agent, reviewed=self._is_reviewed(agent)))
 
     def build(self) -> Workflow:
@@ -131,13 +126,8 @@ class GroupChatBuilder(PatternBuilder):
         )
         self._check_review(participants)
         orchestrator = self._make_orchestrator(ParticipantRegistry(participants.nodes))
-        builder = WorkflowBuilder(
-            name=self._name,
-            start_executor=orchestrator,
-            checkpoint_storage=self._storage,
-            max_iterations=100_000,  # the number of turns limits it
-            **participants.designate(self._output_from, self._intermediate_from, always=[orchestrator]),
-        )
+        max_iterations = 100_000  # the number of turns limits it
+        builder = self._begin(orchestrator, participants, always=[orchestrator], max_iterations=max_iterations)
         for node in participants.nodes:
             builder.add_edge(orchestrator, node).add_edge(node, orchestrator)
         return builder.build()

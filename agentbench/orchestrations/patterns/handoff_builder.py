@@ -14,7 +14,7 @@ from agentbench.orchestrations.patterns.group_chat_messages import TerminationCo
 from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExecutor, handoff_tool_name
 from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration
 from agentbench.orchestrations.patterns.participants import Participants
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("agentbench")
 
 
-class HandoffBuilder:
+class HandoffBuilder(PatternBuilder):
     """Builds a workflow in which agents hand the conversation over by calling a tool, `handoff_to_<name>`.
 
     The agent that has the conversation talks to the user: after each answer without a handoff, the workflow raises a
@@ -62,9 +62,8 @@ class HandoffBuilder:
         intermediate_output_from: Any = None,
         enable_history_persistence: bool = False,
     ) -> None:
-        self._name, self._description, self._storage = name, description, checkpoint_storage
-        self._condition = termination_condition
-        self._output_from, self._intermediate_from = output_from, intermediate_output_from
+        super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
+        self._description, self._condition = description, termination_condition
         self._enables_history = enable_history_persistence
         self._agents: dict[str, Any] = {}
         self._start: str | None = None
@@ -159,11 +158,6 @@ class HandoffBuilder:
         self._condition = termination_condition
         return self
 
-    def with_checkpointing(self, checkpoint_storage: CheckpointStorage | CheckpointManager) -> Self:
-        """Save checkpoints of runs in a storage by default."""
-        self._storage = checkpoint_storage
-        return self
-
     def build(self) -> Workflow:
         """Return a new workflow with new nodes.
 
@@ -179,13 +173,8 @@ class HandoffBuilder:
             raise ValueError(msg)
         participants = Participants(list(self._agents.values()), self._node)
         nodes = {node.id: node for node in participants.nodes}
-        builder = WorkflowBuilder(
-            name=self._name,
-            description=self._description,
-            start_executor=nodes[self._start],
-            checkpoint_storage=self._storage,
-            **participants.designate(self._output_from, self._intermediate_from, default=participants.nodes),
-        )
+        start, everyone = nodes[self._start], participants.nodes
+        builder = self._begin(start, participants, default=everyone, description=self._description)
         for node in participants.nodes:
             others = [other for other in participants.nodes if other is not node]
             if len(others) == 1:

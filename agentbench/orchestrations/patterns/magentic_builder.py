@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.orchestrations.patterns.group_chat_messages import ParticipantRegistry
 from agentbench.orchestrations.patterns.magentic_manager import (
     MagenticManagerBase,
@@ -15,7 +14,7 @@ from agentbench.orchestrations.patterns.magentic_manager import (
 )
 from agentbench.orchestrations.patterns.magentic_orchestrator import MagenticAgentExecutor, MagenticOrchestrator
 from agentbench.orchestrations.patterns.participants import Participants
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder, require_names
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ DEFAULT_MAX_RESET_COUNT = 10
 _UNSET: Any = object()
 
 
-class MagenticBuilder:
+class MagenticBuilder(PatternBuilder):
     """Builds a workflow for a team whose manager plans, gives turns, monitors the progress, and replans without it.
 
     Args:
@@ -88,6 +87,7 @@ class MagenticBuilder:
         intermediate_output_from: Any = None,
         name: str | None = None,
     ) -> None:
+        super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
         sources = [manager, manager_factory, manager_agent, manager_agent_factory]
         if sum(each is not None for each in sources) > 1:
             msg = "Pass only one of manager=, manager_factory=, manager_agent= and manager_agent_factory=."
@@ -112,8 +112,7 @@ class MagenticBuilder:
         self._settings |= limits
         if self._settings and (manager or manager_factory):
             logger.warning("A custom manager has its own settings; %s has no effect.", ", ".join(self._settings))
-        self._given, self._name, self._storage = list(participants), name, checkpoint_storage
-        self._output_from, self._intermediate_from = output_from, intermediate_output_from
+        self._given = list(participants)
         self._reviews_plans = enable_plan_review
         self._participants()  # raises for invalid participants
 
@@ -122,16 +121,8 @@ class MagenticBuilder:
         self._reviews_plans = enable
         return self
 
-    def with_checkpointing(self, checkpoint_storage: CheckpointStorage | CheckpointManager) -> Self:
-        """Save checkpoints of runs in a storage by default."""
-        self._storage = checkpoint_storage
-        return self
-
     def _participants(self) -> Participants:
-        for each in self._given:
-            if isinstance(each, SupportsAgentRun) and not each.name:
-                msg = f"{each!r} has no name, so it cannot be selected. Pass agents with names."
-                raise ValueError(msg)
+        require_names(self._given)
         return Participants(self._given, MagenticAgentExecutor)
 
     def build(self) -> Workflow:
@@ -144,13 +135,8 @@ class MagenticBuilder:
         manager = self._make_manager()
         registry = ParticipantRegistry(participants.nodes)
         orchestrator = MagenticOrchestrator(manager, registry, require_plan_signoff=self._reviews_plans)
-        builder = WorkflowBuilder(
-            max_iterations=100 if manager.max_round_count is None else 100_000,  # then the number of turns limits it
-            name=self._name,
-            start_executor=orchestrator,
-            checkpoint_storage=self._storage,
-            **participants.designate(self._output_from, self._intermediate_from, always=[orchestrator]),
-        )
+        max_iterations = 100 if manager.max_round_count is None else 100_000  # then the number of turns limits it
+        builder = self._begin(orchestrator, participants, always=[orchestrator], max_iterations=max_iterations)
         for node in participants.nodes:
             builder.add_edge(orchestrator, node).add_edge(node, orchestrator)
         return builder.build()

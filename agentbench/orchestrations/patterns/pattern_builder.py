@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.messages.message import Message
 from agentbench.orchestrations.patterns.participants import Participants
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.executors.executor import Executor
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.manager import CheckpointManager
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PatternBuilder:
-    """The base of builders; `build()` may be called several times."""
+    """The base of builders: name, storage and outputs. `build()` may be called several times."""
 
     def __init__(
         self,
@@ -26,7 +29,32 @@ class PatternBuilder:
     ) -> None:
         self._storage, self._name = checkpoint_storage, name
         self._output_from, self._intermediate_from = output_from, intermediate_output_from
-        self._reviewed: list[Any] | None = []
+
+    def with_checkpointing(self, checkpoint_storage: CheckpointStorage | CheckpointManager) -> Self:
+        """Save checkpoints of runs in a storage by default."""
+        self._storage = checkpoint_storage
+        return self
+
+    def _begin(
+        self,
+        start: Executor,
+        participants: Participants,
+        *,
+        always: Sequence[Executor] = (),
+        default: Sequence[Executor] = (),
+        **settings: Any,
+    ) -> WorkflowBuilder:
+        """Return the builder of a workflow whose outputs are those of participants, see `Participants.designate`."""
+        outputs = participants.designate(self._output_from, self._intermediate_from, always=always, default=default)
+        return WorkflowBuilder(
+            name=self._name, start_executor=start, checkpoint_storage=self._storage, **outputs, **settings
+        )
+
+
+class ReviewedPatternBuilder(PatternBuilder):
+    """The base of builders whose participants' answers a person can review."""
+
+    _reviewed: list[Any] | None = []  # noqa: RUF012 - never changed
 
     def with_request_info(self, *, agents: Sequence[Any] | None = None) -> Self:
         """Ask a person about each answer of agents, before the other participants get it.
@@ -40,11 +68,6 @@ class PatternBuilder:
         self._reviewed = None if agents is None else list(agents)
         return self
 
-    def with_checkpointing(self, checkpoint_storage: CheckpointStorage | CheckpointManager) -> Self:
-        """Save checkpoints of runs in a storage by default."""
-        self._storage = checkpoint_storage
-        return self
-
     def _is_reviewed(self, agent: Any) -> bool:
         return self._reviewed is None or any(
             each is agent or (isinstance(each, str) and each in (agent.name, agent.id)) for each in self._reviewed
@@ -53,6 +76,14 @@ class PatternBuilder:
     def _check_review(self, participants: Participants) -> None:
         for each in self._reviewed or ():
             participants.find(each, "with_request_info(agents=...)")
+
+
+def require_names(participants: Sequence[Any]) -> None:
+    """Raise ValueError if an agent has no name by which it could be selected."""
+    for each in participants:
+        if isinstance(each, SupportsAgentRun) and not each.name:
+            msg = f"{each!r} has no name, so it cannot be selected. Pass agents with names."
+            raise ValueError(msg)
 
 
 def clean_conversation_for_handoff(conversation: Iterable[Message]) -> list[Message]:

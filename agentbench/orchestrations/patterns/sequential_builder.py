@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants
-from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
-from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.orchestrations.patterns.pattern_builder import ReviewedPatternBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
@@ -45,7 +44,7 @@ class InputConversation(Executor):
         await ctx.send_message(normalize_messages(messages))
 
 
-class SequentialBuilder(PatternBuilder):
+class SequentialBuilder(ReviewedPatternBuilder):
     """Builds a workflow in which each participant continues the conversation of the ones before it.
 
     Args:
@@ -102,12 +101,7 @@ class SequentialBuilder(PatternBuilder):
         participants = self._participants()
         self._check_review(participants)
         nodes: list[Executor] = [InputConversation(), *participants.nodes]
-        builder = WorkflowBuilder(
-            name=self._name,
-            start_executor=nodes[0],
-            checkpoint_storage=self._storage,
-            **participants.designate(self._output_from, self._intermediate_from, default=nodes[-1:]),
-        )
+        builder = self._begin(nodes[0], participants, default=nodes[-1:])
         for source, target in pairwise(nodes):
             builder.add_edge(source, target)
         return builder.build()
