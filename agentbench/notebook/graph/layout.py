@@ -308,12 +308,14 @@ class _Grid:
         else:
             x = self.bends[first.rank][1] + _BESIDE
             points = [(first.x + first.along / 2, first.y), (x, first.y), (x, lane)]
+        # The text is left of the line down, next to which longer loops of the same node run.
+        middle = min((first.x + last.x) / 2, x - self.texts[pair][0] / 2 - 4)
         if self.rows[last.rank][-1] is last:
             points += [(last.x, lane), (last.x, last.y + last.across / 2)]
         else:
             x = self.bends[last.rank][0] - _BESIDE
             points += [(x, lane), (x, last.y), (last.x - last.along / 2, last.y)]
-        return points, ((first.x + last.x) / 2, lane + self.texts[pair][1] / 2 + 4)
+        return points, (middle, lane + self.texts[pair][1] / 2 + 4)
 
 
 def _sort(row: list[_Cell], key: Mapping[_Cell, Any]) -> None:

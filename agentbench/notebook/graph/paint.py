@@ -36,6 +36,7 @@ _NOTE_MARGIN, _NOTE_LINE = 14, 16
 # The colours are for viewers without style sheets.
 _COLOURS = PALETTE["light"]
 _LINE = f'stroke="{_COLOURS["line"]}" stroke-width="1.2"'
+_FONT = 'font-family="Helvetica,Arial,sans-serif"'
 _ICON = f'fill="none" stroke="{INK["light"]}" stroke-width="1.9" stroke-linecap="round"'
 
 
@@ -74,9 +75,6 @@ def paint_picture(
         f'<desc id="ab_{digest}_d">{esc(text, into="svg", limit=None)}</desc><style>{style}</style>'
         f'<rect class="ab_ground" {ground} width="{_n(width - 1)}" height="{_n(height - 1)}"/>{body}{note}</svg>'
     )
-
-
-_FONT = 'font-family="Helvetica,Arial,sans-serif"'
 
 
 def _body(
@@ -230,11 +228,10 @@ def _edge(shape: GraphShape, edge: ShapeEdge, wire: Wire, label: str, states: Ma
 def _touching(shape: GraphShape, wire: Wire, ends: Sequence[tuple[ShapeNode, Box]]) -> Wire:
     """Return an edge that ends at the drawn outlines of its two nodes; layouts end it at boxes."""
     points = wire.points if wire.curved else _bends(wire.points)
-    inner = points[1:-1]
     (source, from_box), (target, to_box) = ends
     first = _reach(points[0], points[1], from_box, _form_of(shape, source))
     last = _reach(points[-1], points[-2], to_box, _form_of(shape, target))
-    return wire._replace(points=[first, *inner, last])
+    return wire._replace(points=[first, *points[1:-1], last])
 
 
 def _reach(end: Point, before: Point, box: Box, form: str) -> Point:
