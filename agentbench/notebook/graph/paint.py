@@ -59,7 +59,7 @@ def paint_picture(
     # Lines below the picture report folded and hidden nodes.
     lines = textwrap.wrap(esc(shape.note, into="line", limit=400), max(24, int(width / 7)))
     wider = max([0.0, *(text_width(line, 12) * 1.1 + 2 * _NOTE_MARGIN - width for line in lines)])
-    left, note = -wider / 2, ""
+    left, note = 0 - wider / 2, ""
     for index, line in enumerate(lines):
         place = f'x="{_n(left + _NOTE_MARGIN)}" y="{_n(height + 8 + index * _NOTE_LINE)}"'
         note += f'<text class="ab_note" {place} font-size="12">{_line(line)}</text>'
