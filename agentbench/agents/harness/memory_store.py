@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import re
-import sys
 from abc import ABC, abstractmethod
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, unquote
 
-from agentbench._files.private_file import read_private, refuse_links, write_private
+from agentbench._files.private_file import refuse_links
+from agentbench._files.stored_text import read_json, read_text, replace_text, stem_of
 from agentbench._limits import require_limit
-from agentbench.agents.history.file_history import stem_of
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 _OTHERS = re.compile(r"[^a-z0-9]+")
 _SEPARATORS = re.compile(r"[\s_-]+")
 _LONGEST_SLUG = 80
+
+logger = logging.getLogger("agentbench")
 
 
 def slug_of(topic: str) -> str:
@@ -207,8 +208,6 @@ def _unescape(line: str) -> str:
     return line[1:] if line.startswith(("\\#", "\\\\")) else line
 
 
-logger = logging.getLogger("agentbench")
-
 JsonDumps = Callable[[Any], "str | bytes"]
 JsonLoads = Callable[["str | bytes"], Any]
 
@@ -344,11 +343,13 @@ class MemoryFileStore(MemoryStore):
     def get_topic(self, session: AgentSession, *, source_id: str, topic: str) -> MemoryTopicRecord:
         """Return a topic by its name or slug; raise FileNotFoundError if there is none."""
         path = self._path_of_topic(session, source_id, topic)
-        return MemoryTopicRecord.from_markdown(self._text_of(path), fallback_topic=topic)
+        return MemoryTopicRecord.from_markdown(read_text(self.base_path, path), fallback_topic=topic)
 
     def write_topic(self, session: AgentSession, record: MemoryTopicRecord, *, source_id: str) -> None:
         """Store a topic, replacing one with the same name."""
-        self._replace(self._topics(session, source_id) / f"{slug_of(record.topic)}.md", record.to_markdown())
+        replace_text(
+            self.base_path, self._topics(session, source_id) / f"{slug_of(record.topic)}.md", record.to_markdown()
+        )
 
     def delete_topic(self, session: AgentSession, *, source_id: str, topic: str) -> None:
         """Remove a topic by its name or slug; raise FileNotFoundError if there is none."""
@@ -365,9 +366,9 @@ class MemoryFileStore(MemoryStore):
         entries = [MemoryIndexEntry.from_topic_record(record) for record in latest]
         text = self._index_text(entries, line_limit, line_length)
         path = self._folder(session, source_id) / self.index_file_name
-        stored = self._text_of(path) if path.exists() else None
+        stored = read_text(self.base_path, path) if path.exists() else None
         if text != stored and (entries or stored):
-            self._replace(path, text)
+            replace_text(self.base_path, path, text)
         return entries
 
     def get_index_text(
@@ -393,19 +394,12 @@ class MemoryFileStore(MemoryStore):
 
     def read_state(self, session: AgentSession, *, source_id: str) -> dict[str, Any]:
         """Return the time of the last consolidation and the sessions since then."""
-        path = self._folder(session, source_id) / self.state_file_name
-        try:
-            state = self.loads(self._text_of(path))
-        except FileNotFoundError:
-            return {"last_consolidated_at": None, "sessions_since_consolidation": []}
-        except ValueError as error:
-            message = f"{path} is not valid JSON: {error}. Fix or remove the file."
-            raise ValueError(message) from error
-        return dict(state)
+        state = read_json(self.base_path, self._folder(session, source_id) / self.state_file_name, self.loads)
+        return {"last_consolidated_at": None, "sessions_since_consolidation": []} if state is None else dict(state)
 
     def write_state(self, session: AgentSession, state: Mapping[str, Any], *, source_id: str) -> None:
         """Store the state that `read_state` returns."""
-        self._replace(self._folder(session, source_id) / self.state_file_name, self.dumps(dict(state)))
+        replace_text(self.base_path, self._folder(session, source_id) / self.state_file_name, self.dumps(dict(state)))
 
     def get_transcripts_directory(self, session: AgentSession, *, source_id: str) -> Path:
         """Return the folder of the transcripts. It may not exist yet."""
@@ -463,20 +457,9 @@ class MemoryFileStore(MemoryStore):
         """Yield the readable files and their texts in the order of their names."""
         for path in sorted(paths):
             try:
-                yield path, self._text_of(path)
+                yield path, read_text(self.base_path, path)
             except (OSError, ValueError) as error:
                 logger.warning("A file of the memory cannot be read and is ignored. %s: %s", path, error)
-
-    def _text_of(self, path: Path) -> str:
-        refuse_links(self.base_path, path)
-        data, _ = read_private(os.path.abspath(path), sys.maxsize)
-        return data.decode("utf-8", "replace")
-
-    def _replace(self, path: Path, content: str | bytes) -> None:
-        refuse_links(self.base_path, path.parent)
-        data = content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
-        os.makedirs(path.parent, mode=0o700, exist_ok=True)
-        write_private(os.path.abspath(path), data)
 
     def _folder(self, session: AgentSession, source_id: str) -> Path:
         owner = f"{self.owner_prefix}{self.get_owner_id(session)}"

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final, Self, TypeGuard
 
-from agentbench._files.private_file import refuse_links, write_private
+from agentbench._files.stored_text import read_json, replace_text, stem_of
 from agentbench._secrets import masked_repr
 from agentbench._workers import run_in_thread
-from agentbench.agents.history.file_history import stem_of
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.agent_protocol import ContextProvider
 from agentbench.agents.sessions.session import SessionTurn
@@ -183,23 +182,16 @@ class TodoFileStore(TodoStore):
             ValueError: The file is invalid, or the id of the session is not a valid folder name.
         """
         path = self._path_of(session, source_id)
-        text = await run_in_thread(_text_of, path)
-        if text is None:
-            return [], 1
-        try:
-            data = json.loads(text)
-        except ValueError as error:
-            message = f"{path} is not valid JSON: {error}. Fix or remove the file."
-            raise ValueError(message) from error
-        return _read(data, path)
+        data = await run_in_thread(read_json, self.base_path, path)
+        return _read({} if data is None else data, path)
 
     async def save_state(
         self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
     ) -> None:
         """Replace the tasks in the file of a session atomically."""
         path = self._path_of(session, source_id)
-        data = json.dumps(_written(items, next_id), ensure_ascii=False, indent=1).encode("utf-8", "backslashreplace")
-        await run_in_thread(_replace_file, path, data)
+        text = json.dumps(_written(items, next_id), ensure_ascii=False, indent=1)
+        await run_in_thread(replace_text, self.base_path, path, text)
 
     def _path_of(self, session: AgentSession, source_id: str) -> str:
         if "/" in session.session_id or "\\" in session.session_id:
@@ -208,14 +200,8 @@ class TodoFileStore(TodoStore):
             )
             raise ValueError(message)
         stem, suffix = os.path.splitext(self.state_filename)
-        path = os.path.join(
-            os.path.abspath(self.base_path),
-            *self._owner_folders(session),
-            stem_of(session.session_id),
-            f"{stem}.{stem_of(source_id)}{suffix}",
-        )
-        refuse_links(self.base_path, path)
-        return path
+        file = f"{stem}.{stem_of(source_id)}{suffix}"
+        return os.path.join(self.base_path, *self._owner_folders(session), stem_of(session.session_id), file)
 
     def _owner_folders(self, session: AgentSession) -> list[str]:
         if self.owner_state_key is None:
@@ -256,19 +242,6 @@ def _fields(cls: type, data: Any) -> dict[str, Any]:
 
 def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _text_of(path: str) -> str | None:
-    try:
-        with open(path, encoding="utf-8") as file:
-            return file.read()
-    except FileNotFoundError:
-        return None
-
-
-def _replace_file(path: str, data: bytes) -> None:
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    write_private(path, data)
 
 
 DEFAULT_TODO_SOURCE_ID: Final = "todo"

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
-import re
 import sys
 import threading
-import unicodedata
-from base64 import b32encode, urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from uuid import uuid4
 
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, read_at, read_private, write_all
+from agentbench._files.stored_text import folder_ignores_case, stem_of
 from agentbench._workers import run_in_thread
 from agentbench.agents.history.history import HistoryProvider, not_excluded
 from agentbench.agents.sessions.session_context import add_source
@@ -41,12 +37,6 @@ JsonLoads: TypeAlias = Callable[[str], Any]
 
 _thread_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
 """Locks for the threads of this process, by folder."""
-
-_DEVICE: Final = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\.|$)", re.IGNORECASE)
-_PREFIX: Final = "~session-"
-_LONGEST: Final = 240
-"""File systems allow 255 bytes, including the suffix."""
-
 
 _MOST_FILES: Final = 16
 """Maximum number of files whose messages a provider caches."""
@@ -309,41 +299,3 @@ def _to_json(data: Any) -> str:
     except UnicodeEncodeError:  # half of a surrogate pair, which UTF-8 cannot encode
         return json.dumps(data)
     return text
-
-
-def stem_of(session_id: str | None, *, ignores_case: bool = False) -> str:
-    """Return the file name for a session without suffix: unique for each id, `default` without one.
-
-    An id that can be a file name on every system is used unchanged; with `ignores_case` only if no other id differs
-    from it only by case or by the composition of accented letters.
-    """
-    if not session_id:
-        return "default"
-    data = session_id.encode("utf-8", "surrogatepass")
-    if (
-        all(character.isalnum() or character in "._-" for character in session_id)
-        and session_id.casefold() != "default"  # the name for histories without a session
-        and not session_id.startswith(".")
-        and not session_id.endswith(".")
-        and not _DEVICE.match(session_id)
-        and len(data) <= _LONGEST
-        and not (ignores_case and unicodedata.normalize("NFC", session_id).casefold() != session_id)
-    ):
-        return session_id
-    encoded = b32encode(data).lower() if ignores_case else urlsafe_b64encode(data)
-    stem = _PREFIX + encoded.decode().rstrip("=")
-    return stem if len(stem) <= _LONGEST else f"~digest-{hashlib.sha256(data).hexdigest()}"
-
-
-def folder_ignores_case(folder: str) -> bool:
-    """Return whether file names in a folder ignore case; `False` if the folder is not writable."""
-    probe = os.path.join(folder, f".probe-{uuid4().hex}-a")
-    try:
-        with open(probe, "xb"):
-            pass
-    except OSError:
-        return False
-    try:
-        return os.path.exists(probe[:-1] + "A")
-    finally:
-        os.unlink(probe)

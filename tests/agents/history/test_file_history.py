@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from agentbench import AgentSession, Content, FileHistoryProvider, Message
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import open_private, write_all
-from agentbench.agents.history.file_history import folder_ignores_case, stem_of
+from agentbench._files.stored_text import folder_ignores_case, stem_of
 from agentbench.exceptions import HistoryFileError
 from tests.agents.fake_clients import Model
 from tests.agents.sessions.runs import texts, turn
