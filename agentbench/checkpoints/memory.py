@@ -27,7 +27,7 @@ _DEEPEST_LIST = 3
 """The depth to which dictionaries are searched for long lists: state, executor state, the state of one executor."""
 
 
-@drawn_by("agentbench.notebook.cards.storage:storage_bundle")
+@drawn_by("agentbench.notebook.cards.checkpoint:storage_bundle")
 class InMemoryCheckpointStorage(ChainStorage):
     """A storage for tests, notebooks and everything else that ends with its process.
 

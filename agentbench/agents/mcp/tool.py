@@ -64,7 +64,7 @@ logger = logging.getLogger("agentbench")
 _METHOD_NOT_FOUND = -32601
 
 
-@drawn_by("agentbench.notebook.cards.mcp:server_bundle")
+@drawn_by("agentbench.notebook.cards.tool:server_bundle")
 class MCPTool(Displayable):
     """Base class of the connections to Model Context Protocol servers. A transport implements `get_mcp_client()`.
 

@@ -57,7 +57,7 @@ _SWEEP_EVERY: Final = 16
 """With `keep_last`, unneeded parts are removed after at least this many checkpoints."""
 
 
-@drawn_by("agentbench.notebook.cards.storage:storage_bundle")
+@drawn_by("agentbench.notebook.cards.checkpoint:storage_bundle")
 class ContentAddressedStorage(ChainStorage):
     """A `CheckpointStorage` with all capabilities; base of the storages in files, databases and Redis.
 

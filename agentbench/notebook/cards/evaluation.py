@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from agentbench._text.escape import esc
@@ -15,7 +14,6 @@ from agentbench.notebook.look.html import Markup, Page, Table, element
 _ROWS = 20
 _TRANSCRIPTS = 10
 _TEXT = 160
-_LOOK = {"pass": "done", "fail": "failed"}
 
 
 def results_bundle(results: EvalResults) -> dict[str, Any]:
@@ -28,28 +26,31 @@ def results_bundle(results: EvalResults) -> dict[str, Any]:
     tables = [Table("Checks", ("check", "items", "score"), checks), Table("Parts", ("part", "items"), parts)]
     notes = [results.error or "", "" if results.status == "completed" else results.status, results.report_url or ""]
     facts = [results.provider, _share(results), *filter(None, notes)]
-    passed = results.all_passed
-    title, state, look = (
-        results.run_id or "Evaluation",
-        "passed" if passed else "not passed",
-        _LOOK["pass" if passed else "fail"],
-    )
+    state, look = ("passed", "done") if results.all_passed else ("not passed", "failed")
     items = sorted(results.items, key=lambda item: (item.is_passed, item.is_failed))
-    return {
-        "text/plain": Page(title, state, look, facts, [*tables, _items(items, unfold=False)]).text(),
-        "text/html": Page(title, state, look, facts, [*tables, _items(items, unfold=True)]).html(),
-    }
+
+    def page(*, unfold: bool) -> Page:
+        return Page(results.run_id or "Evaluation", state, look, facts, [*tables, _items(items, unfold=unfold)])
+
+    return {"text/plain": page(unfold=False).text(), "text/html": page(unfold=True).html()}
 
 
 def item_bundle(item: EvalItemResult) -> dict[str, Any]:
     """Return one item by media type: its scores, then the conversation."""
-    rows = [(score.name, f"{score.score:g}", _word(score.passed), _reason(score.sample)) for score in item.scores]
+    words = {None: "", True: "passed", False: "failed"}
+    rows = [
+        (score.name, f"{score.score:g}", words[score.passed], (score.sample or {}).get("reason", ""))
+        for score in item.scores
+    ]
     facts = [f"{item.error_code}: {item.error_message}"] if item.is_error else []
     facts += [f"expected: {_expected_output(item)}"] if _expected_output(item) else []
     page = Page(
-        f"Item {item.item_id}", item.status, _LOOK.get(item.status, "failed"), facts,
+        f"Item {item.item_id}",
+        item.status,
+        "done" if item.status == "pass" else "failed",
+        facts,
         [Table("Scores", ("check", "score", "outcome", "reason"), rows)],
-    )  # fmt: skip
+    )
     talk = transcript(item.conversation or [])
     return {"text/plain": f"{page.text()}\n{talk.text}", "text/html": page.html() + talk.html}
 
@@ -109,19 +110,10 @@ def _mean(results: EvalResults, check: str) -> str:
     return f"mean {sum(scores) / len(scores):.3g}" if scores else ""
 
 
-def _word(passed: bool | None) -> str:
-    return "" if passed is None else "passed" if passed else "failed"
-
-
-def _reason(sample: dict[str, Any] | None) -> str:
-    return str((sample or {}).get("reason", ""))
-
-
 def _change_row(each: ItemChange) -> tuple[str, ...]:
     known = each.after or each.before
-    return each.change, str(known.input_text if known else ""), *_sides(each)
-
-
-def _sides(each: ItemChange) -> Iterator[str]:
-    for item in (each.before, each.after):
-        yield "" if item is None else f"{item.status}: {item.output_text or item.error_message or ''}"
+    sides = (
+        "" if item is None else f"{item.status}: {item.output_text or item.error_message or ''}"
+        for item in (each.before, each.after)
+    )
+    return each.change, str(known.input_text if known else ""), *sides

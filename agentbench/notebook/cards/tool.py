@@ -1,4 +1,4 @@
-"""The display of a tool: its arguments, its approval mode and its counters."""
+"""The displays of a tool, with its arguments, and of an MCP server, with its functions. Nothing is called."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 from agentbench._secrets import is_secret_name
 from agentbench._text.escape import MASK, esc
 from agentbench._text.phrases import count_text
+from agentbench.agents.mcp.tool import MCPTool
 from agentbench.notebook.forms.fields import help_text
 from agentbench.notebook.look.html import Page, Table, element
 
@@ -41,6 +42,18 @@ def tool(tool: Any) -> dict[str, str]:
     first, *others = page.text().splitlines()
     plain = [first, *(f"  {line}" for each in words for line in each.splitlines() if line), *others]
     return {"text/plain": "\n".join(plain), "text/html": page.html()}
+
+
+def server_bundle(server: MCPTool) -> dict[str, str]:
+    """Return a server's views by media type: its address without secrets, and a row for each function."""
+    rows = [
+        (each.name, each.description or "", "needs approval" if each.approval_mode == "always_require" else "")
+        for each in server.functions
+    ]
+    state, look = ("connected", "done") if server.is_connected else ("not connected", "idle")
+    facts = [type(server).__name__, server.address, count_text(len(rows), "function"), server.description]
+    table = Table("Functions", ("name", "what it does", "note"), rows)
+    return Page(server.name, state, look, [*filter(None, facts)], [table]).bundle()
 
 
 def _facts(tool: Any) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage, SQLCheckpointStorage, WorkflowCheckpoint
 from agentbench.checkpoints.redis import RedisCheckpointStorage
-from agentbench.notebook.cards.storage import storage_bundle
+from agentbench.notebook.cards.checkpoint import storage_bundle
 
 TIME = "2026-11-22T02:33:10.123456+00:00"
 
