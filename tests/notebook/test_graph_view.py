@@ -150,7 +150,7 @@ def test_a_failing_renderer_gives_text_with_the_reason_and_never_raises(monkeypa
     def fail(*arguments: object) -> bytes:
         raise RenderFailed("builtin", "out of paint")
 
-    monkeypatch.setattr("agentbench.notebook.graph.view.place", fail)
+    monkeypatch.setattr("agentbench.notebook.graph.renderers.place", fail)
     bundle = draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
     assert bundle["text/plain"].endswith(
@@ -162,7 +162,7 @@ def test_not_even_a_bug_keeps_a_cell_from_its_text(monkeypatch: pytest.MonkeyPat
     def fail(*arguments: object) -> bytes:
         raise IndexError("pop from empty list")
 
-    monkeypatch.setattr("agentbench.notebook.graph.view.place", fail)
+    monkeypatch.setattr("agentbench.notebook.graph.renderers.place", fail)
     bundle = draw(graphs.research(), renderer="builtin")._repr_mimebundle_()
     assert list(bundle) == ["text/plain"]
     assert bundle["text/plain"].endswith("No picture: IndexError: pop from empty list")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from agentbench import WorkflowBuilder, WorkflowErrorDetails, WorkflowEvent
-from agentbench.notebook.graph.folding import MAX_NODES, fit, fold_siblings
+from agentbench.notebook.graph.folding import MAX_NODES, fit, fold_siblings, neighbourhood
 from agentbench.notebook.graph.text import MAX_LINES, shape_mermaid, shape_text
 from agentbench.notebook.history.overlay import read_states
 from agentbench.workflows.draw.shape import GraphShape, NodeKind, ShapeEdge, ShapeNode, back_edges, read_shape
@@ -199,6 +199,13 @@ def test_a_sub_workflow_in_expand_stays_open_with_all_around_it():
     shape = fit(read_shape(graphs.nested(), expand=True), max_nodes=1, expand=["middle/deep"])
     assert [frame.id for frame in shape.frames] == ["middle", "middle/deep"]
     assert shape.note == ""
+
+
+def test_a_part_of_a_graph_has_all_frames_around_its_nodes():
+    frames = (ShapeNode(id="outer", name="outer"), ShapeNode(id="outer/inner", name="inner", frame="outer"))
+    inside = ShapeNode(id="outer/inner/x", name="x", frame="outer/inner")
+    shape = GraphShape(nodes=(ShapeNode(id="far", name="far"), inside), frames=frames)
+    assert neighbourhood(shape, [inside.id]).frames == frames
 
 
 def test_beyond_a_thousand_only_the_neighbourhood_is_drawn_and_the_rest_counted():

@@ -109,7 +109,7 @@ def neighbourhood(shape: GraphShape, focus: Collection[str] = (), *, limit: int 
         shape,
         nodes=nodes,
         edges=tuple(edge for edge in shape.edges if edge.source in ids and edge.target in ids),
-        frames=tuple(frame for frame in shape.frames if any(node.frame == frame.id for node in nodes)),
+        frames=tuple(frame for frame in shape.frames if any(node.id.startswith(f"{frame.id}/") for node in nodes)),
         hidden=hidden,
         note=f"{shape.note} {note} All are listed in .table.".lstrip(),
     )

@@ -13,15 +13,16 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from agentbench.exceptions import RendererUnavailable, RenderFailed
-from agentbench.notebook.graph.layout import Layout
+from agentbench.notebook.graph.dot import read_positions, to_dot
+from agentbench.notebook.graph.layout import Detail, Direction, Layout, place
 from agentbench.notebook.runtime import settings
+from agentbench.workflows.draw.shape import GraphShape
 
 ORDER = ("pure", "dot", "builtin")
 """The order of the automatic choice: `pure` uses no system fonts, so its output is the same everywhere."""
@@ -47,31 +48,27 @@ class Renderer:
 
 
 def arrange(
-    dot: Callable[[], str],
-    read: Callable[[Any], Layout],
-    place: Callable[[], Layout],
-    *,
-    renderer: str | None = None,
+    shape: GraphShape, direction: Direction, detail: Detail, renderer: str | None
 ) -> tuple[Layout, RenderFailed | None]:
-    """Return the layout of a graph: that of a program for the `dot` text, read by `read`, or the built-in one.
+    """Return the layout of a graph by the named, configured or automatic renderer.
 
-    The second value is the error of the program if the built-in layout was used instead.
+    The second value is the error of a program if the built-in layout was used instead.
     """
     named = renderer or settings.current().renderer or os.environ.get(ENVIRONMENT)
     chosen = find_renderer(named) if named else automatic()
     problem = None
     if chosen.program is not None:
         try:
-            answer = run_program(chosen, dot())
+            answer = run_program(chosen, to_dot(shape, direction=direction, detail=detail))
             try:
-                return read(answer), None
+                return read_positions(answer, shape), None
             except (LookupError, TypeError, ValueError, AttributeError) as error:
                 raise RenderFailed(chosen.name, f"its answer has no positions ({error!r})") from error
         except RenderFailed as failure:
             if named:
                 raise
             problem = RenderFailed(failure.renderer, failure.reason, dot_line=failure.dot_line, fallback="builtin")
-    return place(), problem
+    return place(shape, direction, detail), problem
 
 
 def find_renderer(name: str) -> Renderer:

@@ -10,9 +10,9 @@ from typing import Any, get_args
 from agentbench._limits import require_limit
 from agentbench._text.escape import LABEL_LIMIT, esc
 from agentbench.exceptions import AgentFrameworkException, RenderFailed
-from agentbench.notebook.graph.dot import read_positions, to_dot
+from agentbench.notebook.graph.dot import to_dot
 from agentbench.notebook.graph.folding import fit
-from agentbench.notebook.graph.layout import DIRECTIONS, Detail, Direction, Layout, place
+from agentbench.notebook.graph.layout import DIRECTIONS, Detail, Direction, Layout
 from agentbench.notebook.graph.paint import paint_live, paint_picture
 from agentbench.notebook.graph.renderers import arrange
 from agentbench.notebook.graph.text import shape_mermaid, shape_text
@@ -166,12 +166,7 @@ class GraphView:
 
     @cached_property
     def _arranged(self) -> tuple[Layout, RenderFailed | None]:
-        return arrange(
-            lambda: self.dot,
-            lambda answer: read_positions(answer, self.shape),
-            lambda: place(self.shape, self.direction, self.detail),
-            renderer=self.renderer,
-        )
+        return arrange(self.shape, self.direction, self.detail, self.renderer)
 
 
 def draw(  # noqa: PLR0913 - published signature
