@@ -76,7 +76,7 @@ class EvalComparison(Displayable):
 
     def to_frame(self) -> Any:
         """Return the rows as a DataFrame, or as a list of dictionaries if pandas is not installed."""
-        return call_view("agentbench.notebook.frames.evaluations:comparison_frame", self)
+        return call_view("agentbench.notebook.frames.state_graph:comparison_frame", self)
 
     def __repr__(self) -> str:
         counts = Counter(item.change for item in self.changes)

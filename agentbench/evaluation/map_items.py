@@ -62,7 +62,7 @@ async def map_items(
 def _bar(name: str, total: int, progress: bool | None) -> AbstractContextManager[Callable[[], None]]:
     if progress or (progress is None and "ipykernel" in sys.modules):
         try:
-            bar: Any = call_view("agentbench.notebook.progress_bar.items:item_progress", name, total)
+            bar: Any = call_view("agentbench.notebook.progress_bar.progress:item_progress", name, total)
         except MissingExtraError:
             pass
         else:

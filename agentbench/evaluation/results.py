@@ -220,7 +220,7 @@ class EvalResults(Displayable):
 
     def to_frame(self) -> Any:
         """Return the rows as a DataFrame with numeric scores, or as a list of dictionaries without pandas."""
-        return call_view("agentbench.notebook.frames.evaluations:results_frame", self)
+        return call_view("agentbench.notebook.frames.state_graph:results_frame", self)
 
     def __repr__(self) -> str:
         run = f", {self.run_id!r}" if self.run_id else ""

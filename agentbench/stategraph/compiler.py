@@ -36,23 +36,6 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
     **services: Any,
 ) -> CompiledGraph[Any]:
     """Check a `StateGraph` and return its compiled graph; see `StateGraph.compile`."""
-    plan = GraphPlan(
-        name or graph.name or graph.state_class.__name__,
-        graph.fields,
-        graph.template,
-        {key: replace(node, timeout=node.timeout or node_timeout) for key, node in graph.nodes.items()},
-        {source: tuple(targets) for source, targets in graph.edges.items()},
-        {source: tuple(conditions) for source, conditions in graph.conditions.items()},
-        tuple(graph.joins),
-        _node_names(interrupt_before),
-        _node_names(interrupt_after),
-        on_conflict == "last",
-        isolation,
-        durability,
-        debug,
-        max_concurrency,
-        checkpointer is not False,
-    )
     for setting, value, choices in (
         ("durability", durability, get_args(Durability)),
         ("isolation", isolation, get_args(Isolation)),
@@ -63,6 +46,23 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
             raise ValueError(message)
     if checkpointer not in (None, False):
         checkpointer = require_storage(checkpointer, "checkpointer")
+    plan = GraphPlan(
+        name=name or graph.name or graph.state_class.__name__,
+        fields=graph.fields,
+        template=graph.template,
+        nodes={key: replace(node, timeout=node.timeout or node_timeout) for key, node in graph.nodes.items()},
+        edges={source: tuple(targets) for source, targets in graph.edges.items()},
+        conditions={source: tuple(conditions) for source, conditions in graph.conditions.items()},
+        joins=tuple(graph.joins),
+        interrupt_before=_node_names(interrupt_before),
+        interrupt_after=_node_names(interrupt_after),
+        last_wins=on_conflict == "last",
+        isolation=isolation,
+        durability=durability,
+        debug=debug,
+        max_concurrency=max_concurrency,
+        saves=checkpointer is not False,
+    )
     return CompiledGraph(plan, _check_and_build, checkpointer=checkpointer, **services)
 
 

@@ -14,7 +14,7 @@ from agentbench import CheckpointInfo, WorkflowEvent
 from agentbench.notebook import lineage, timeline, usage
 from agentbench.notebook.history.run_history import ExecutorCall
 from agentbench.notebook.look.svg import text_width
-from agentbench.notebook.plots.timeline_layout import lay_out
+from agentbench.notebook.plots.timeline import lay_out
 from agentbench.workflows.events.events import EventStamps
 from tests.parts.nightly import nightly
 

@@ -21,11 +21,10 @@ from agentbench import (
     response_handler,
 )
 from agentbench.notebook import Progress
-from agentbench.notebook.progress_bar import displays as progress_displays
 from agentbench.notebook.progress_bar import progress as progress_module
-from agentbench.notebook.progress_bar.displays import Bar, Widget
+from agentbench.notebook.progress_bar import state as progress_state
 from agentbench.notebook.progress_bar.progress import progress
-from agentbench.notebook.progress_bar.state import ProgressState
+from agentbench.notebook.progress_bar.state import Bar, ProgressState, Widget
 from agentbench.notebook.runtime import settings
 from tests.parts.errors import raises
 
@@ -159,7 +158,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> tuple[list[Any], Handle]:
         displayed.append(what)
         return handle
 
-    monkeypatch.setattr(progress_displays, "show_in_cell", show)
+    monkeypatch.setattr(progress_state, "show_in_cell", show)
     return displayed, handle
 
 

@@ -17,7 +17,7 @@ from agentbench.checkpoints.access import head_of, list_workflow_names
 from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.sql import SQLCheckpointStorage
-from agentbench.notebook.history.step_rows import request_rows
+from agentbench.notebook.history.log import request_rows
 from agentbench.notebook.look.html import Page, Table
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 

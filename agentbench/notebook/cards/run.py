@@ -8,8 +8,7 @@ from agentbench._text.redact import line_preview
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.view import draw
-from agentbench.notebook.history.run_history import RunHistory
-from agentbench.notebook.history.step_rows import (
+from agentbench.notebook.history.log import (
     WARNING_LIMIT,
     failure_rows,
     output_rows,
@@ -17,6 +16,7 @@ from agentbench.notebook.history.step_rows import (
     superstep_rows,
     warning_rows,
 )
+from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.look.html import Markup, Page, Table, image
 from agentbench.notebook.look.states import STATES
 from agentbench.workflows.events.events import count_unanswered

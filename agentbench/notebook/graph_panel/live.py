@@ -13,9 +13,9 @@ from agentbench.notebook.graph.view import GraphView, busy_executors, draw
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.kernel import PageWatch
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK, Pacer
-from agentbench.notebook.runtime.page_watch import PageWatch
 from agentbench.notebook.runtime.stand_in import StandIn
 from agentbench.workflows.draw.shape import GraphShape
 

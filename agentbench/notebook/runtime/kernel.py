@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import contextvars
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -39,3 +42,41 @@ def in_kernel() -> bool:
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
+
+
+_ADVICE = (
+    "The live graph has not loaded. If nothing appears above: configure(live_graph=False), then run this cell again."
+)
+_GRACE_S = 1.0
+
+
+class PageWatch:
+    """Waits for a message from a page; without one, displays a line, and removes it if the message comes later."""
+
+    def __init__(self, *, delay_s: float = 5.0) -> None:
+        self._delay_s = delay_s
+        self._started = self._arrived = False
+        self._line: Any = None
+
+    def start(self) -> None:
+        """Start waiting; does nothing without a kernel."""
+        if self._started or self._arrived or not in_kernel():
+            return
+        with contextlib.suppress(RuntimeError):  # no loop in this thread
+            loop = asyncio.get_running_loop()
+            self._started = True
+            # A busy kernel cannot read messages from the page: the loop's clock starts after the cell,
+            # and the second wait lets the kernel read queued messages. The line goes to the current cell.
+            cell = contextvars.copy_context()
+            loop.call_later(self._delay_s, lambda: loop.call_later(_GRACE_S, self._check, context=cell))
+
+    def finish(self) -> None:
+        """Stop waiting and remove the line: the page has answered or was closed."""
+        self._arrived = True
+        line, self._line = self._line, None
+        if line is not None:
+            line.update({"text/plain": ""}, raw=True)
+
+    def _check(self) -> None:
+        if not self._arrived:
+            self._line = show_in_cell({"text/plain": _ADVICE}, raw=True, display_id=True)

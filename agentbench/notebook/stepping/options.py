@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from agentbench import _bridge
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.stepping.model.messages import check_count
+from agentbench.notebook.stepping.model.messages import StepperStatus, check_count
 
 Layout = Literal["auto", "wide", "stacked", "graph", "minimal"]
 Loop = Literal["engine", "kernel"]
@@ -45,3 +46,21 @@ def kernel_loop(wanted: str | None) -> asyncio.AbstractEventLoop | None:
     if wanted == "engine" and _bridge.threads_available():
         return None
     return asyncio.get_running_loop()
+
+
+_OVER = (StepperStatus.DONE, StepperStatus.FAILED, StepperStatus.CANCELLED, StepperStatus.CLOSED)
+
+_open: weakref.WeakValueDictionary[str | int, Any] = weakref.WeakValueDictionary()
+"""By name and by the id of the workflow instance; weak references, so that unused steppers disappear."""
+
+
+def take_over(stepper: Any, name: str | None) -> None:
+    """Close a stepper of the same name or workflow: its cell was run again."""
+    holder, same_name = _open.get(id(stepper.workflow)), None if name is None else _open.get(name)
+    if same_name is not None:
+        same_name.close()
+    if holder is not None and holder.workflow is stepper.workflow and holder.status not in _OVER:
+        holder.close()
+    _open[id(stepper.workflow)] = stepper
+    if name is not None:
+        _open[name] = stepper

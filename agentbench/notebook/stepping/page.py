@@ -34,14 +34,15 @@ from agentbench.notebook.stepping.model.commands import COMMANDS
 from agentbench.notebook.stepping.options import Layout, Options
 from agentbench.notebook.stepping.session import Change, StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
-from agentbench.notebook.stepping.view.messages import (
+from agentbench.notebook.stepping.view.screen_state import (
+    EditPlace,
+    ScreenState,
     level_rows,
     log_message,
     messages_of,
     side_message,
     view_message,
 )
-from agentbench.notebook.stepping.view.screen_state import EditPlace, ScreenState
 from agentbench.notebook.stepping.view.tabs import TABS, TabContent
 
 _STATIC = Path(__file__).parent / "static"

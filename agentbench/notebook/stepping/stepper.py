@@ -26,8 +26,7 @@ from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.model.break_places import Breakpoint, StatePredicate, Where
 from agentbench.notebook.stepping.model.messages import StepperStatus, Until
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.open_steppers import take_over
-from agentbench.notebook.stepping.options import Options
+from agentbench.notebook.stepping.options import Options, take_over
 from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.workflows.draw.shape import read_shape

@@ -65,7 +65,7 @@ class Join:
         return f"{' + '.join(self.sources)} -> {self.target}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GraphPlan:
     """All parts of a compiled graph; edges, conditions and joins are grouped by their source node."""
 

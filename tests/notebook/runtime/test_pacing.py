@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agentbench.notebook.runtime import page_watch
+from agentbench.notebook.runtime import kernel as kernel_module
+from agentbench.notebook.runtime.kernel import PageWatch
 from agentbench.notebook.runtime.pacing import Pacer
-from agentbench.notebook.runtime.page_watch import PageWatch
 
 
 class Clockwork:
@@ -111,9 +111,9 @@ class Cell:
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Cell:
     made = Cell()
-    monkeypatch.setattr(page_watch, "in_kernel", lambda: True)
-    monkeypatch.setattr(page_watch, "show_in_cell", made.show)
-    monkeypatch.setattr(page_watch, "_GRACE_S", 0)
+    monkeypatch.setattr(kernel_module, "in_kernel", lambda: True)
+    monkeypatch.setattr(kernel_module, "show_in_cell", made.show)
+    monkeypatch.setattr(kernel_module, "_GRACE_S", 0)
     return made
 
 

@@ -15,9 +15,8 @@ from agentbench._text.phrases import count_text
 from agentbench.checkpoints.editing import Edit, StepperEdits
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import StepperClosed, StepperStateError
-from agentbench.notebook.history.activity import Activity, ElementStates, course_of
+from agentbench.notebook.history.activity import Activity, ElementStates, RunRecord, course_of
 from agentbench.notebook.history.log import LogLine, lines_of_event, lines_of_report
-from agentbench.notebook.history.run_record import RunRecord
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.stepping.model.break_places import (
     Breakpoint,

@@ -9,10 +9,9 @@ from agentbench._text.escape import esc
 from agentbench._text.phrases import count_text, duration_text
 from agentbench._text.value_tree import Entry
 from agentbench.notebook.cards.conversation.views import Transcript
-from agentbench.notebook.history.activity import ElementStates
+from agentbench.notebook.history.activity import ElementStates, NodeRecord, sent_by
 from agentbench.notebook.history.agent_turns import conversation_of
 from agentbench.notebook.history.run_history import Superstep
-from agentbench.notebook.history.run_record import NodeRecord, sent_by
 from agentbench.notebook.history.usage import latency_of, model_of, sum_usages, usage_of
 from agentbench.notebook.look.states import STATES
 from agentbench.notebook.runtime import settings
