@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from agentbench.messages.message import Message
 from agentbench.orchestrations.workflow_turn import BaseWorkflowAgent
@@ -15,15 +15,6 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
-
-
-class RunArguments(TypedDict, total=False):
-    """Further keyword arguments of `WorkflowAgent.run()`; see there."""
-
-    checkpoint_id: CheckpointInfo | str | None
-    checkpoint_storage: CheckpointStorage | CheckpointManager | None
-    function_invocation_kwargs: Mapping[str, Any] | None
-    client_kwargs: Mapping[str, Any] | None
 
 
 class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -11,6 +10,7 @@ from agentbench.agents.agent.as_tool import resolved_inputs
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.sessions.session_context import UNNAMED
+from agentbench.messages.answers import with_contents
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
@@ -209,7 +209,9 @@ class AgentHostExecutor(AgentNode):
     def _add_author(self, response: AgentResponse) -> list[Message]:
         """Return the agent's messages, with an author if they have none, so that they can be recognized later."""
         return [
-            _copy_with(message, author_name=self.id) if message.author_name in (None, UNNAMED) else message
+            with_contents(message, message.contents, author_name=self.id)
+            if message.author_name in (None, UNNAMED)
+            else message
             for message in response.messages
         ]
 
@@ -254,7 +256,7 @@ def reassign_to_user(messages: list[Message], node: AgentNode) -> list[Message]:
         kinds = {content.type for content in message.contents}
         if message.role == "assistant" and message.author_name not in own_names and "function_call" not in kinds:
             contents = [one for one in message.contents if not one.type.startswith("function_approval_")]
-            reassigned += [_copy_with(message, role="user", contents=contents)] if contents else []
+            reassigned += [with_contents(message, contents, role="user")] if contents else []
         else:
             reassigned.append(message)
     return reassigned
@@ -271,10 +273,3 @@ def _open_requests(reply: AgentReply) -> dict[str, Content]:
         for one in contents
         if one.type == "function_call" and one.call_id not in closed and not one.user_input_request
     }
-
-
-def _copy_with(message: Message, **fields: Any) -> Message:
-    changed = copy.copy(message)
-    for name, value in fields.items():
-        setattr(changed, name, value)
-    return changed

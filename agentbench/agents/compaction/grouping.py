@@ -223,13 +223,15 @@ def annotate_message_groups(
 def _mark(members: list[Message], kind: GroupKind, group_id: str, index: int, *, forget: bool) -> None:
     has_reasoning = any(one.type == "text_reasoning" for message in members for one in message.contents)
     for message in members:
-        group = dict(group_of(message))
+        group = {
+            **group_of(message),
+            GROUP_ID_KEY: group_id,
+            GROUP_KIND_KEY: kind,
+            GROUP_INDEX_KEY: index,
+            GROUP_HAS_REASONING_KEY: has_reasoning,
+        }
         if forget:
             group.pop(GROUP_TOKEN_COUNT_KEY, None)
-        group[GROUP_ID_KEY] = group_id
-        group[GROUP_KIND_KEY] = kind
-        group[GROUP_INDEX_KEY] = index
-        group[GROUP_HAS_REASONING_KEY] = has_reasoning
         message.additional_properties[GROUP_ANNOTATION_KEY] = group
         message.additional_properties.setdefault(EXCLUDED_KEY, False)
 

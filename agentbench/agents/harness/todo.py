@@ -24,8 +24,26 @@ if TYPE_CHECKING:
     from agentbench.agents.sessions.session_context import SessionContext
 
 
+class _Task:
+    """The conversion of tasks to plain values and back."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Convert the task to plain JSON values."""
+        return asdict(self)  # type: ignore[call-overload,no-any-return]
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Create a task from the result of `to_dict`."""
+        known = {field.name: field.default is MISSING for field in fields(cls)}  # type: ignore[arg-type]
+        needed = [name for name, is_needed in known.items() if is_needed]
+        if not isinstance(data, Mapping) or not all(name in data for name in needed):  # type: ignore[redundant-expr]
+            message = f"{masked_repr(data)} is not a task. Expected a mapping with {' and '.join(needed)}."
+            raise ValueError(message)
+        return cls(**{name: data[name] for name in known if name in data})
+
+
 @dataclass
-class TodoInput:
+class TodoInput(_Task):
     """A task to add.
 
     Args:
@@ -51,18 +69,9 @@ class TodoInput:
             raise ValueError(message)
         self.title = self.title.strip()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert the task to plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Create a task from the result of `to_dict`."""
-        return cls(**_fields(cls, data))
-
 
 @dataclass
-class TodoItem:
+class TodoItem(_Task):
     """A task of a session.
 
     Args:
@@ -91,15 +100,6 @@ class TodoItem:
             message = f"The id of a task is {self.id!r}. Expected a positive integer."
             raise ValueError(message)
         self.title = TodoInput(self.title, self.description).title
-
-    def to_dict(self) -> dict[str, Any]:
-        """Convert the task to plain JSON values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Create a task from the result of `to_dict`."""
-        return cls(**_fields(cls, data))
 
 
 class TodoStore(ABC):
@@ -230,14 +230,6 @@ def _read(data: Any, where: str) -> tuple[list[TodoItem], int]:
 def _written(items: Sequence[TodoItem], next_id: int) -> dict[str, Any]:
     lowest = max((item.id for item in items), default=0) + 1
     return {"items": [item.to_dict() for item in items], "next_id": max(next_id, lowest)}
-
-
-def _fields(cls: type, data: Any) -> dict[str, Any]:
-    needed = [field.name for field in fields(cls) if field.default is MISSING]
-    if not isinstance(data, Mapping) or not all(name in data for name in needed):
-        message = f"{masked_repr(data)} is not a task. Expected a mapping with {' and '.join(needed)}."
-        raise ValueError(message)
-    return {field.name: data[field.name] for field in fields(cls) if field.name in data}
 
 
 def _is_whole(value: object) -> TypeGuard[int]:

@@ -10,9 +10,8 @@ from agentbench.agents.compaction.grouping import (
     EXCLUDED_KEY,
     CompactionStrategy,
     TokenizerProtocol,
-    annotate_message_groups,
+    apply_compaction,
     included_messages,
-    project_included_messages,
 )
 from agentbench.agents.middleware.contexts import CallNext, ChatContext, ChatMiddleware
 from agentbench.agents.sessions.agent_protocol import ContextProvider
@@ -96,7 +95,7 @@ class CompactionProvider(ContextProvider):
         asked = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is not compacted
         working += asked
         input_ids = {id(message) for message in asked}
-        included = await _compact(working, self.before_strategy, self.tokenizer)
+        included = await apply_compaction(working, strategy=self.before_strategy, tokenizer=self.tokenizer)
         shortened: dict[str, list[Message]] = {source_id: [] for source_id in sources}
         waiting: list[Message] = []
         source_id = next(iter(sources))
@@ -126,7 +125,7 @@ class CompactionProvider(ContextProvider):
         copies = copy_messages(originals)
         original_of = dict(zip(map(id, copies), originals, strict=True))
         working = list(copies)
-        await _compact(working, self.after_strategy, self.tokenizer)
+        await apply_compaction(working, strategy=self.after_strategy, tokenizer=self.tokenizer)
         changed: dict[int, list[Message]] = {}  # by original: the summaries before it, and its replacement
         waiting: list[Message] = []
         for message in working:
@@ -139,16 +138,6 @@ class CompactionProvider(ContextProvider):
         if changed or waiting:
             replaced = [new for message in stored for new in changed.get(id(message), (message,))]
             history["messages"] = replaced + waiting  # type: ignore[index]
-
-
-async def _compact(
-    messages: list[Message], strategy: CompactionStrategy | None, tokenizer: TokenizerProtocol | None
-) -> list[Message]:
-    """Apply a strategy to copies, and return those that are not excluded."""
-    annotate_message_groups(messages, tokenizer=tokenizer)
-    if strategy is not None and messages:
-        await strategy(messages)
-    return project_included_messages(messages)
 
 
 class _Copies:
@@ -185,5 +174,6 @@ class _CompactCalls(ChatMiddleware):
         is_done = is_first and len(compacted) == len(messages) and all(map(is_, compacted, messages))
         if not is_done and messages and not context.options.get("conversation_id"):
             working = list(self._copies.follow(messages))
-            self._copies.messages = context.messages = await _compact(working, self._strategy, self._tokenizer)
+            context.messages = await apply_compaction(working, strategy=self._strategy, tokenizer=self._tokenizer)
+            self._copies.messages = context.messages
         await call_next()

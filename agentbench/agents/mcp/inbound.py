@@ -169,8 +169,6 @@ class ServerLog:
             logger.warning("Log lines are dropped: %s", error)
 
 
-logger = logging.getLogger("agentbench")
-
 _INTERNAL_ERROR = -32603
 _TOOL_CHOICES = {"auto": "auto", "required": "required", "none": "none"}
 
@@ -276,8 +274,6 @@ def _options(request: Mapping[str, Any]) -> dict[str, Any]:
 def _error(message: str) -> Any:
     return make("ErrorData", {"code": _INTERNAL_ERROR, "message": message})
 
-
-logger = logging.getLogger("agentbench")
 
 _ANSWERED: Final = "answered"
 _REFUSED: Final = (

@@ -22,6 +22,10 @@ def module(name: str) -> Any:
     return require(f"mcp.{name}", extra="mcp", purpose=_PURPOSE)
 
 
+def _is_version_1() -> bool:
+    return hasattr(module("client.session").ClientSession, "get_server_capabilities")
+
+
 def wire(value: Any) -> dict[str, Any]:
     """Return the JSON of a protocol object."""
     fields: dict[str, Any] = value.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -35,10 +39,8 @@ def make(name: str, fields: Mapping[str, Any]) -> Any:
 
 def make_session(reading: Any, writing: Any, timeout_s: float | None, **callbacks: Any) -> Any:
     """Create a `ClientSession` on a read stream and a write stream."""
-    session_class = module("client.session").ClientSession
-    has_seconds = not hasattr(session_class, "get_server_capabilities")  # 1.x takes a timedelta
-    timeout = timeout_s if timeout_s is None or has_seconds else timedelta(seconds=timeout_s)
-    return session_class(reading, writing, read_timeout_seconds=timeout, **callbacks)
+    timeout = timedelta(seconds=timeout_s) if timeout_s is not None and _is_version_1() else timeout_s
+    return module("client.session").ClientSession(reading, writing, read_timeout_seconds=timeout, **callbacks)
 
 
 async def capabilities(session: Any) -> dict[str, Any]:
@@ -56,9 +58,7 @@ def listing_problem(kind: str, listings: list[Any]) -> str | None:
     """Return why a page of a list is invalid; `None` if it is valid."""
     try:
         make(f"List{kind.capitalize()}Result", {kind: listings})
-        if not hasattr(
-            module("client.session").ClientSession, "get_server_capabilities"
-        ):  # 2.x also validates against the protocol version
+        if not _is_version_1():  # 2.x also validates against the protocol version
             methods = require("mcp_types.methods", extra="mcp", purpose=_PURPOSE)
             methods.validate_server_result(f"{kind}/list", "2025-11-25", {kind: listings})
     except ValueError as error:
@@ -94,7 +94,7 @@ def error_data(error: BaseException) -> Any:
 
 def uri_of(uri: str) -> Any:
     """Convert an address to the type that the session expects."""
-    if not hasattr(module("client.session").ClientSession, "get_server_capabilities"):
+    if not _is_version_1():
         return uri
     return require("pydantic", extra="mcp", purpose=_PURPOSE).AnyUrl(uri)
 

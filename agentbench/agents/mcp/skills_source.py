@@ -8,7 +8,7 @@ from typing import Any
 from agentbench._plain_text import plain_line
 from agentbench._workers import run_in_thread
 from agentbench.agents.mcp.tool import MCPTool
-from agentbench.agents.skills.skill import Skill, SkillResource, read_skill_md
+from agentbench.agents.skills.skill import Skill, SkillResource, StoredSkill, read_skill_md
 from agentbench.agents.skills.sources import SkillsSource
 from agentbench.agents.tools.collection import connect_once
 from agentbench.exceptions import MCPLimitError, ToolResultError
@@ -65,22 +65,8 @@ class MCPSkillsSource(SkillsSource):
                 for each in listed
                 if each["uri"].startswith(folder) and each["uri"] != uri
             ]
-            skills.append(_ServerSkill(frontmatter, content, parts))
+            skills.append(StoredSkill(frontmatter=frontmatter, content=content, resources=parts))
         return skills
-
-
-class _ServerSkill(Skill):
-    def __init__(self, frontmatter: Any, content: str, resources: list[SkillResource]) -> None:
-        super().__init__(frontmatter=frontmatter)
-        self._content, self._resources = content, resources
-
-    @property
-    def content(self) -> str:
-        return self._content
-
-    @property
-    def resources(self) -> list[SkillResource]:
-        return self._resources
 
 
 class _ServerResource(SkillResource):

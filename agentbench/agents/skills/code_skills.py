@@ -12,6 +12,7 @@ from agentbench.agents.skills.skill import (
     SkillFrontmatter,
     SkillResource,
     SkillScript,
+    StoredSkill,
     check_skill_name,
     content_of,
 )
@@ -105,7 +106,7 @@ class InlineSkillScript(SkillScript):
         return await _result(self.function(**valid, **(kwargs if _takes_kwargs(self.function) else {})))
 
 
-class InlineSkill(Skill):
+class InlineSkill(StoredSkill):
     """A skill that is defined in code. Its decorators add resources and scripts.
 
     Args:
@@ -150,25 +151,13 @@ class InlineSkill(Skill):
         elif frontmatter is None or name is not None or description is not None:
             message = "Expected either frontmatter=SkillFrontmatter(...), or name= and description=."
             raise TypeError(message)
-        super().__init__(frontmatter=frontmatter)
+        super().__init__(frontmatter=frontmatter, content=instructions, resources=resources, scripts=scripts)
         self.instructions = instructions
-        self._resources: list[SkillResource] = list(resources or ())
-        self._scripts: list[SkillScript] = list(scripts or ())
 
     @property
     def content(self) -> str:
         """The text for the model: name, description, instructions, and the lists of resources and scripts."""
         return content_of(self, self.instructions)
-
-    @property
-    def resources(self) -> list[SkillResource]:
-        """The resources. The list itself is returned, so you can append to it."""
-        return self._resources
-
-    @property
-    def scripts(self) -> list[SkillScript]:
-        """The scripts. The list itself is returned, so you can append to it."""
-        return self._scripts
 
     @overload
     def resource(self, function: _F) -> _F: ...

@@ -20,8 +20,8 @@ from agentbench.agents.skills.skill import (
     SkillResource,
     SkillScript,
     SkillScriptRunner,
+    StoredSkill,
     read_skill_md,
-    scripts_block,
 )
 from agentbench.agents.skills.sources import SkillsSource
 
@@ -35,7 +35,7 @@ _SAMPLE_BYTES: Final = 1024  # enough to detect binary files and to read the fir
 _IGNORED_FOLDERS: Final = frozenset({"__pycache__", "node_modules"})  # created by tools, not part of the skill
 
 
-class FileSkill(Skill):
+class FileSkill(StoredSkill):
     """A skill in a folder.
 
     Args:
@@ -61,25 +61,8 @@ class FileSkill(Skill):
         resources: Sequence[SkillResource] | None = None,
         scripts: Sequence[SkillScript] | None = None,
     ) -> None:
-        super().__init__(frontmatter=frontmatter)
+        super().__init__(frontmatter=frontmatter, content=content, resources=resources, scripts=scripts)
         self.path = os.fspath(path)
-        self._content = content
-        self._resources, self._scripts = list(resources or ()), list(scripts or ())
-
-    @property
-    def content(self) -> str:
-        """The text for the model: the `SKILL.md`, and the list of scripts with their arguments."""
-        return "\n".join([self._content, *scripts_block(self.scripts)])
-
-    @property
-    def resources(self) -> list[SkillResource]:
-        """The resources of the skill."""
-        return self._resources
-
-    @property
-    def scripts(self) -> list[SkillScript]:
-        """The scripts of the skill."""
-        return self._scripts
 
 
 class _FileResource(SkillResource):

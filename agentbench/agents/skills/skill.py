@@ -107,6 +107,37 @@ class Skill(ABC):
         return f"{type(self).__name__}({self.frontmatter.name!r}, {counts})"
 
 
+class StoredSkill(Skill):
+    """A skill that consists of a text, and lists of resources and scripts."""
+
+    def __init__(
+        self,
+        *,
+        frontmatter: SkillFrontmatter,
+        content: str,
+        resources: Sequence[SkillResource] | None = None,
+        scripts: Sequence[SkillScript] | None = None,
+    ) -> None:
+        super().__init__(frontmatter=frontmatter)
+        self._content = content
+        self._resources, self._scripts = list(resources or ()), list(scripts or ())
+
+    @property
+    def content(self) -> str:
+        """The text for the model: the text of the skill, and the list of scripts with their arguments."""
+        return "\n".join([self._content, *scripts_block(self.scripts)])
+
+    @property
+    def resources(self) -> list[SkillResource]:
+        """The resources. The list itself is returned, so you can append to it."""
+        return self._resources
+
+    @property
+    def scripts(self) -> list[SkillScript]:
+        """The scripts. The list itself is returned, so you can append to it."""
+        return self._scripts
+
+
 @runtime_checkable
 class SkillScriptRunner(Protocol):
     """A sync or async function that runs a script of a skill in a folder with arguments.

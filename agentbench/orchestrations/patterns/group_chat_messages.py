@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, TypeAlias
@@ -134,6 +135,12 @@ GroupChatSelectionFunction: TypeAlias = Callable[[GroupChatState], str | Awaitab
 
 TerminationCondition: TypeAlias = Callable[[list[Message]], bool | Awaitable[bool]]
 """Returns whether a conversation has ended."""
+
+
+async def is_ended(condition: TerminationCondition | None, conversation: Sequence[Message]) -> bool:
+    """Return whether a condition ends a conversation; it never does without a condition."""
+    ends = condition is not None and condition([*conversation])
+    return bool(await ends if inspect.isawaitable(ends) else ends)
 
 
 @dataclass

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import logging
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -26,6 +25,7 @@ from agentbench.orchestrations.patterns.group_chat_messages import (
     OrchestrationState,
     ParticipantRegistry,
     TerminationCondition,
+    is_ended,
 )
 from agentbench.orchestrations.patterns.participants import yield_response
 from agentbench.orchestrations.patterns.pattern_builder import clean_conversation_for_handoff, create_completion_message
@@ -33,8 +33,6 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
-
-logger = logging.getLogger("agentbench")
 
 OrchestratorContext = WorkflowContext[
     AgentExecutorRequest | GroupChatRequestMessage | GroupChatParticipantMessage, AgentResponse | AgentResponseUpdate
@@ -126,16 +124,21 @@ class BaseGroupChatOrchestrator(Executor):
         await self._go_on(messages, None, ctx)
 
     async def _take_answer(self, author: str, messages: Sequence[Message], ctx: OrchestratorContext) -> None:
-        await ctx.add_event(_event(GroupChatResponseReceivedEvent(self.round_index, author), self.id))
+        texts = await self._add_answer(author, messages, ctx)
+        await self._go_on(texts, author, ctx)
+
+    async def _add_answer(self, author: str, messages: Sequence[Message], ctx: OrchestratorContext) -> list[Message]:
+        """Add the texts of an answer to the conversation, and return them."""
+        await self._report(GroupChatResponseReceivedEvent(self.round_index, author), ctx)
         texts = clean_conversation_for_handoff(message for message in messages if message.role != "tool")
         for message in texts:
             message.author_name = message.author_name or author
         self.conversation += texts
-        await self._go_on(texts, author, ctx)
+        return texts
 
     async def _go_on(self, new: list[Message], author: str | None, ctx: OrchestratorContext) -> None:
         """Pass new messages on and give the turn; or end the conversation."""
-        if await self._is_finished():
+        if await is_ended(self.termination_condition, self.conversation):
             await self.end("the termination condition holds", ctx)
             return
         if self.max_rounds is not None and self.round_index >= self.max_rounds:
@@ -147,11 +150,9 @@ class BaseGroupChatOrchestrator(Executor):
             await yield_response(AgentResponse(messages=[chosen]), ctx)
             return
         speaker, reason = chosen
-        for name in self.participant_registry.participants:
-            if name != author and new:
-                await self._send_messages(name, new, ctx)
+        await self._broadcast(new, ctx, author)
         self.round_index += 1
-        await ctx.add_event(_event(GroupChatRequestSentEvent(self.round_index, speaker, reason), self.id))
+        await self._report(GroupChatRequestSentEvent(self.round_index, speaker, reason), ctx)
         await self._give_turn(speaker, ctx, speaks_again=speaker == author)
 
     async def end(self, reason: str, ctx: OrchestratorContext) -> None:
@@ -160,17 +161,18 @@ class BaseGroupChatOrchestrator(Executor):
         self.conversation.append(message)
         await yield_response(AgentResponse(messages=[message]), ctx)
 
-    async def _is_finished(self) -> bool:
-        if self.termination_condition is None:
-            return False
-        result = self.termination_condition([*self.conversation])
-        return bool(await result if inspect.isawaitable(result) else result)
+    async def _report(self, data: Any, ctx: OrchestratorContext, kind: str = "group_chat") -> None:
+        await ctx.add_event(WorkflowEvent(kind, data, executor_id=self.id))
 
-    async def _send_messages(self, name: str, messages: list[Message], ctx: OrchestratorContext) -> None:
-        if self.participant_registry.is_agent(name):
-            await ctx.send_message(AgentExecutorRequest([*messages], should_respond=False), name)
-        else:
-            await ctx.send_message(GroupChatParticipantMessage([*messages]), name)
+    async def _broadcast(self, messages: list[Message], ctx: OrchestratorContext, author: str | None = None) -> None:
+        """Send messages to all participants except their author."""
+        for name in self.participant_registry.participants if messages else ():
+            if name == author:
+                continue
+            if self.participant_registry.is_agent(name):
+                await ctx.send_message(AgentExecutorRequest([*messages], should_respond=False), name)
+            else:
+                await ctx.send_message(GroupChatParticipantMessage([*messages]), name)
 
     async def _give_turn(
         self, name: str, ctx: OrchestratorContext, instruction: str | None = None, *, speaks_again: bool = False
@@ -198,10 +200,6 @@ class BaseGroupChatOrchestrator(Executor):
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Restore the result of `on_checkpoint_save`."""
         self.conversation, self.round_index = [*state["conversation"]], state["round_index"]
-
-
-def _event(data: Any, executor_id: str) -> WorkflowEvent[Any]:
-    return WorkflowEvent("group_chat", data, executor_id=executor_id)
 
 
 class GroupChatOrchestrator(BaseGroupChatOrchestrator):

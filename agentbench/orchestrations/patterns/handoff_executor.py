@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from agentbench.agents.middleware.contexts import CallNext, FunctionInvocationCo
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import MiddlewareTermination
+from agentbench.messages.answers import with_contents
 from agentbench.messages.content.content import Content
 from agentbench.messages.fold import TOOL_CALL_INDEX
 from agentbench.messages.inputs import normalize_messages
@@ -20,7 +20,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorRequest, AgentNodeContext
-from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition
+from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition, is_ended
 from agentbench.orchestrations.patterns.handoff_messages import (
     HandoffAgentUserRequest,
     HandoffConfiguration,
@@ -147,7 +147,7 @@ class HandoffAgentExecutor(AgentExecutor):
         await self._answer(self._take_in(messages), ctx)
 
     async def _answer(self, messages: list[Message], ctx: HandoffContext) -> None:
-        if not await self._is_finished(ctx):
+        if not await is_ended(self.termination_condition, ctx.get_state(CONVERSATION, [])):
             await self._take_turn(messages, ctx)  # type: ignore[arg-type]
 
     async def _take_turn(
@@ -176,7 +176,7 @@ class HandoffAgentExecutor(AgentExecutor):
             is_empty = not (shown.contents and self._has_shown)  # a handoff alone is not an answer
         else:
             messages = [(message, self._visible(message.contents)) for message in shown.messages]
-            shown.messages = [_with_contents(message, contents) for message, contents in messages if contents]
+            shown.messages = [with_contents(message, contents) for message, contents in messages if contents]
             is_empty = not shown.messages
         if not is_empty:
             await super()._yield_output(shown, ctx)
@@ -201,7 +201,7 @@ class HandoffAgentExecutor(AgentExecutor):
         if target is not None:
             await ctx.add_event(WorkflowEvent("handoff_sent", HandoffSentEvent(self.id, target), executor_id=self.id))
             await ctx.send_message(AgentExecutorRequest([]), target)
-        elif await self._is_finished(ctx):
+        elif await is_ended(self.termination_condition, ctx.get_state(CONVERSATION, [])):
             return
         elif self.autonomous_mode and self._autonomous_turns < self.autonomous_mode_turn_limit:
             self._autonomous_turns += 1
@@ -213,12 +213,6 @@ class HandoffAgentExecutor(AgentExecutor):
         ctx.set_state(CONVERSATION, [*ctx.get_state(CONVERSATION, []), *texts])
         if texts:
             await ctx.send_message(AgentExecutorRequest(texts, should_respond=False))
-
-    async def _is_finished(self, ctx: HandoffContext) -> bool:
-        if self.termination_condition is None:
-            return False
-        result = self.termination_condition([*ctx.get_state(CONVERSATION, [])])
-        return bool(await result if inspect.isawaitable(result) else result)
 
     # ---- checkpoints -----------------------------------------------------------------------------
 
@@ -260,9 +254,3 @@ def _handoff_tool(handoff: HandoffConfiguration) -> FunctionTool:
     if handoff.description:
         description = f"{description} {handoff.description}"
     return FunctionTool(hand_on, name=handoff_tool_name(handoff.target_id), description=description)
-
-
-def _with_contents(message: Message, contents: list[Content]) -> Message:
-    message = copy.copy(message)
-    message.contents = contents
-    return message

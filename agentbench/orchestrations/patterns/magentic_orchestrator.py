@@ -15,7 +15,6 @@ from agentbench.orchestrations.patterns.group_chat_messages import (
     GroupChatParticipantMessage,
     GroupChatRequestMessage,
     GroupChatRequestSentEvent,
-    GroupChatResponseReceivedEvent,
     ParticipantRegistry,
 )
 from agentbench.orchestrations.patterns.group_chat_orchestrator import BaseGroupChatOrchestrator, OrchestratorContext
@@ -31,8 +30,6 @@ from agentbench.orchestrations.patterns.magentic_messages import (
     MagenticResetSignal,
 )
 from agentbench.orchestrations.patterns.participants import ParticipantExecutor, yield_response
-from agentbench.orchestrations.patterns.pattern_builder import clean_conversation_for_handoff
-from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler
 
@@ -134,7 +131,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         self, plan: Message, kind: MagenticOrchestratorEventType, ctx: Any, *, is_stalled: bool = False
     ) -> None:
         self.plan = plan
-        await self._report(MagenticOrchestratorEvent(kind, plan), ctx)
+        await self._report(MagenticOrchestratorEvent(kind, plan), ctx, "magentic_orchestrator")
         if self.require_plan_signoff:
             request = MagenticPlanReviewRequest(plan, self.progress, is_stalled)
             await ctx.request_info(request, MagenticPlanReviewResponse)
@@ -156,23 +153,15 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
     async def _work_on(self, plan: Message, ctx: Any) -> None:
         """Send the task and the plan to all participants, and begin."""
         self.context.chat_history.append(plan)
-        for name in self.participant_registry.participants:
-            await self._send_messages(name, [Message("user", [self.context.task]), plan], ctx)
+        await self._broadcast([Message("user", [self.context.task]), plan], ctx)
         await self._give_turns(ctx)
 
     # ---- the work --------------------------------------------------------------------------------
 
     async def _take_answer(self, author: str, messages: Sequence[Message], ctx: Any) -> None:
-        await self._report(GroupChatResponseReceivedEvent(self.round_index, author), ctx)
-        texts = clean_conversation_for_handoff(message for message in messages if message.role != "tool")
-        for message in texts:
-            message.author_name = message.author_name or author
+        texts = await self._add_answer(author, messages, ctx)
         self.context.chat_history += texts
-        self.conversation += texts
-        if texts:
-            for name in self.participant_registry.participants:
-                if name != author:
-                    await self._send_messages(name, texts, ctx)
+        await self._broadcast(texts, ctx, author)
         await self._give_turns(ctx)
 
     async def _give_turns(self, ctx: Any) -> None:
@@ -191,7 +180,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
             await self._plan_anew(ctx)
             return
         kind = MagenticOrchestratorEventType.PROGRESS_LEDGER_UPDATED
-        await self._report(MagenticOrchestratorEvent(kind, progress), ctx)
+        await self._report(MagenticOrchestratorEvent(kind, progress), ctx, "magentic_orchestrator")
         if progress.is_request_satisfied.answer:
             await self._answer_task(ctx)
             return
@@ -238,10 +227,6 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         """End the work at a limit, with a message that names the limit."""
         self.terminated = True
         await super().end(reason, ctx)
-
-    async def _report(self, data: Any, ctx: Any) -> None:
-        kind = "magentic_orchestrator" if isinstance(data, MagenticOrchestratorEvent) else "group_chat"
-        await ctx.add_event(WorkflowEvent(kind, data, executor_id=self.id))
 
     # ---- runs and checkpoints --------------------------------------------------------------------
 

@@ -148,9 +148,6 @@ async def yield_response(response: AgentResponse, ctx: WorkflowContext[Any, Any]
         )
 
 
-logger = logging.getLogger("agentbench")
-
-
 @dataclass
 class AgentRequestInfoResponse:
     """A person's response to the answer of an agent: an approval, or requested changes.
