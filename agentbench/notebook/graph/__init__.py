@@ -1,1 +1,1 @@
-"""The graph of a workflow: shape, text, DOT, picture."""
+"""Pictures of graphs: layouts, the painter, text."""

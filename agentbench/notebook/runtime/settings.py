@@ -27,7 +27,7 @@ class Settings(Displayable):
     """The settings of this process, changed and returned by `configure`; a cell displays them as a table.
 
     Attributes:
-        renderer: Program or package that turns DOT into pictures; `None` uses the first installed one.
+        renderer: Program or package that finds the positions in graphs; `None` uses the first installed one.
         theme: Colours of static pictures; `auto` follows the reader's browser.
         live_graph: `False` displays a picture and text instead of a live panel, as without anywidget.
         static_png: Whether outputs of graphs contain a small PNG in addition to the SVG, for untrusted notebooks.

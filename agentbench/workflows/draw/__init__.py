@@ -1,1 +1,1 @@
-"""The graph as DOT and Mermaid text."""
+"""The model of a drawn graph, its DOT and Mermaid text, and the code that builds it."""
