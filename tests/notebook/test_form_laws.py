@@ -203,7 +203,7 @@ def test_after_any_operations_the_form_has_raw_texts_errors_and_a_text(steps: li
         # No such row; two keys that are the same.
         with contextlib.suppress(IndexError, JsonError):
             done[name](at, text)
-        places = {place.path for place in made._draft.root.walk()}
+        places = {place.path for place in made._model.root.walk()}
         assert set(made.errors) <= places | {"json"}
         assert set(made.raw) <= places | {"json"}
         assert "By code:" in made.text

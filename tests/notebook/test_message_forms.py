@@ -68,7 +68,7 @@ def test_a_request_for_messages_is_one_text_box_with_the_buttons_of_its_kind(req
     [node] = found["nodes"]
     assert (node["control"], node["label"], node["none"]) == ("area", label, None)
     assert found["content"]["prompt"] == prompt
-    assert found["status"]["labels"] == buttons
+    assert found["labels"] == buttons
 
 
 def test_the_answer_of_the_agent_and_the_plan_are_on_the_form():

@@ -161,10 +161,12 @@ def answer_question(trace: Trace) -> None:
     for _ in range(2):
         run = WorkflowBuilder(start_executor=Review(id="review")).build().start("text")
         run_sync(run.result())
-        with trace.on(), waiting_for(run, "send_response"):
+        with waiting_for(run, "send_response", off=trace):
             box = inbox(run)
             panel = box.form(box.requests[0].request_id).widget
-            press(panel, {"kind": "press", "action": "submit", "raw": {"value": {"text": "3"}}})
+            press(panel, {"kind": "ready"})
+            with trace.on():
+                press(panel, {"kind": "press", "action": "submit", "raw": {"value": {"text": "3"}}})
 
 
 def parts_of(widget: Any) -> dict[str, Any]:
@@ -182,12 +184,17 @@ def press(widget: Any, message: dict[str, Any]) -> None:
 
 
 @contextmanager
-def waiting_for(target: Any, method: str, text: str = "") -> Any:
-    """Wait at the end until a method of an object has been called with arguments that contain a text."""
+def waiting_for(target: Any, method: str, text: str = "", *, off: Trace | None = None) -> Any:
+    """Wait at the end until a method of an object has been called with arguments that contain a text.
+
+    This call ends the trace `off`.
+    """
     done = threading.Event()
     call = getattr(target, method)
 
     def note(*arguments: Any) -> Any:
+        if off is not None:
+            off.is_on = False
         try:
             return call(*arguments)
         finally:
@@ -210,7 +217,7 @@ PATHS: dict[str, Callable[[Trace], None]] = {
     "agent turn with one tool call": run_agent,
     "save and load a checkpoint in files": save_and_load,
     "click on Step to redraw": click_step,
-    "question to answer": answer_question,
+    "click on Send to the response of the run": answer_question,
 }
 
 

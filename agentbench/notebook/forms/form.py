@@ -16,10 +16,10 @@ from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.checkpoints.difference.comparison import Comparison
 from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
-from agentbench.notebook.forms.drafts import draft_for_request, draft_for_type
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
-from agentbench.notebook.forms.model import Draft, FormState
+from agentbench.notebook.forms.kinds import model_for_request, model_for_type
+from agentbench.notebook.forms.model import FormModel, FormState, write_texts
 from agentbench.notebook.forms.questions import FormRequest, read_request
 from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.runtime.bundles import show_as_one
@@ -70,7 +70,7 @@ def form(
         limit.set_raw("value", "12")
         limit.submit()
     """
-    made = Form(draft_for_type(type_or_schema, value=value, title=title, submit=submit, strict=strict))
+    made = Form(model_for_type(type_or_schema, value=value, title=title, submit=submit, strict=strict))
     if on_submit is not None:
         made.on_submit(on_submit)
     return made
@@ -94,17 +94,17 @@ def request_form(request: FormRequest, *, respond: Respond, origin: str = "", as
         review.set_raw("approved", "Approve")
         review.submit()
     """
-    with _DRAFTS_LOCK:
-        if request not in _DRAFTS:
-            _DRAFTS[request] = draft_for_request(read_request(request))
-        draft = _DRAFTS[request]
-    return Form(draft, request=request, respond=respond, origin=origin, asked_ns=asked_ns)
+    with _MODELS_LOCK:
+        if request not in _MODELS:
+            _MODELS[request] = model_for_request(read_request(request))
+        model = _MODELS[request]
+    return Form(model, request=request, respond=respond, origin=origin, asked_ns=asked_ns)
 
 
-# The draft of each request event, so that typed texts survive running a cell again.
+# The model of each request event, so that typed texts survive running a cell again.
 # Keyed by event because request ids can repeat (deterministic ids count from one).
-_DRAFTS: "WeakKeyDictionary[FormRequest, Draft]" = WeakKeyDictionary()
-_DRAFTS_LOCK = threading.Lock()
+_MODELS: "WeakKeyDictionary[FormRequest, FormModel]" = WeakKeyDictionary()
+_MODELS_LOCK = threading.Lock()
 
 
 class Form:
@@ -126,7 +126,7 @@ class Form:
 
     def __init__(
         self,
-        draft: Draft,
+        model: FormModel,
         *,
         request: FormRequest | None = None,
         respond: Respond | None = None,
@@ -134,7 +134,7 @@ class Form:
         asked_ns: int | None = None,
     ) -> None:
         self.origin, self.asked_ns = origin, asked_ns
-        self._draft = draft
+        self._model = model
         self._request, self._respond = request, respond
         self._listeners = CallbackList()
         self._page: FormPage | None = None
@@ -145,18 +145,18 @@ class Form:
     @property
     def state(self) -> FormState:
         """The state: editing, validating, invalid, sending, answered, refused or expired."""
-        draft, deadline = self._draft, self._draft.content.deadline
+        model, deadline = self._model, self._model.content.deadline
         if deadline is not None and runtime_defaults().clock.time_ns() >= deadline.timestamp() * 1e9:
-            with draft.lock:
-                if draft.live:
-                    draft.end(FormState.EXPIRED)
-        return draft.state
+            with model.lock:
+                if model.live:
+                    model.end(FormState.EXPIRED)
+        return model.state
 
     @property
     def live(self) -> bool:
         """Whether the form can still be answered."""
         _ = self.state
-        return self._draft.live
+        return self._model.live
 
     @property
     def raw(self) -> dict[str, Raw]:
@@ -165,34 +165,34 @@ class Form:
         The text of a list is its number of rows, that of a union the name of the chosen type. Empty fields that were
         never touched have no entry.
         """
-        return self._draft.raw
+        return self._model.raw
 
     @property
     def errors(self) -> dict[str, str]:
         """Problems found by the last check, by path; typing removes them."""
-        return self._draft.errors
+        return self._model.errors
 
     @property
     def refusal(self) -> str:
         """Why the last answer was refused; empty if none was."""
-        return self._draft.refusal
+        return self._model.refusal
 
     @property
     def value(self) -> Any:
         """The submitted answer, otherwise the current value of the fields; raises the errors of the class."""
-        with self._draft.lock:
-            if self._draft.state is not FormState.ANSWERED:
-                return self._draft.value()
-            if not self._draft.answered_here:
+        with self._model.lock:
+            if self._model.state is not FormState.ANSWERED:
+                return self._model.value()
+            if not self._model.answered_here:
                 raise self._already_answered()
-            return self._draft.answer
+            return self._model.answer
 
     # ---- editing ----------------------------------------------------------------------------------------------------
 
     def validate(self) -> bool:
         """Validate all fields and set `errors`; return whether they are valid. Does not change texts."""
-        with self._draft.lock:
-            return self._draft.state is FormState.ANSWERED or self._draft.validate()
+        with self._model.lock:
+            return self._model.state is FormState.ANSWERED or self._model.validate()
 
     def set_raw(self, path: str, text: Raw) -> None:
         """Type `text` into a field, replacing its text.
@@ -208,13 +208,13 @@ class Form:
             KeyError: The field does not exist.
             ValueError: The field does not accept this text.
         """
-        with self._editing() as draft:
-            draft.set_raw({path: text})
+        with self._editing() as model:
+            model.set_raw({path: text})
 
     def add(self, path: str) -> str:
         """Add an empty row to a list; returns its path."""
         added = self._change_rows(path, ValuePlace.add)
-        return next(place.path for place in self._draft.root.walk() if place.key == added)
+        return next(place.path for place in self._model.root.walk() if place.key == added)
 
     def remove(self, path: str, at: int) -> None:
         """Remove the row at a position; raises `IndexError` if it does not exist."""
@@ -232,15 +232,15 @@ class Form:
                 raise TypeError(msg)
             return edit(rows)
 
-        with self._editing() as draft:
-            return draft.change(change)
+        with self._editing() as model:
+            return model.change(change)
 
     # ---- the form as JSON -------------------------------------------------------------------------------------------
 
     @property
     def json(self) -> str:
         """The content of the form as JSON, without secrets and files; texts that are not values stay texts."""
-        return self._draft.json()
+        return self._model.json()
 
     def edit_json(self, text: str | None = None) -> None:
         """Edit the form as JSON, until `edit_fields`.
@@ -253,13 +253,13 @@ class Form:
         Raises:
             JsonError: (a `ValueError`) The fields cannot be written as JSON, because a dict has the same key twice.
         """
-        with self._editing() as draft:
-            draft.edit_json(text)
+        with self._editing() as model:
+            model.edit_json(text)
 
     def edit_fields(self) -> bool:
         """Go back to the fields. Returns whether the JSON text was valid; if not, it stays open."""
-        with self._editing() as draft:
-            return draft.edit_fields()
+        with self._editing() as model:
+            return model.edit_fields()
 
     # ---- the answer -------------------------------------------------------------------------------------------------
 
@@ -274,8 +274,8 @@ class Form:
 
     def answer(self, value: Any) -> bool:
         """Send a value of the response type instead of the value of the fields; see `submit`."""
-        with self._editing() as draft:
-            draft.enter(FormState.SENDING)
+        with self._editing() as model:
+            model.enter(FormState.SENDING)
         return self._wait(self._send(value))
 
     def on_submit(self, fn: Callable[[Any], object]) -> Unsubscribe:
@@ -297,68 +297,76 @@ class Form:
         Raises:
             KeyError: The button or the field does not exist.
         """
-        buttons = {each.name: each for each in self._draft.content.actions}
+        typed = raw or {}
+        self.change_and_press(action, lambda root: write_texts(root, typed))
+
+    def change_and_press(self, action: str, edit: Callable[[ValuePlace], Any], *, origin: str | None = None) -> None:
+        """Like `press`, with a function that writes the texts; `origin` is the view in which they were typed."""
+        buttons = {each.name: each for each in self._model.content.actions}
         if action not in buttons:
             msg = f"There is no button {action!r}. Buttons: {', '.join(buttons)}."
             raise KeyError(msg)
-        with self._editing() as draft:
-            draft.set_raw(raw or {})
-        self._submit(buttons[action].sets)
+        self._submit(buttons[action].sets, edit, origin)
 
-    def change(self, edit: Callable[[Draft], Any]) -> Any:
-        """Call `edit` with the draft to change, as a page does, and return its result; raises as `set_raw`."""
-        with self._editing() as draft:
-            return edit(draft)
+    def change(self, edit: Callable[[FormModel], Any]) -> Any:
+        """Call `edit` with the model to change, as a page does, and return its result; raises as `set_raw`."""
+        with self._editing() as model:
+            return edit(model)
 
     def asks(self, request: FormRequest) -> bool:
         """Whether this is the form of a request, even if a restored run emits the same open request again.
 
         Such an event has the same id and content; it takes over the form and its typed texts if it is still unanswered.
         """
-        with _DRAFTS_LOCK:
+        with _MODELS_LOCK:
             if self._request is None:
                 return False
             if (
-                request not in _DRAFTS
-                and self._draft.live
+                request not in _MODELS
+                and self._model.live
                 and Comparison().same(_facts(self._request), _facts(request))
             ):
-                _DRAFTS[request] = self._draft
-            if _DRAFTS.get(request) is not self._draft:
+                _MODELS[request] = self._model
+            if _MODELS.get(request) is not self._model:
                 return False
             self._request = request
             return True
 
     def end_elsewhere(self, answer: Any = None) -> None:
         """Close the form because its request was answered elsewhere, with `answer` if that is known."""
-        with self._draft.lock:
-            if self._draft.live:
-                self._draft.end(FormState.ANSWERED, answer, _now_text(), here=False)
+        with self._model.lock:
+            if self._model.live:
+                self._model.end(FormState.ANSWERED, answer, _now_text(), here=False)
 
     @contextmanager
-    def _editing(self) -> Iterator[Draft]:
-        """Yield the draft for a change; reopens a submitted value, and raises if the form is closed."""
-        with self._draft.lock:
+    def _editing(self) -> Iterator[FormModel]:
+        """Yield the model for a change; reopens a submitted value, and raises if the form is closed."""
+        with self._model.lock:
             if self.state is FormState.EXPIRED:
-                raise RequestExpired(self._name, self._draft.content.deadline_text)
+                raise RequestExpired(self._name, self._model.content.deadline_text)
             if self._request is None and self.state is FormState.ANSWERED:
-                self._draft.reopen()
-            if not self._draft.live:
+                self._model.reopen()
+            if not self._model.live:
                 raise self._already_answered()
-            yield self._draft
+            yield self._model
 
     @property
     def _name(self) -> str:
-        return self._draft.content.name if self._request is None else self._request.request_id
+        return self._model.content.name if self._request is None else self._request.request_id
 
     def _already_answered(self) -> RequestAlreadyAnswered:
-        return RequestAlreadyAnswered(self._name, self._draft.answered_at)
+        return RequestAlreadyAnswered(self._name, self._model.answered_at)
 
-    def _submit(self, sets: Mapping[str, Raw] = {}) -> "_bridge.EngineFuture[None] | None":
+    def _submit(
+        self,
+        sets: Mapping[str, Raw] = {},
+        edit: Callable[[ValuePlace], Any] = lambda _: None,
+        origin: str | None = None,
+    ) -> "_bridge.EngineFuture[None] | None":
         """Send the answer; return a future if it is not accepted immediately."""
-        with self._editing() as draft:
+        with self._editing() as model:
             try:
-                answer = draft.begin_sending(sets)
+                answer = model.begin_sending(sets, edit, origin)
             except FormInvalid:
                 return None
         return self._send(answer)
@@ -393,15 +401,15 @@ class Form:
 
     def _end(self, answer: Any, error: Exception | None = None) -> None:
         """Record whether the answer was accepted; `error` is the reason of a refusal."""
-        with self._draft.lock:
+        with self._model.lock:
             if error is None:
-                self._draft.end(FormState.ANSWERED, answer, _now_text())
+                self._model.end(FormState.ANSWERED, answer, _now_text())
             elif isinstance(error, RequestAlreadyAnswered):
-                self._draft.end(FormState.ANSWERED, None, error.answered_at, here=False)
+                self._model.end(FormState.ANSWERED, None, error.answered_at, here=False)
             elif isinstance(error, RequestExpired):
-                self._draft.end(FormState.EXPIRED)
+                self._model.end(FormState.EXPIRED)
             else:
-                self._draft.enter(FormState.REFUSED, str(error) or type(error).__name__)
+                self._model.enter(FormState.REFUSED, str(error) or type(error).__name__)
         self._stand_in.touch()
         if error is None and self._respond is not None:
             self._listeners.emit("submit", answer)
@@ -409,7 +417,7 @@ class Form:
     def _wait(self, sending: "_bridge.EngineFuture[None] | None") -> bool:
         if sending is not None and not _bridge.on_engine_thread():
             sending.wait_until_done(_PATIENCE_S)
-        return self._draft.state is FormState.ANSWERED and self._draft.answered_here
+        return self._model.state is FormState.ANSWERED and self._model.answered_here
 
     # ---- display ----------------------------------------------------------------------------------------------------
 
@@ -425,16 +433,16 @@ class Form:
         except ModuleNotFoundError as error:
             instead = "form.text shows how to answer by code"
             raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
-        with self._draft.lock:
+        with self._model.lock:
             if self._page is None:
-                self._page = FormPage(self, self._draft)
+                self._page = FormPage(self, self._model)
             return self._page.panel
 
     @property
     def text(self) -> str:
         """The form as plain text, with the code that answers it, without the typed texts."""
         _ = self.state
-        return form_text(self._draft)
+        return form_text(self._model)
 
     def close(self) -> None:
         """Remove the form from the page. The typed texts stay for the next display. May be called twice."""
@@ -453,7 +461,7 @@ class Form:
         return self._stand_in.bundle(bundle, include)
 
     def __repr__(self) -> str:
-        return f"Form({self._draft.content.name}, {self._draft.state})"
+        return f"Form({self._model.content.name}, {self._model.state})"
 
 
 def _now_text() -> str:

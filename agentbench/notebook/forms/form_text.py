@@ -10,7 +10,7 @@ from agentbench._text.redact import decision_text, line_preview
 from agentbench.messages.content.content import Content
 from agentbench.notebook.forms.content import Action, object_text
 from agentbench.notebook.forms.fields import ROOT, text_of
-from agentbench.notebook.forms.model import Draft, FormState
+from agentbench.notebook.forms.model import FormModel, FormState
 from agentbench.notebook.forms.text_values import read_json
 from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.history.agent_turns import messages_in_answer
@@ -20,20 +20,20 @@ _NAMED_OPTIONS = 8
 _NAMED_FIELDS = 40
 
 
-def form_text(draft: Draft) -> str:
+def form_text(model: FormModel) -> str:
     """Return the question and the code that answers it, without the typed texts."""
-    content = draft.content
+    content = model.content
     lines = [esc(content.title, into="line")]
     lines += [esc(part, into="text") for part in (content.prompt, content.context) if part]
     lines += [esc(object_text(name, value), into="text") for name, value in content.objects]
     if content.deadline_text:
         lines.append(f"Answer before {content.deadline_text}.")
-    if draft.state is FormState.ANSWERED:
-        return "\n".join([*lines, answer_text(draft)])
-    if not draft.live:
-        return "\n".join([*lines, f"This form is {draft.state}."])
+    if model.state is FormState.ANSWERED:
+        return "\n".join([*lines, answer_text(model)])
+    if not model.live:
+        return "\n".join([*lines, f"This form is {model.state}."])
     lines.append("To answer by code:" if content.waits else "By code:")
-    places = list(draft.root.walk())
+    places = list(model.root.walk())
     lines += [f"  {line}" for place in places[:_NAMED_FIELDS] if (line := _code(place))]
     if len(places) > _NAMED_FIELDS:
         lines.append(f"  # and {len(places) - _NAMED_FIELDS} more fields")
@@ -42,23 +42,23 @@ def form_text(draft: Draft) -> str:
     return "\n".join(lines)
 
 
-def answer_text(draft: Draft) -> str:
+def answer_text(model: FormModel) -> str:
     """Return one line about the accepted answer, secrets masked; empty before."""
-    if draft.state is not FormState.ANSWERED:
+    if model.state is not FormState.ANSWERED:
         return ""
-    at = draft.answered_at or ""
+    at = model.answered_at or ""
     day, _, time = at.partition("T")
     # 2024-01-01T12:03:04.000000+00:00, or the other side's own format
     when = f"{time[:8]} UTC on {day}" if at.endswith("+00:00") else esc(at, into="line", limit=60)
     when = f" at {when}" if at else ""
-    if not draft.answered_here:
-        answer = "" if draft.answer is None else f" {_answer_preview(draft)}."
+    if not model.answered_here:
+        answer = "" if model.answer is None else f" {_answer_preview(model)}."
         return f"Already answered elsewhere{when}.{answer} The text typed here was not used."
-    return f"{'Answered here' if draft.content.waits else 'Submitted'}{when}: {_answer_preview(draft)}"
+    return f"{'Answered here' if model.content.waits else 'Submitted'}{when}: {_answer_preview(model)}"
 
 
-def _answer_preview(draft: Draft) -> str:
-    answer = draft.answer
+def _answer_preview(model: FormModel) -> str:
+    answer = model.answer
     if isinstance(answer, Approval):
         words = ["approved" if answer.approved else "rejected"]
         if answer.edited is not None:
@@ -66,11 +66,11 @@ def _answer_preview(draft: Draft) -> str:
         return " ".join(words) + (f" ({line_preview(answer.reason)})" if answer.reason else "")
     if isinstance(answer, Content) and answer.approved is not None:
         return decision_text(answer)
-    messages = messages_in_answer(answer) if draft.content.as_message else None
+    messages = messages_in_answer(answer) if model.content.as_message else None
     if messages is not None:
-        without = next((each.label for each in draft.content.actions if _has_no_text(each)), "")
+        without = next((each.label for each in model.content.actions if _has_no_text(each)), "")
         return line_preview(" ".join(each.text for each in messages)) if messages else without
-    field = draft.root.field
+    field = model.root.field
     if field.kind == "group" and len(field.labels) == 1:  # only a decision
         field = field.parts()[0].field()
     # The label of an option is more readable than the repr of its value.

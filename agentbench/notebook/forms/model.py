@@ -44,7 +44,7 @@ class FormState(StrEnum):
         return str(self.value)
 
 
-class Draft:
+class FormModel:
     """The content, the typed texts, the problems and the answer of one form.
 
     `value` is the initial value. `build` makes the answer from the value of the field, and `check` returns problems
@@ -96,19 +96,18 @@ class Draft:
 
     def change(self, edit: Callable[[ValuePlace], Any], *, origin: str | None = None, check: bool = False) -> Any:
         """Call `edit` with the form to write into it, and return its result. If it raises, nothing changes."""
+        root, result = self._edited(edit)
+        self._replace_root(root, origin, check=check)
+        return result
+
+    def _edited(self, edit: Callable[[ValuePlace], Any]) -> tuple[ValuePlace, Any]:
         root = ValuePlace(self.root.field, self.root.texts.copy())
         result = edit(root)
-        self._replace_root(root.again(), origin, check=check)
-        return result
+        return root.again(), result
 
     def set_raw(self, raw: Mapping[str, Raw]) -> None:
         """Type into several fields by path, all or none. Raises like `Form.set_raw`."""
-
-        def edit(root: ValuePlace) -> None:
-            for path, text in raw.items():
-                _write(root.again().find(path), text)
-
-        self.change(edit)
+        self.change(lambda root: write_texts(root, raw))
 
     def _replace_root(self, root: ValuePlace, origin: str | None, *, check: bool) -> None:
         self.root, self._problems = root, []
@@ -195,21 +194,24 @@ class Draft:
             raise FormInvalid(self.errors)
         return self._build(value)
 
-    def begin_sending(self, sets: Mapping[str, Raw]) -> Any:
-        """Return the answer to send; raises like `value`."""
+    def begin_sending(
+        self, sets: Mapping[str, Raw], edit: Callable[[ValuePlace], Any] = lambda _: None, origin: str | None = None
+    ) -> Any:
+        """Change the form like `change`, and return the answer to send; raises like `value`."""
+        self.root, _ = self._edited(edit)
         self._submitted = True
         try:
             answer = self.value(sets)
         except FormInvalid:
-            self.enter(FormState.INVALID)
+            self.enter(FormState.INVALID, origin=origin)
             raise
         self.enter(FormState.SENDING)
         return answer
 
-    def enter(self, state: FormState, refusal: str = "") -> None:
+    def enter(self, state: FormState, refusal: str = "", *, origin: str | None = None) -> None:
         """Change the state, with the reason of a refusal."""
         self.state, self.refusal = state, refusal
-        self.listeners.emit("status", None)
+        self.listeners.emit("status" if state is FormState.SENDING else "change", origin)
 
     def end(self, state: FormState, answer: Any = None, at: str | None = None, *, here: bool = True) -> None:
         """Record an answer, `here` or elsewhere, or the end without one, and drop the typed texts."""
@@ -225,6 +227,12 @@ class Draft:
         filled = ValuePlace(self.root.field, Texts(self.answer))
         secret = frozenset(place.key for place in filled.walk() if place.field.secret)
         self._replace_root(ValuePlace(self.root.field, Texts(self.answer, cleared=secret)), None, check=False)
+
+
+def write_texts(root: ValuePlace, raw: Mapping[str, Raw]) -> None:
+    """Write texts by path into a form; raises like `Form.set_raw`."""
+    for path, text in raw.items():
+        _write(root.again().find(path), text)
 
 
 def _write(place: ValuePlace, text: object) -> None:

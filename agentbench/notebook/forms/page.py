@@ -5,8 +5,8 @@ nbconvert writes) contains the script and the style sheet, but no text of a pers
 
 From the page: `ready`, `edit` (raw by path), `press` (action, raw by path), `rows` (path, change), `json` (change,
 text), `file` (path, with the content as a buffer), `full` (part), `due`, `reopen`; each with `view`, the id of the
-sending view. To the page: `form` (content and state, once per `ready`), `state` (fields, raw by path, JSON text,
-status), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
+sending view. To the page: `form` (content and state, once per `ready`), `state` (fields, raw by path, JSON text, labels
+of the buttons, status), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
 `{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are the keys of
 places: they stay the same when rows move.
 """
@@ -20,7 +20,7 @@ from agentbench._text.phrases import count_text
 from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.fields import NO_VALUE, Field, text_of
 from agentbench.notebook.forms.form_text import answer_text
-from agentbench.notebook.forms.model import Draft, FormState
+from agentbench.notebook.forms.model import FormModel, FormState
 from agentbench.notebook.forms.text_values import FILE_LIMIT, JsonError
 from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.look.style import read_script
@@ -52,12 +52,12 @@ class FormPage:
     Messages from the page are not trusted: unknown kinds, paths, options and actions are ignored.
     """
 
-    def __init__(self, form: "Form", draft: Draft) -> None:
-        self._form, self._draft, self._content = form, draft, draft.content
-        self.panel = FormPanel(self._handle, name=f"Form {draft.content.name}")
+    def __init__(self, form: "Form", model: FormModel) -> None:
+        self._form, self._model, self._content = form, model, model.content
+        self.panel = FormPanel(self._handle, name=f"Form {model.content.name}")
         self._stops = [
-            draft.listeners.add("change", lambda origin: self._send("state", **{"from": origin, **self._state()})),
-            draft.listeners.add("status", lambda _: self._send_status()),
+            model.listeners.add("change", lambda origin: self._send("state", **{"from": origin, **self._state()})),
+            model.listeners.add("status", lambda _: self._send_status()),
         ]
 
     def close(self) -> None:
@@ -94,32 +94,29 @@ class FormPage:
         self._send("form", message, content={**self._content.page(), **asked}, **self._state())
 
     def _change(self, edit: Callable[[ValuePlace], Any], origin: str | None = None) -> Any:
-        return self._form.change(lambda draft: draft.change(edit, origin=origin, check=True))
+        return self._form.change(lambda model: model.change(edit, origin=origin, check=True))
 
     def _type(self, message: Message) -> None:
-        raw = message.get("raw")
+        self._change(lambda root: self._write(root, message.get("raw")), _view(message))
 
-        def write(root: ValuePlace) -> None:
-            places = [place for place in root.walk() if place.key not in self._content.hidden]
-            # Text typed into a member of a union chooses that member, so explicit choices are applied last.
-            for place in sorted(places, key=lambda place: not place.field.is_leaf):
-                sent = raw.get(place.key) if isinstance(raw, dict) else None
-                text = _raw(place.field, sent) if isinstance(sent, dict) else NO_VALUE
-                if text is not NO_VALUE:
-                    place.write(text)
-
-        self._change(write, _view(message))
+    def _write(self, root: ValuePlace, raw: object) -> None:
+        places = [place for place in root.walk() if place.key not in self._content.hidden]
+        # Text typed into a member of a union chooses that member, so explicit choices are applied last.
+        for place in sorted(places, key=lambda place: not place.field.is_leaf):
+            sent = raw.get(place.key) if isinstance(raw, dict) else None
+            text = _raw(place.field, sent) if isinstance(sent, dict) else NO_VALUE
+            if text is not NO_VALUE:
+                place.write(text)
 
     def _press(self, message: Message) -> None:
         action = message.get("action")
-        if not self._draft.live or not isinstance(action, str):
+        if not self._model.live or not isinstance(action, str):
             self._send_status()
             return
-        self._type(message)
-        self._form.press(action)
+        self._form.change_and_press(action, lambda root: self._write(root, message.get("raw")), origin=_view(message))
         # The first field with a problem gets the focus, in the view that sent the message.
-        if self._draft.state is FormState.INVALID:
-            self._send("focus", message, path=next(iter(self._draft.visible_errors), None))
+        if self._model.state is FormState.INVALID:
+            self._send("focus", message, path=next(iter(self._model.visible_errors), None))
 
     def _rows(self, message: Message) -> None:
         added = self._change(lambda root: _change_rows(root, message))
@@ -133,7 +130,7 @@ class FormPage:
             self._form.validate()
         else:
             typed, origin = (text, _view(message)) if isinstance(text, str) else (None, None)
-            self._form.change(lambda draft: draft.edit_json(typed, origin=origin, check=True))
+            self._form.change(lambda model: model.edit_json(typed, origin=origin, check=True))
 
     def _full(self, message: Message) -> None:
         part = message.get("part")
@@ -148,31 +145,35 @@ class FormPage:
         self.panel.send({"kind": kind, **({} if to is None else {"view": to.get("view")}), **content})
 
     def _state(self) -> Message:
-        draft, status = self._draft, self._status()
-        if draft.over:
-            return {"nodes": [], "drafts": {}, "text": None, "status": status}
-        drafts = {
+        model, content = self._model, self._content
+        state = {"labels": content.labels(model.root), "status": self._status()}
+        if model.over:
+            return {"nodes": [], "raw": {}, "text": None, **state}
+        raw = {
             place.key: _page_raw(place.field, place.text)
-            for place in draft.root.walk()
-            if place.field.is_leaf and place.text is not NO_VALUE and place.key not in self._content.hidden
+            for place in model.root.walk()
+            if place.field.is_leaf and place.text is not NO_VALUE and place.key not in content.hidden
         }
-        return {"nodes": self._content.nodes(draft.root), "drafts": drafts, "text": draft.json_text, "status": status}
+        return {"nodes": content.nodes(model.root), "raw": raw, "text": model.json_text, **state}
 
     def _status(self) -> Message:
-        draft, errors = self._draft, self._draft.visible_errors
-        notes = {
-            FormState.SENDING: "Sending…",
-            FormState.ANSWERED: answer_text(draft),
-            FormState.REFUSED: f"Not accepted: {draft.refusal}",
-            FormState.EXPIRED: f"Too late: the deadline was {self._content.deadline_text}.",
-            FormState.INVALID: count_text(len(errors), "problem"),
-        }
+        model, errors = self._model, self._model.visible_errors
+        note = ""
+        if model.state is FormState.SENDING:
+            note = "Sending…"
+        elif model.state is FormState.ANSWERED:
+            note = answer_text(model)
+        elif model.state is FormState.REFUSED:
+            note = f"Not accepted: {model.refusal}"
+        elif model.state is FormState.EXPIRED:
+            note = f"Too late: the deadline was {self._content.deadline_text}."
+        elif model.state is FormState.INVALID:
+            note = count_text(len(errors), "problem")
         return {
-            "state": str(draft.state),
-            "live": draft.live,
+            "state": str(model.state),
+            "live": model.live,
             "errors": {key: esc(text, into="line", limit=500) for key, text in errors.items()},
-            "note": esc(notes.get(draft.state, ""), into="line", limit=600),
-            "labels": self._content.labels(draft.root),
+            "note": note if model.state is FormState.SENDING else esc(note, into="line", limit=600),
         }
 
 

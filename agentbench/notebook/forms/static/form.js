@@ -162,7 +162,8 @@ function makeForm({ content, ...first }, post, view) {
     state: (latest, own) => {
       const known = new Set(made.values());
       nodes(latest.nodes);
-      for (const [path, field] of made) if (!own || !known.has(field)) field.write(latest.drafts[path] ?? {});
+      for (const [path, field] of made) if (!own || !known.has(field)) field.write(latest.raw[path] ?? {});
+      latest.labels.forEach((label, at) => { buttons.children[at].textContent = label; });
       if (!own) showWhole(latest.text);
     },
     focus,
@@ -183,14 +184,13 @@ function makeForm({ content, ...first }, post, view) {
     },
     status: (latest) => {
       root.dataset.state = latest.state;
-      latest.labels.forEach((label, at) => { buttons.children[at].textContent = label; });
       const bad = latest.state === "invalid" || (latest.errors.json && latest.live);
       complain(latest.errors, latest.state === "invalid" ? latest.note : "");
       status.textContent = latest.state === "invalid" ? "" : latest.note;
       const over = latest.state === "answered" || latest.state === "expired";
       if (over) showWhole(null);
       body.hidden = foot.hidden = over;
-      change.hidden = !(latest.state === "answered" && content.repeats);
+      change.hidden = !(latest.state === "answered" && !content.waits);
       root.classList.toggle("abf-bad", Boolean(bad));
       lock(!latest.live);
       if (!over || !left) return;

@@ -9,7 +9,7 @@ from agentbench.exceptions import NotebookError
 from agentbench.notebook.forms.content import BUTTONS, Action, FormContent, line
 from agentbench.notebook.forms.fields import NO_VALUE, ROOT, Field, FieldPart, json_field, text_of
 from agentbench.notebook.forms.from_schema import field_of_schema, field_of_type, type_name
-from agentbench.notebook.forms.model import Draft
+from agentbench.notebook.forms.model import FormModel
 from agentbench.notebook.forms.questions import FormQuestion, Option, default_prompt, unwrap_optional
 from agentbench.notebook.forms.text_values import FieldError, JsonError, read_json
 from agentbench.workflows.executors.approval import Approval
@@ -19,7 +19,7 @@ _APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
 _SEND = (Action("submit", "Send", {}, tone="yes"),)
 
 
-def draft_for_type(type_or_schema: Any, *, value: Any, title: str | None, submit: str, strict: bool) -> Draft:
+def model_for_type(type_or_schema: Any, *, value: Any, title: str | None, submit: str, strict: bool) -> FormModel:
     """Make the form for a value of a type or of a JSON Schema; see `form`."""
     if isinstance(type_or_schema, Mapping):
         field = field_of_schema(type_or_schema, strict=strict)
@@ -34,10 +34,10 @@ def draft_for_type(type_or_schema: Any, *, value: Any, title: str | None, submit
         actions=(Action("submit", submit, {}, tone="yes"),),
         as_json=True,
     )
-    return Draft(content, field, value=NO_VALUE if value is None and not field.nullable else value)
+    return FormModel(content, field, value=NO_VALUE if value is None and not field.nullable else value)
 
 
-def draft_for_request(question: FormQuestion) -> Draft:
+def model_for_request(question: FormQuestion) -> FormModel:
     """Make the form that answers a request."""
     has_prompt = question.prompt != default_prompt(question.executor)
     content = FormContent(
@@ -59,17 +59,17 @@ def draft_for_request(question: FormQuestion) -> Draft:
     try:
         return make(question, content)
     except NotebookError as error:  # the run validates the response
-        return Draft(content, json_field(f"JSON. {error}", label="Your answer"))
+        return FormModel(content, json_field(f"JSON. {error}", label="Your answer"))
 
 
-def _value(question: FormQuestion, content: FormContent) -> Draft:
+def _value(question: FormQuestion, content: FormContent) -> FormModel:
     schema = question.response_type
     field = field_of_schema(schema) if isinstance(schema, Mapping) else field_of_type(schema)
     field = replace(field, label="Your answer")
-    return Draft(content, replace(field, multiline=True) if question.kind == "text" else field)
+    return FormModel(content, replace(field, multiline=True) if question.kind == "text" else field)
 
 
-def _message(question: FormQuestion, content: FormContent) -> Draft:
+def _message(question: FormQuestion, content: FormContent) -> FormModel:
     words, base = question.words, unwrap_optional(question.response_type)
     make, actions = text_reader(base), [Action("submit", words.send, {}, tone="yes")]
     if words.without:
@@ -92,10 +92,10 @@ def _message(question: FormQuestion, content: FormContent) -> Draft:
         kind="text", label=words.label, multiline=True, default="", validate=require_text,
         nullable=bool(words.without) or optional,
     )  # fmt: skip
-    return Draft(replace(content, actions=tuple(actions)), field, build=build)
+    return FormModel(replace(content, actions=tuple(actions)), field, build=build)
 
 
-def _question(question: FormQuestion, content: FormContent) -> Draft:
+def _question(question: FormQuestion, content: FormContent) -> FormModel:
     """Return the form of a server's question, which can be declined."""
     schema = question.response_type
     has_fields = bool(schema.get("properties"))
@@ -110,10 +110,10 @@ def _question(question: FormQuestion, content: FormContent) -> Draft:
     def build(values: Any) -> Any:
         return question.answer(values is not None, values)
 
-    return Draft(replace(content, actions=actions), field, build=build)
+    return FormModel(replace(content, actions=actions), field, build=build)
 
 
-def _choice(question: FormQuestion, content: FormContent) -> Draft:
+def _choice(question: FormQuestion, content: FormContent) -> FormModel:
     field = replace(
         field_of_type(question.response_type), label="Your choice",
         kind="choice", help="", options=question.options, allow_other=question.allow_other,
@@ -121,10 +121,10 @@ def _choice(question: FormQuestion, content: FormContent) -> Draft:
     if len(field.options) <= BUTTONS and not field.allow_other and not field.nullable:
         buttons = [Action(f"choose-{at}", each.label, {ROOT: each.label}) for at, each in enumerate(field.options)]
         content = replace(content, actions=tuple(buttons), hidden=frozenset({ROOT}))
-    return Draft(content, field)
+    return FormModel(content, field)
 
 
-def _approval(question: FormQuestion, content: FormContent) -> Draft:
+def _approval(question: FormQuestion, content: FormContent) -> FormModel:
     must = question.reason_required
     fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
     if unwrap_optional(question.response_type) is Approval:
@@ -157,7 +157,7 @@ def _approval(question: FormQuestion, content: FormContent) -> Draft:
         Action("approve", _APPROVE.label, yes, tone="yes", if_changed="Approve with changes" if edits else ""),
     )
     content = replace(content, actions=actions, hidden=frozenset({_APPROVED}))
-    return Draft(content, Field(kind="group", parts=lambda: parts), build=build, check=check)
+    return FormModel(content, Field(kind="group", parts=lambda: parts), build=build, check=check)
 
 
 def _editor(arguments: object) -> Field | None:
