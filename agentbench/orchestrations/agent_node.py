@@ -89,8 +89,8 @@ class AgentNode(Executor):
         options = getattr(self.agent, "default_options", {"tools": [None]})
         tools = [*(options.get("tools") or ()), *getattr(self.agent, "mcp_tools", ())]
         return any(
-            getattr(each, "approval_mode", None) != "never_require" or getattr(each, "declaration_only", False)
-            for each in tools
+            getattr(tool, "approval_mode", None) != "never_require" or getattr(tool, "declaration_only", False)
+            for tool in tools
         )
 
     def reset(self) -> None:
@@ -99,7 +99,7 @@ class AgentNode(Executor):
         self._ab_pending: dict[str, Content] = {}
         self._ab_answers: list[Content] = []
         """Answers to other requests of the same turn, while some are pending."""
-        self._ab_given: Message | None = None
+        self._ab_all_answers: Message | None = None
         """All answers of a turn, from the last one until the agent gets them."""
 
     # ---- calls and requests ----------------------------------------------------------------------
@@ -115,7 +115,7 @@ class AgentNode(Executor):
         for kind in get_args(RunKwargsKind):
             if own_kwargs := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own_kwargs
-        answers, self._ab_given = self._ab_given, None
+        answers, self._ab_all_answers = self._ab_all_answers, None
         return await call_agent(self.agent, messages, ctx, kwargs, on_update, answers=answers)
 
     def _run_arguments(self) -> dict[str, Any]:
@@ -126,8 +126,8 @@ class AgentNode(Executor):
         """Store the response to a request; after the last one, return the message with all responses."""
         request_id = request_id_of(request)
         if not request.is_answered_by(answer):
-            given = f"a {answer.type} for {request_id_of(answer)!r}"
-            msg = f"The response to {request.type} {request_id!r} of {self.id!r} is {given}. {request.answer_hint}"
+            response = f"a {answer.type} for {request_id_of(answer)!r}"
+            msg = f"The response to {request.type} {request_id!r} of {self.id!r} is {response}. {request.answer_hint}"
             raise ValueError(msg)
         pending = {key: request for key, request in self._ab_pending.items() if key != request_id}
         answers = [*(one for one in self._ab_answers if request_id_of(one) != request_id), answer]
@@ -135,8 +135,8 @@ class AgentNode(Executor):
             self._ab_pending, self._ab_answers = pending, answers
             return None
         # Stored until the agent has received them: if it fails, the requests are open again.
-        self._ab_given = message_of_answers(answers)
-        return self._ab_given
+        self._ab_all_answers = message_of_answers(answers)
+        return self._ab_all_answers
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
         """Wait for responses to the requests that are open; responses to others stay."""
@@ -279,9 +279,11 @@ def message_of_answers(answers: list[Content]) -> Message:
 
 
 async def _without_approvals(
-    messages: Sequence[Message], ctx: WorkflowContext[Any, Any], given: Sequence[Content] = ()
+    messages: Sequence[Message], ctx: WorkflowContext[Any, Any], accepted: Sequence[Content] = ()
 ) -> list[Message]:
-    remaining = without_answers(messages, f"the conversation of node {ctx.executor_id!r}", keep := set(map(id, given)))
+    remaining = without_answers(
+        messages, f"the conversation of node {ctx.executor_id!r}", keep := set(map(id, accepted))
+    )
     if any(id(one) not in keep for one in answers_in(messages)):
         text = (
             f"An approval in the conversation of {ctx.executor_id!r} was dropped. Only a person's answer to a request "

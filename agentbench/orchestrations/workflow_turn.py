@@ -82,8 +82,10 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
     def providers_for(self, session: AgentSession | None) -> list[Any]:
         """Return the context providers of a run; in a session, one of them loads its history."""
         if session is None:
-            return [each for each in self.context_providers if each is not self._own_history]
-        if not any(isinstance(each, HistoryProvider) and each.load_messages for each in self.context_providers):
+            return [provider for provider in self.context_providers if provider is not self._own_history]
+        if not any(
+            isinstance(provider, HistoryProvider) and provider.load_messages for provider in self.context_providers
+        ):
             self._own_history = InMemoryHistoryProvider()
             self.context_providers.insert(0, self._own_history)
         return self.context_providers
@@ -242,9 +244,9 @@ def _answers_to_nothing(messages: Sequence[Message]) -> list[str]:
 
 
 def _unknown_request(ids: Collection[str], requests: Collection[str] = ()) -> str:
-    known = f"open requests are {', '.join(map(repr, requests))}" if requests else "no request is open"
+    state = f"open requests are {', '.join(map(repr, requests))}" if requests else "no request is open"
     return (
-        f"The messages answer {', '.join(map(repr, ids))}, but {known}. To continue a conversation of another process, "
+        f"The messages answer {', '.join(map(repr, ids))}, but {state}. To continue a conversation of another process, "
         "pass checkpoint_id= of the checkpoint at which the workflow asked."
     )
 
@@ -255,7 +257,9 @@ def _response(content: Content, role: str, requests: Mapping[str, WorkflowEvent[
         msg = f"A {content.type} is in a message of the role {role!r}. Expected Message({expected!r}, [...])."
         raise AgentInvalidResponseException(msg)
     # Requests of inner agents are contents with their own ids, by which they may be answered too.
-    agents = {request_id_of(each.data): each.request_id for each in requests.values() if isinstance(each.data, Content)}
+    agents = {
+        request_id_of(event.data): event.request_id for event in requests.values() if isinstance(event.data, Content)
+    }
     if request_id_of(content) in agents:
         return agents[request_id_of(content)], content
     if content.type == "function_result":
@@ -266,17 +270,17 @@ def _response(content: Content, role: str, requests: Mapping[str, WorkflowEvent[
     arguments: Any = content.function_call.arguments
     try:
         read = RequestInfoFunctionArgs.from_json if isinstance(arguments, str) else RequestInfoFunctionArgs.from_dict
-        given = read(arguments)
+        answer = read(arguments)
     except ValueError as error:
         raise AgentInvalidResponseException(str(error), error) from error
-    asked = requests[given.request_id].data if given.request_id in agents.values() else None
-    is_response = isinstance(given.data, Content) and given.data.type == ANSWER
-    if asked is not None and asked.type == "function_approval_request" and not is_response:
-        return given.request_id, asked.to_function_approval_response(bool(content.approved))
+    question = requests[answer.request_id].data if answer.request_id in agents.values() else None
+    is_response = isinstance(answer.data, Content) and answer.data.type == ANSWER
+    if question is not None and question.type == "function_approval_request" and not is_response:
+        return answer.request_id, question.to_function_approval_response(bool(content.approved))
     if not content.approved:
         msg = f"Request {content.id!r} was rejected, but it needs a response: approve it, with the response as data."
         raise AgentInvalidResponseException(msg)
-    return given.request_id, given.data
+    return answer.request_id, answer.data
 
 
 def _result(content: Content, request: WorkflowEvent[Any] | None) -> tuple[str, Any]:

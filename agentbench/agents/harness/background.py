@@ -318,11 +318,11 @@ def _outcome(run: EngineFuture[Any]) -> tuple[str | None, str | None]:
 
 def _needs(requests: Sequence[Any]) -> str:
     calls = [getattr(request, "function_call", None) for request in requests]
-    asked = [
+    questions = [
         f"approval to call {call.name}" if call is not None else str(request)
         for call, request in zip(calls, requests, strict=True)
     ]
-    return f"The task needs an answer from a person: {'; '.join(asked)}"
+    return f"The task needs an answer from a person: {'; '.join(questions)}"
 
 
 def _line(task: BackgroundTaskInfo) -> str:

@@ -274,7 +274,7 @@ class MemoryContextProvider(HistoryProvider):
         """Add the turn to the transcript, extract facts, and consolidate the memory if it is due."""
         messages = [*context.stored_inputs, *(context.response.messages if context.response is not None else ())]
         if self.history_message_filter is not None:
-            messages = [kept for message in messages if (kept := self.history_message_filter(message)) is not None]
+            messages = [shown for message in messages if (shown := self.history_message_filter(message)) is not None]
         if not messages:
             return
         await self.save_messages(session.session_id, messages, session=session)

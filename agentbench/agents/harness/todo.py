@@ -34,12 +34,12 @@ class _Task:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Create a task from the result of `to_dict`."""
-        known = {field.name: field.default is MISSING for field in fields(cls)}  # type: ignore[arg-type]
-        needed = [name for name, is_needed in known.items() if is_needed]
+        is_needed = {field.name: field.default is MISSING for field in fields(cls)}  # type: ignore[arg-type]
+        needed = [name for name in is_needed if is_needed[name]]
         if not isinstance(data, Mapping) or not all(name in data for name in needed):  # type: ignore[redundant-expr]
             message = f"{masked_repr(data)} is not a task. Expected a mapping with {' and '.join(needed)}."
             raise ValueError(message)
-        return cls(**{name: data[name] for name in known if name in data})
+        return cls(**{name: data[name] for name in is_needed if name in data})
 
 
 @dataclass

@@ -92,9 +92,9 @@ class CompactionProvider(ContextProvider):
             copies = copies_by_source.setdefault(source_id, _Copies()).follow(messages)
             working += copies
             source_of.update((id(copy), source_id) for copy in copies)
-        asked = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is not compacted
-        working += asked
-        input_ids = {id(message) for message in asked}
+        inputs = copy_messages(input_messages)  # counted and grouped with the rest; the input itself is not compacted
+        working += inputs
+        input_ids = {id(message) for message in inputs}
         included = await apply_compaction(working, strategy=self.before_strategy, tokenizer=self.tokenizer)
         shortened: dict[str, list[Message]] = {source_id: [] for source_id in sources}
         waiting: list[Message] = []

@@ -216,8 +216,8 @@ class InMemoryHistoryProvider(HistoryProvider):
 
     def _is_stamped(self, session: AgentSession, stored: list[Message]) -> bool:
         """Return whether all messages of a list are known to have an attribution."""
-        known, length = vars(session).get(STAMPED, {}).get(self.source_id, (None, 0))
-        return not stored or (known is stored and length == len(stored))
+        stamped, length = vars(session).get(STAMPED, {}).get(self.source_id, (None, 0))
+        return not stored or (stamped is stored and length == len(stored))
 
     def _note(self, session: AgentSession, stored: list[Message]) -> None:
         vars(session).setdefault(STAMPED, {})[self.source_id] = (stored, len(stored))
@@ -316,8 +316,8 @@ def _parameters_of(function: Any) -> frozenset[str] | None:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:  # implemented in C
         return None
-    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
-    taken = None if takes_all else frozenset(each.name for each in parameters)
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    taken = None if takes_all else frozenset(parameter.name for parameter in parameters)
     with suppress(AttributeError):  # a callable object may have slots
         function._agentbench_parameters = taken  # noqa: SLF001
     return taken

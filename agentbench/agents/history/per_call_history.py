@@ -111,21 +111,25 @@ class PerCallHistory(ChatMiddleware):
         results = [content for content in _results_in(answer.messages) if content.call_id not in saved]
         contents = [content for message in answer.messages for content in message.contents]
         requests = [content for content in contents if content.type == "function_approval_request"]
-        left = [Message(role, some) for role, some in (("assistant", requests), ("tool", results)) if some]
-        if left:
-            await self._save(self._context(left), None)
+        unsaved = [Message(role, some) for role, some in (("assistant", requests), ("tool", results)) if some]
+        if unsaved:
+            await self._save(self._context(unsaved), None)
 
     def _not_stored(self, messages: Sequence[Message]) -> list[Message]:
         """Return messages without results that are in the history, and without calls that were repeated for them."""
         stored = {one.call_id for one in _results_in(messages) if id(one) in self._stored}
         found: list[Message] = []
         for message in messages if stored else ():
-            left = [
+            remaining = [
                 one
                 for one in message.contents
                 if id(one) not in self._stored and (one.type != "function_call" or one.call_id not in stored)
             ]
-            found += [with_contents(message, left)] if 0 < len(left) < len(message.contents) else [message] * bool(left)
+            found += (
+                [with_contents(message, remaining)]
+                if 0 < len(remaining) < len(message.contents)
+                else [message] * bool(remaining)
+            )
         return found if stored else [*messages]
 
     def _context(self, new_messages: list[Message]) -> SessionContext:

@@ -66,28 +66,28 @@ class _CallIds:
 
     def rename(self, content: Content, index: Any) -> Content:
         """Return a call or result with the unique id of its call, and other contents unchanged."""
-        given = content.call_id
-        if content.type not in ("function_call", "function_result") or not given:
+        call_id = content.call_id
+        if content.type not in ("function_call", "function_result") or not call_id:
             return content
-        calls = self._open.setdefault(given, {})
+        calls = self._open.setdefault(call_id, {})
         if content.type == "function_result":
-            unique = calls.pop(next(iter(calls)), given) if calls else given
+            unique = calls.pop(next(iter(calls)), call_id) if calls else call_id
         elif index is None:
-            unique = next(iter(calls.values()), None) or calls.setdefault(None, self._unique(given))
+            unique = next(iter(calls.values()), None) or calls.setdefault(None, self._unique(call_id))
         else:
             if None in calls:
                 calls[index] = calls.pop(None)
-            unique = calls.get(index) or calls.setdefault(index, self._unique(given))
-        if unique == given:
+            unique = calls.get(index) or calls.setdefault(index, self._unique(call_id))
+        if unique == call_id:
             return content
         renamed = copy.copy(content)
         renamed.call_id = unique
         return renamed
 
-    def _unique(self, given: str) -> str:
+    def _unique(self, call_id: str) -> str:
         taken = {unique for calls in self._open.values() for unique in calls.values()}
-        names: Iterable[str] = (f"{given}_{number}" for number in count(2))
-        return given if given not in taken else next(name for name in names if name not in taken)
+        names: Iterable[str] = (f"{call_id}_{number}" for number in count(2))
+        return call_id if call_id not in taken else next(name for name in names if name not in taken)
 
 
 def _index_of(content: Content) -> Any:
@@ -131,7 +131,7 @@ class RecordedCalls:
         message = Message("tool", [call, *requests, *([] if result is None else [result])])
         if is_approved:
             message.additional_properties[_APPROVED] = True
-        self.drop(lambda known: is_same_call(known, call), [message])
+        self.drop(lambda earlier: is_same_call(earlier, call), [message])
 
     def drop(self, is_dropped: Callable[[Content], bool], added: Iterable[Message] = ()) -> None:
         """Remove calls, and add messages for others."""

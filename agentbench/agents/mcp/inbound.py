@@ -222,8 +222,10 @@ class Sampling:
         ask, options = client.get_response, _options(request)
         options["max_tokens"] = int(min(options["max_tokens"], self._limits.max_sampling_tokens))
         parameters = inspect.signature(ask).parameters.values()
-        takes_options = any(each.name == "options" or each.kind is each.VAR_KEYWORD for each in parameters)
-        messages = [_message(each) for each in request["messages"]]
+        takes_options = any(
+            parameter.name == "options" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters
+        )
+        messages = [_message(message) for message in request["messages"]]
         answer = ask(messages, options=options) if takes_options else ask(messages)
         return await answer if inspect.isawaitable(answer) else answer
 
@@ -249,16 +251,16 @@ def _result(response: Any) -> Any:
 
 def _message(sent: dict[str, Any]) -> Message:
     contents = sent["content"] if isinstance(sent["content"], list) else [sent["content"]]
-    return Message(sent["role"], [content_of(each) for each in contents])
+    return Message(sent["role"], [content_of(content) for content in contents])
 
 
 def _options(request: Mapping[str, Any]) -> dict[str, Any]:
     choice = (request.get("toolChoice") or {}).get("mode")
     tools = [
         FunctionTool(
-            name=each["name"], description=each.get("description", ""), input_model=each.get("inputSchema") or {}
+            name=tool["name"], description=tool.get("description", ""), input_model=tool.get("inputSchema") or {}
         )
-        for each in request.get("tools") or ()
+        for tool in request.get("tools") or ()
     ]
     options = {
         "instructions": request.get("systemPrompt"),

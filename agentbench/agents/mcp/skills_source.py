@@ -45,7 +45,7 @@ class MCPSkillsSource(SkillsSource):
         """
         await connect_once(self.server)
         listed, limits = await self.server.list_resources(), self.server.limits
-        uris = [each["uri"] for each in listed if each["uri"].endswith(_SKILL_MD)]
+        uris = [resource["uri"] for resource in listed if resource["uri"].endswith(_SKILL_MD)]
         if len(uris) > limits.max_skills:
             raise MCPLimitError(self.server.name, f"{len(uris):,} skills", "max_skills", limits.max_skills)
         skills: list[Skill] = []
@@ -60,10 +60,13 @@ class MCPSkillsSource(SkillsSource):
                 continue
             parts: list[SkillResource] = [
                 _ServerResource(
-                    self.server, each["uri"], name=each["uri"].removeprefix(folder), description=each.get("description")
+                    self.server,
+                    resource["uri"],
+                    name=resource["uri"].removeprefix(folder),
+                    description=resource.get("description"),
                 )
-                for each in listed
-                if each["uri"].startswith(folder) and each["uri"] != uri
+                for resource in listed
+                if resource["uri"].startswith(folder) and resource["uri"] != uri
             ]
             skills.append(StoredSkill(frontmatter=frontmatter, content=content, resources=parts))
         return skills

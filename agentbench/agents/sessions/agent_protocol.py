@@ -177,11 +177,11 @@ def warn_of_shared_sources(providers: Iterable[Any]) -> None:
     """Log a warning for each source id that several providers have, because they share one state."""
     first: dict[str, Any] = {}
     for provider in providers:
-        known = first.setdefault(provider.source_id, provider)
-        if known is not provider:
+        earlier = first.setdefault(provider.source_id, provider)
+        if earlier is not provider:
             _log.warning(
                 "%s and %s both have the source_id %r, so they share one state. Give each a different one.",
-                type(known).__name__,
+                type(earlier).__name__,
                 type(provider).__name__,
                 provider.source_id,
             )

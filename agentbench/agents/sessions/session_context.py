@@ -165,7 +165,7 @@ class SessionContext:
 
     def get_middleware(self) -> list[Any]:
         """Return all added middleware, grouped by source."""
-        return [each for added in self.middleware.values() for each in added]
+        return [middleware for added in self.middleware.values() for middleware in added]
 
     def get_messages(
         self,

@@ -85,7 +85,7 @@ class LastMessages(Executor):
         """Receive all answers, in the order of the participants."""
         messages: list[Message] = []
         for result in results:
-            said = [each for each in result.agent_response.messages if each.role == "assistant"]
+            said = [message for message in result.agent_response.messages if message.role == "assistant"]
             if said:
                 messages.append(said[-1])
             else:
@@ -158,7 +158,7 @@ class ConcurrentBuilder(ReviewedPatternBuilder):
         if on_error not in ("raise", "collect"):
             msg = f"on_error is {on_error!r}; expected 'raise' or 'collect'."
             raise ValueError(msg)
-        self._given, self._collects = list(participants), on_error == "collect"
+        self._members, self._collects = list(participants), on_error == "collect"
         self._aggregator: Any = None
         self._participants()  # raises for invalid participants
 
@@ -176,8 +176,8 @@ class ConcurrentBuilder(ReviewedPatternBuilder):
         if self._aggregator is not None:
             msg = "There is already an aggregator. Call with_aggregator() only once."
             raise ValueError(msg)
-        given: object = aggregator
-        if not isinstance(given, Executor) and not callable(given):
+        candidate: object = aggregator
+        if not isinstance(candidate, Executor) and not callable(candidate):
             msg = f"{aggregator!r} is not an aggregator. Expected an executor, or a function of the answers."
             raise TypeError(msg)
         self._aggregator = aggregator
@@ -185,7 +185,7 @@ class ConcurrentBuilder(ReviewedPatternBuilder):
 
     def _participants(self) -> Participants:
         return Participants(
-            self._given,
+            self._members,
             lambda agent: ParticipantExecutor(agent, reviewed=self._is_reviewed(agent), collects_errors=self._collects),
         )
 
@@ -197,8 +197,10 @@ class ConcurrentBuilder(ReviewedPatternBuilder):
         """
         participants = self._participants()
         self._check_review(participants)
-        dispatcher, given = Dispatcher(), self._aggregator
-        aggregator = given if isinstance(given, Executor) else CallbackAggregator(given) if given else LastMessages()
+        dispatcher, chosen = Dispatcher(), self._aggregator
+        aggregator = (
+            chosen if isinstance(chosen, Executor) else CallbackAggregator(chosen) if chosen else LastMessages()
+        )
         builder = self._begin(dispatcher, participants, always=[aggregator])
         nodes = participants.nodes
         if len(nodes) == 1:

@@ -84,20 +84,20 @@ class GroupChatBuilder(ReviewedPatternBuilder):
         if (participants is None) == (participant_factories is None):
             msg = "Pass either participants= or participant_factories=."
             raise ValueError(msg)
-        given = [orchestrator_agent, orchestrator, selection_func]
-        if sum(each is not None for each in given) > 1:
+        sources = [orchestrator_agent, orchestrator, selection_func]
+        if sum(source is not None for source in sources) > 1:
             msg = "Pass only one of orchestrator_agent=, orchestrator= and selection_func=."
             raise ValueError(msg)
-        self._given = None if participants is None else list(participants)
+        self._members = None if participants is None else list(participants)
         self._factories = list(participant_factories or ())
-        self._agent, self._orchestrator, self._function = given
+        self._agent, self._orchestrator, self._function = sources
         require_limit("retry_attempts", retry_attempts, none="2")
         self._orchestrator_name, self._retries = orchestrator_name, retry_attempts
         self._condition, self._max_rounds = termination_condition, max_rounds
         if max_rounds is not _UNSET:
             self.with_max_rounds(max_rounds)
-        if self._given is not None:
-            self._participants(self._given)  # raises for invalid participants
+        if self._members is not None:
+            self._participants(self._members)  # raises for invalid participants
 
     def with_termination_condition(self, termination_condition: TerminationCondition) -> Self:
         """Set a condition that ends the conversation."""
@@ -110,9 +110,9 @@ class GroupChatBuilder(ReviewedPatternBuilder):
         self._max_rounds = max_rounds
         return self
 
-    def _participants(self, given: Sequence[Any]) -> Participants:
-        require_names(given)
-        return Participants(given, lambda agent: ParticipantExecutor(agent, reviewed=self._is_reviewed(agent)))
+    def _participants(self, participants: Sequence[Any]) -> Participants:
+        require_names(participants)
+        return Participants(participants, lambda agent: ParticipantExecutor(agent, reviewed=self._is_reviewed(agent)))
 
     def build(self) -> Workflow:
         """Return a new workflow with new nodes.
@@ -122,7 +122,7 @@ class GroupChatBuilder(ReviewedPatternBuilder):
             TypeError: A factory returned an object of the wrong type.
         """
         participants = self._participants(
-            [factory() for factory in self._factories] if self._given is None else self._given
+            [factory() for factory in self._factories] if self._members is None else self._members
         )
         self._check_review(participants)
         orchestrator = self._make_orchestrator(ParticipantRegistry(participants.nodes))

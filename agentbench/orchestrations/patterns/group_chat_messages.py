@@ -181,7 +181,7 @@ class OrchestrationState:
         """Return the state that `to_dict` wrote."""
         task = data.get("task")
         return cls(
-            conversation=[Message.from_dict(each) for each in data.get("conversation", ())],
+            conversation=[Message.from_dict(message) for message in data.get("conversation", ())],
             round_index=data.get("round_index", 0),
             orchestrator_name=data.get("orchestrator_name", ""),
             metadata=dict(data.get("metadata", {})),

@@ -139,7 +139,7 @@ class HandoffBuilder(PatternBuilder):
         Raises:
             ValueError: An agent is not a participant, or a prompt or limit is for an agent without autonomous mode.
         """
-        chosen = [*self._agents] if agents is None else [self._id_of(each) for each in agents]
+        chosen = [*self._agents] if agents is None else [self._id_of(agent) for agent in agents]
         for keyword, names in (("prompts", prompts or {}), ("turn_limits", turn_limits or {})):
             for name in names:
                 if self._id_of(name) not in chosen:
@@ -198,9 +198,11 @@ class HandoffBuilder(PatternBuilder):
         if self._handoffs:
             handoffs = [*self._handoffs.get(agent_id, {}).values()]
         else:
-            handoffs = [HandoffConfiguration(target=each) for name, each in self._agents.items() if name != agent_id]
+            handoffs = [
+                HandoffConfiguration(target=target) for name, target in self._agents.items() if name != agent_id
+            ]
         names = {tool_name(tool) for tool in agent.default_options.get("tools") or ()}
-        if clash := [each.target_id for each in handoffs if handoff_tool_name(each.target_id) in names]:
+        if clash := [handoff.target_id for handoff in handoffs if handoff_tool_name(handoff.target_id) in names]:
             msg = f"The agent {agent_id!r} has a tool {handoff_tool_name(clash[0])!r}, a handoff's name. Rename it."
             raise ValueError(msg)
         options = self._autonomous.get(agent_id, {})

@@ -79,13 +79,13 @@ class HandoffAgentExecutor(AgentExecutor):
         autonomous_mode_turn_limit: int | None = None,
     ) -> None:
         super().__init__(agent, session=agent_session)
-        self.handoffs = {each.target_id: each for each in handoffs}
+        self.handoffs = {handoff.target_id: handoff for handoff in handoffs}
         self.termination_condition = termination_condition
         self.autonomous_mode = autonomous_mode
         self.autonomous_mode_prompt = autonomous_mode_prompt or "The user is not there. Go on by yourself."
         require_limit("autonomous_mode_turn_limit", autonomous_mode_turn_limit, none="50")
         self.autonomous_mode_turn_limit = 50 if autonomous_mode_turn_limit is None else autonomous_mode_turn_limit
-        self._tools = [_handoff_tool(each) for each in self.handoffs.values()]
+        self._tools = [_handoff_tool(handoff) for handoff in self.handoffs.values()]
 
     @property
     def asks_person(self) -> bool:

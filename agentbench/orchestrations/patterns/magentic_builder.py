@@ -89,7 +89,7 @@ class MagenticBuilder(PatternBuilder):
     ) -> None:
         super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
         sources = [manager, manager_factory, manager_agent, manager_agent_factory]
-        if sum(each is not None for each in sources) > 1:
+        if sum(source is not None for source in sources) > 1:
             msg = "Pass only one of manager=, manager_factory=, manager_agent= and manager_agent_factory=."
             raise ValueError(msg)
         self._manager, self._manager_factory, self._agent, self._agent_factory = sources
@@ -112,7 +112,7 @@ class MagenticBuilder(PatternBuilder):
         self._settings |= limits
         if self._settings and (manager or manager_factory):
             logger.warning("A custom manager has its own settings; %s has no effect.", ", ".join(self._settings))
-        self._given = list(participants)
+        self._members = list(participants)
         self._reviews_plans = enable_plan_review
         self._participants()  # raises for invalid participants
 
@@ -122,8 +122,8 @@ class MagenticBuilder(PatternBuilder):
         return self
 
     def _participants(self) -> Participants:
-        require_names(self._given)
-        return Participants(self._given, MagenticAgentExecutor)
+        require_names(self._members)
+        return Participants(self._members, MagenticAgentExecutor)
 
     def build(self) -> Workflow:
         """Return a new workflow with new nodes.

@@ -182,9 +182,9 @@ class StandardMagenticManager(MagenticManagerBase):
         return await self._ledger(magentic_context, facts, plan)
 
     async def _ledger(self, context: MagenticContext, facts_prompt: str, plan_prompt: str) -> Message:
-        asked = Message("user", [facts_prompt])
-        facts = await self._ask([*context.chat_history, asked])
-        plan = await self._ask([*context.chat_history, asked, facts, Message("user", [plan_prompt])])
+        question = Message("user", [facts_prompt])
+        facts = await self._ask([*context.chat_history, question])
+        plan = await self._ask([*context.chat_history, question, facts, Message("user", [plan_prompt])])
         self.task_ledger = MagenticTaskLedger(facts, plan)
         text = self.full_prompt.format(task=context.task, team=_team(context), facts=facts.text, plan=plan.text)
         return Message("assistant", [text], author_name=MAGENTIC_MANAGER_NAME)

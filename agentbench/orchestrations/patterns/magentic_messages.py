@@ -87,7 +87,7 @@ class MagenticProgressLedger:
         Raises:
             ValueError: A question has no answer of the requested form.
         """
-        return cls(**{each.name: _item(each.name, data.get(each.name)) for each in fields(cls)})
+        return cls(**{field.name: _item(field.name, data.get(field.name)) for field in fields(cls)})
 
 
 _BOOLS = frozenset({"is_request_satisfied", "is_in_loop", "is_progress_being_made"})
@@ -151,7 +151,7 @@ class MagenticContext:
         if missing := [name for name in ("task", "participant_descriptions") if name not in data]:
             msg = f"The context of a Magentic team has no {' and no '.join(missing)}."
             raise ValueError(msg)
-        history = [Message.from_dict(each) for each in data.get("chat_history", ())]
+        history = [Message.from_dict(message) for message in data.get("chat_history", ())]
         return cls(**{**data, "chat_history": history})
 
 

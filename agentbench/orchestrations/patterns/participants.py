@@ -28,7 +28,7 @@ class Participants:
     """The nodes of the participants, created again for each build.
 
     Args:
-        given: Agents and executors, each once.
+        members: Agents and executors, each once.
         make: Creates the node of an agent.
 
     Raises:
@@ -36,19 +36,19 @@ class Participants:
         ValueError: There are no participants, or one of them or an id appears twice.
     """
 
-    def __init__(self, given: Sequence[Any], make: Callable[[Any], Executor]) -> None:
-        self.given = list(given)
-        self.nodes: list[Executor] = [_node(each, make) for each in self.given]
+    def __init__(self, members: Sequence[Any], make: Callable[[Any], Executor]) -> None:
+        self.members = list(members)
+        self.nodes: list[Executor] = [_node(member, make) for member in self.members]
         ids = [node.id for node in self.nodes]
         if not ids:
             msg = "There are no participants. Pass agents or executors: participants=[writer, reviewer]."
             raise ValueError(msg)
-        if len({id(each) for each in self.given}) < len(ids):
+        if len({id(member) for member in self.members}) < len(ids):
             msg = (
                 "A participant appears twice. For two turns of one agent, use two nodes: AgentExecutor(agent, id=...)."
             )
             raise ValueError(msg)
-        if twice := [each for each in ids if ids.count(each) > 1]:
+        if twice := [node_id for node_id in ids if ids.count(node_id) > 1]:
             msg = f"Two participants have the name {twice[0]!r}. Use different names, or nodes with different ids."
             raise ValueError(msg)
 
@@ -58,8 +58,8 @@ class Participants:
         Raises:
             ValueError: It is not a participant.
         """
-        for given, node in zip(self.given, self.nodes, strict=True):
-            if wanted is given or wanted is node or (isinstance(wanted, str) and wanted == node.id):
+        for member, node in zip(self.members, self.nodes, strict=True):
+            if wanted is member or wanted is node or (isinstance(wanted, str) and wanted == node.id):
                 return node
         msg = f"{keyword} names {wanted!r}, which is not a participant. Expected some of: {', '.join(self.ids)}."
         raise ValueError(msg)
@@ -106,17 +106,17 @@ class Participants:
             chosen = [node for node in default if node not in between]
         return {"output_from": [*chosen, *always], "intermediate_output_from": between}
 
-    def _select(self, keyword: str, given: Any, words: Sequence[str], others: list[Executor]) -> list[Executor]:
-        if given is None:
+    def _select(self, keyword: str, chosen: Any, words: Sequence[str], others: list[Executor]) -> list[Executor]:
+        if chosen is None:
             return []
-        if isinstance(given, str) and given not in self.ids:
-            if given not in words:
-                msg = f"{keyword} is {given!r}; expected {' or '.join(map(repr, words))}, or a list of participants."
+        if isinstance(chosen, str) and chosen not in self.ids:
+            if chosen not in words:
+                msg = f"{keyword} is {chosen!r}; expected {' or '.join(map(repr, words))}, or a list of participants."
                 raise ValueError(msg)
-            return [*self.nodes] if given == "all" else others
+            return [*self.nodes] if chosen == "all" else others
         nodes = [
-            self.find(each, keyword)
-            for each in (given if not isinstance(given, str) and isinstance(given, Iterable) else [given])
+            self.find(participant, keyword)
+            for participant in (chosen if not isinstance(chosen, str) and isinstance(chosen, Iterable) else [chosen])
         ]
         if len({*map(id, nodes)}) < len(nodes):
             msg = f"{keyword} names a participant twice."

@@ -70,19 +70,20 @@ class ReviewedPatternBuilder(PatternBuilder):
 
     def _is_reviewed(self, agent: Any) -> bool:
         return self._reviewed is None or any(
-            each is agent or (isinstance(each, str) and each in (agent.name, agent.id)) for each in self._reviewed
+            chosen is agent or (isinstance(chosen, str) and chosen in (agent.name, agent.id))
+            for chosen in self._reviewed
         )
 
     def _check_review(self, participants: Participants) -> None:
-        for each in self._reviewed or ():
-            participants.find(each, "with_request_info(agents=...)")
+        for chosen in self._reviewed or ():
+            participants.find(chosen, "with_request_info(agents=...)")
 
 
 def require_names(participants: Sequence[Any]) -> None:
     """Raise ValueError if an agent has no name by which it could be selected."""
-    for each in participants:
-        if isinstance(each, SupportsAgentRun) and not each.name:
-            msg = f"{each!r} has no name, so it cannot be selected. Pass agents with names."
+    for participant in participants:
+        if isinstance(participant, SupportsAgentRun) and not participant.name:
+            msg = f"{participant!r} has no name, so it cannot be selected. Pass agents with names."
             raise ValueError(msg)
 
 

@@ -79,14 +79,14 @@ class SequentialBuilder(ReviewedPatternBuilder):
         reassign_other_agents_as_users: bool = False,
     ) -> None:
         super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
-        self._given = list(participants)
+        self._members = list(participants)
         self._mode: Any = "last_agent" if chain_only_agent_responses else "full"
         self._reassigns = reassign_other_agents_as_users
         self._participants()  # raises for invalid participants
 
     def _participants(self) -> Participants:
         return Participants(
-            self._given,
+            self._members,
             lambda agent: ParticipantExecutor(
                 agent, context_mode=self._mode, reviewed=self._is_reviewed(agent), reassigns=self._reassigns
             ),
