@@ -16,7 +16,7 @@ from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.chat_panel.talks import OnChange, Talk, talk_with
 from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.pacing import Pacer
-from agentbench.notebook.runtime.stand_in import StandIn
+from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
 from agentbench.notebook.runtime.waiting import wait
 from agentbench.notebook.stepping.options import kernel_loop
 
@@ -59,7 +59,7 @@ def chat(
     return Chat(talk_with(target, session, storage, input))
 
 
-class Chat:
+class Chat(WidgetDisplay):
     """A chat panel, made by `chat`. Every action of the panel has a method with the same effect.
 
     `text` is the conversation as plain text, `messages` are its messages, `close` frees its resources.
@@ -231,14 +231,11 @@ class Chat:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
         """
         if self._box is None:
-            try:
+            with needs_widgets("chat.send() and print(chat.text) work without widgets"):
                 import ipywidgets
 
                 from agentbench.notebook.chat_panel.page import ChatPage
                 from agentbench.notebook.forms.inbox import RequestForms
-            except ModuleNotFoundError as error:
-                instead = "chat.send() and print(chat.text) work without widgets"
-                raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
             calls: dict[str, Callable[[Any], object]] = {
                 "send": self._on_send,
                 "stop": lambda _: self.stop(),
@@ -328,12 +325,8 @@ class Chat:
     def _display_(self) -> Any:  # marimo calls it
         return show_as_one(self, lambda: self._transcript)
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
-        try:
-            bundle = self.widget._repr_mimebundle_()
-        except WidgetsUnavailable as error:
-            return {**self._transcript._repr_mimebundle_(), "text/plain": f"{self.text}\n{error}"}
-        return self._stand_in.bundle(bundle, include)
+    def _bundle_without_widgets(self, error: WidgetsUnavailable) -> dict[str, Any]:
+        return {**self._transcript._repr_mimebundle_(), "text/plain": f"{self.text}\n{error}"}
 
     def __repr__(self) -> str:
         return f"Chat({esc(self._title, into='line', limit=80)}, {count_text(len(self._turns), 'turn')}, {self.status})"

@@ -15,16 +15,15 @@ from weakref import WeakKeyDictionary
 from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.checkpoints.difference.comparison import Comparison
-from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired, WidgetsUnavailable
+from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.kinds import model_for_request, model_for_type
 from agentbench.notebook.forms.model import FormModel, FormState, write_texts
 from agentbench.notebook.forms.questions import FormRequest, read_request
 from agentbench.notebook.forms.values import ValuePlace
-from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
-from agentbench.notebook.runtime.stand_in import StandIn
+from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
 
 if TYPE_CHECKING:
     from agentbench.notebook.forms.page import FormPage
@@ -107,7 +106,7 @@ _MODELS: "WeakKeyDictionary[FormRequest, FormModel]" = WeakKeyDictionary()
 _MODELS_LOCK = threading.Lock()
 
 
-class Form:
+class Form(WidgetDisplay):
     """A form, displayed on a page and usable by code; made by `form` and `request_form`.
 
     A cell displays its fields; `text` is the form as plain text. Every button has a method with the same checks:
@@ -428,11 +427,8 @@ class Form:
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
         """
-        try:
+        with needs_widgets("form.text shows how to answer by code"):
             from agentbench.notebook.forms.page import FormPage
-        except ModuleNotFoundError as error:
-            instead = "form.text shows how to answer by code"
-            raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
         with self._model.lock:
             if self._page is None:
                 self._page = FormPage(self, self._model)
@@ -449,16 +445,6 @@ class Form:
         if self._page is not None:
             self._page.close()
             self._page = None
-
-    def _display_(self) -> Any:  # marimo calls it
-        return show_as_one(self, lambda: self.text)
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
-        try:
-            bundle = self.widget._repr_mimebundle_()
-        except WidgetsUnavailable:
-            return {"text/plain": self.text}
-        return self._stand_in.bundle(bundle, include)
 
     def __repr__(self) -> str:
         return f"Form({self._model.content.name}, {self._model.state})"

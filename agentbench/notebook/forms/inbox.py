@@ -9,11 +9,9 @@ from agentbench._clock import runtime_defaults
 from agentbench._text.escape import esc
 from agentbench._text.phrases import count_text, run_name
 from agentbench._workers import run_in_thread
-from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.questions import FormQuestion, FormRequest, read_request
-from agentbench.notebook.runtime.bundles import show_as_one
-from agentbench.notebook.runtime.stand_in import StandIn
+from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
 from agentbench.workflows.run.execution import id_of_request
 
 _EMPTY = '<div class="abi-empty" role="status">No open requests.</div>'
@@ -71,7 +69,7 @@ class InboxEntry:
         return f"InboxEntry({self.request_id!r} from {self.executor} in {self.run}, {self.form.state})"
 
 
-class Inbox:
+class Inbox(WidgetDisplay):
     """The open requests of several runs, made by `inbox`. A cell displays their forms; `text` is the plain text.
 
     An answered form is removed when the next request arrives. Text typed into the other forms is kept. Pass runs and
@@ -187,11 +185,8 @@ class Inbox:
         Raises:
             WidgetsUnavailable: If ipywidgets or anywidget is missing.
         """
-        try:
+        with needs_widgets("inbox.text shows how to answer by code"):
             import ipywidgets
-        except ModuleNotFoundError as error:
-            instead = "inbox.text shows how to answer by code"
-            raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
         with self._lock:
             if self._box is None:
                 self._box = ipywidgets.VBox([ipywidgets.HTML(_EMPTY)])
@@ -226,16 +221,6 @@ class Inbox:
                 self._box.children = ()
                 self._box.close()
                 self._box = None
-
-    def _display_(self) -> Any:  # marimo calls it
-        return show_as_one(self, lambda: self.text)
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
-        try:
-            bundle = self.widget._repr_mimebundle_()
-        except WidgetsUnavailable:
-            return {"text/plain": self.text}
-        return self._stand_in.bundle(bundle, include)
 
     def __repr__(self) -> str:
         return f"Inbox({count_text(len(self._sources), 'run')}, {len(self.requests):,} open)"

@@ -16,8 +16,7 @@ from agentbench.notebook.cards.checkpoint import checkpoint_bundle
 from agentbench.notebook.frames.runs import status_of
 from agentbench.notebook.history.sources import Chosen, read_infos, run_on_engine
 from agentbench.notebook.look.html import Page, Table
-from agentbench.notebook.runtime.bundles import show_as_one
-from agentbench.notebook.runtime.stand_in import StandIn
+from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
 from agentbench.notebook.stepping.start import stepper
 from agentbench.notebook.stepping.stepper import Stepper
 from agentbench.stategraph.compiled import CompiledGraph
@@ -89,7 +88,7 @@ class PastRun:
         )
 
 
-class RunList:
+class RunList(WidgetDisplay):
     """The runs in a storage as a table; made by `runs`. `refresh` reads them again, `close` frees the panel.
 
     Raises:
@@ -159,13 +158,10 @@ class RunList:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
         """
         if self._box is None:
-            try:
+            with needs_widgets("print(runs.text) and runs.open(...) work without widgets"):
                 import ipywidgets
 
                 from agentbench.notebook.run_list.page import RunListPanel
-            except ModuleNotFoundError as error:
-                instead = "print(runs.text) and runs.open(...) work without widgets"
-                raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
             self._panel = RunListPanel(self._on_message, name="Runs")
             self._box = ipywidgets.VBox([self._panel])
         return self._box
@@ -223,15 +219,8 @@ class RunList:
         close_all(self._box)
         self._box = self._panel = None
 
-    def _display_(self) -> Any:  # marimo calls it
-        return show_as_one(self, lambda: self.text)
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
-        try:
-            bundle = self.widget._repr_mimebundle_()
-        except WidgetsUnavailable as error:
-            return {**self._card.bundle(), "text/plain": f"{self.text}\n{error}"}
-        return self._stand_in.bundle(bundle, include)
+    def _bundle_without_widgets(self, error: WidgetsUnavailable) -> dict[str, Any]:
+        return {**self._card.bundle(), "text/plain": f"{self.text}\n{error}"}
 
     def __repr__(self) -> str:
         return f"RunList({count_text(len(self.rows), 'run')})"

@@ -1,13 +1,16 @@
 """The picture that a notebook shows in place of a panel without a kernel."""
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
 from agentbench._bridge import call_later, submit, threads_available
 from agentbench._workers import run_in_thread
+from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.runtime.bundles import show_as_one
 from agentbench.notebook.runtime.kernel import in_kernel, show_in_cell
 
 _CALM_S = 2.0  # drawing takes up to 0.1 s, which must not delay clicks
@@ -88,3 +91,33 @@ class StandIn:
         content = self._read()
         text = "\n".join(filter(None, [repr(self._panel), content.get("text/plain")]))
         return {**content, "text/plain": text}
+
+
+class WidgetDisplay:
+    """Displays an object with a `widget`, a `text` and a `_stand_in`; as text if widgets are missing."""
+
+    widget: Any
+    text: Any
+    _stand_in: StandIn
+
+    def _display_(self) -> Any:  # marimo calls it
+        return show_as_one(self, lambda: self.text)
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> Any:
+        try:
+            bundle = self.widget._repr_mimebundle_()
+        except WidgetsUnavailable as error:
+            return self._bundle_without_widgets(error)
+        return self._stand_in.bundle(bundle, include)
+
+    def _bundle_without_widgets(self, error: WidgetsUnavailable) -> dict[str, Any]:
+        return {"text/plain": self.text}
+
+
+@contextmanager
+def needs_widgets(instead: str) -> Iterator[None]:
+    """Turn a missing module into `WidgetsUnavailable`; `instead` says what works without widgets."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
