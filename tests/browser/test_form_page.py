@@ -131,6 +131,18 @@ def test_a_form_is_filled_and_sent_by_keys_alone(open_cells: Any) -> None:
     expect(form).to_be_focused()  # its buttons are gone; keys go on from here
 
 
+def test_a_submitted_value_can_be_changed_and_an_answer_cannot(open_cells: Any) -> None:
+    shown = open_cells([FLOW, "form(str, title='Name')", "asking('Title?', str)"])
+    for form, send in ((shown.panel.locator(".abf").nth(at), send) for at, send in enumerate(("Submit", "Send"))):
+        form.locator("input, textarea").first.fill("Ada")
+        form.get_by_role("button", name=send).click()
+        expect(form.locator(".abf-status")).to_contain_text("Ada")
+    assert [button.is_visible() for button in shown.panel.get_by_text("Change", exact=True).all()] == [True, False]
+    shown.shot("form-submitted", shown.panel.locator(".abf").first)
+    shown.panel.get_by_text("Change", exact=True).first.click()
+    expect(shown.panel.get_by_role("textbox", name="Answer", exact=True)).to_have_value("Ada")
+
+
 def test_keys_of_a_form_stay_in_it_and_those_of_the_notebook_do_not(open_cells: Any) -> None:
     shown = open_cells([FLOW, "form(str, title='Name')"])
     shown.page.evaluate(
