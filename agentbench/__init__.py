@@ -111,7 +111,7 @@ _door = _Door(
     orchestrations.agent_executor: AgentExecutor AgentExecutorRequest AgentExecutorResponse
     orchestrations.host_executor: AIAgentHostExecutor=AgentHostExecutor AIAgentHostOptions=AgentHostOptions
         AgentHostExecutor AgentHostOptions TurnToken bind_as_executor
-    orchestrations.sequential: AgentWorkflowBuilder
+    orchestrations.patterns.sequential_builder: AgentWorkflowBuilder
     orchestrations.functional_agent: FunctionalWorkflowAgent
     orchestrations.workflow_agent: WorkflowAgent
     serialization.mixin: SerializationMixin SerializationProtocol

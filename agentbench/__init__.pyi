@@ -238,7 +238,7 @@ from agentbench.orchestrations.host_executor import AgentHostExecutor as AgentHo
 from agentbench.orchestrations.host_executor import AgentHostOptions as AgentHostOptions
 from agentbench.orchestrations.host_executor import TurnToken as TurnToken
 from agentbench.orchestrations.host_executor import bind_as_executor as bind_as_executor
-from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
+from agentbench.orchestrations.patterns.sequential_builder import AgentWorkflowBuilder as AgentWorkflowBuilder
 from agentbench.orchestrations.workflow_agent import WorkflowAgent as WorkflowAgent
 from agentbench.serialization.mixin import SerializationMixin as SerializationMixin
 from agentbench.serialization.mixin import SerializationProtocol as SerializationProtocol

@@ -19,8 +19,7 @@ _door = Door(
         OrchestrationState ParticipantRegistry TerminationCondition
     patterns.group_chat_orchestrator: BaseGroupChatOrchestrator GroupChatOrchestrator
     patterns.handoff_builder: HandoffBuilder
-    patterns.handoff_executor: HandoffAgentExecutor
-    patterns.handoff_messages: HandoffAgentUserRequest HandoffConfiguration HandoffSentEvent
+    patterns.handoff_executor: HandoffAgentExecutor HandoffAgentUserRequest HandoffConfiguration HandoffSentEvent
     patterns.pattern_builder: clean_conversation_for_handoff create_completion_message
     patterns.magentic_builder: MagenticBuilder
     patterns.magentic_manager: MagenticManagerBase StandardMagenticManager
@@ -30,8 +29,7 @@ _door = Door(
         ORCH_MSG_KIND_NOTICE ORCH_MSG_KIND_TASK_LEDGER ORCH_MSG_KIND_USER_TASK
     patterns.magentic_orchestrator: MagenticAgentExecutor MagenticOrchestrator
     patterns.participants: AgentRequestInfoResponse
-    patterns.sequential_builder: SequentialBuilder
-    sequential: AgentWorkflowBuilder build_sequential
+    patterns.sequential_builder: AgentWorkflowBuilder SequentialBuilder build_sequential
     functional_agent: FunctionalWorkflowAgent
     workflow_agent: WorkflowAgent
     """,

@@ -40,9 +40,9 @@ from agentbench.orchestrations.patterns.group_chat_orchestrator import (
 from agentbench.orchestrations.patterns.group_chat_orchestrator import GroupChatOrchestrator as GroupChatOrchestrator
 from agentbench.orchestrations.patterns.handoff_builder import HandoffBuilder as HandoffBuilder
 from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExecutor as HandoffAgentExecutor
-from agentbench.orchestrations.patterns.handoff_messages import HandoffAgentUserRequest as HandoffAgentUserRequest
-from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration as HandoffConfiguration
-from agentbench.orchestrations.patterns.handoff_messages import HandoffSentEvent as HandoffSentEvent
+from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentUserRequest as HandoffAgentUserRequest
+from agentbench.orchestrations.patterns.handoff_executor import HandoffConfiguration as HandoffConfiguration
+from agentbench.orchestrations.patterns.handoff_executor import HandoffSentEvent as HandoffSentEvent
 from agentbench.orchestrations.patterns.magentic_builder import MagenticBuilder as MagenticBuilder
 from agentbench.orchestrations.patterns.magentic_manager import MagenticManagerBase as MagenticManagerBase
 from agentbench.orchestrations.patterns.magentic_manager import StandardMagenticManager as StandardMagenticManager
@@ -72,9 +72,9 @@ from agentbench.orchestrations.patterns.pattern_builder import (
     clean_conversation_for_handoff as clean_conversation_for_handoff,
 )
 from agentbench.orchestrations.patterns.pattern_builder import create_completion_message as create_completion_message
+from agentbench.orchestrations.patterns.sequential_builder import AgentWorkflowBuilder as AgentWorkflowBuilder
 from agentbench.orchestrations.patterns.sequential_builder import SequentialBuilder as SequentialBuilder
-from agentbench.orchestrations.sequential import AgentWorkflowBuilder as AgentWorkflowBuilder
-from agentbench.orchestrations.sequential import build_sequential as build_sequential
+from agentbench.orchestrations.patterns.sequential_builder import build_sequential as build_sequential
 from agentbench.orchestrations.workflow_agent import WorkflowAgent as WorkflowAgent
 
 AIAgentHostExecutor = AgentHostExecutor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from agentbench import _clock
 from agentbench._limits import require_limit
@@ -25,9 +25,6 @@ from agentbench.agents.compaction.grouping import (
     included_token_count,
 )
 from agentbench.messages.message import Message
-
-if TYPE_CHECKING:
-    from agentbench.messages.content.content import Content
 
 logger = logging.getLogger("agentbench")
 
@@ -174,18 +171,17 @@ class ToolResultCompactionStrategy:
         return bool(older)
 
     def _text(self, group: Sequence[Message]) -> str:
-        contents = [one for message in group for one in message.contents]
+        limit, contents = self.max_chars_per_result, [one for message in group for one in message.contents]
         names = {one.call_id: one.name for one in contents if one.type == "function_call"}
         parts = []
         for one in contents:
             if one.type == "function_result":
                 name = names.get(one.call_id)
-                parts.append((f"{name}: " if name else "") + self._cut(_result_text(one)))
+                text = f"Error: {one.exception}" if one.exception else str(one.result)
+                if len(text) > limit:
+                    text = f"{text[:limit]}… ({len(text) - limit:,} more characters)"
+                parts.append(f"{name}: {text}" if name else text)
         return f"[Tool results: {'; '.join(parts) or 'no results'}]"
-
-    def _cut(self, text: str) -> str:
-        limit = self.max_chars_per_result
-        return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} more characters)"
 
 
 class SummarizationStrategy:
@@ -237,7 +233,10 @@ class SummarizationStrategy:
         return True
 
     async def _summary(self, messages: Sequence[Message]) -> str:
-        lines = "\n".join(f"{number}. [{one.role}] {_readable(one)}" for number, one in enumerate(messages, start=1))
+        lines = "\n".join(
+            f"{number}. [{one.role}] {one.text or ', '.join(content.type for content in one.contents)}"
+            for number, one in enumerate(messages, start=1)
+        )
         try:
             response = await self.client.get_response([Message("system", self.prompt), Message("user", lines)])
         except Exception as error:
@@ -299,16 +298,6 @@ def _replace(
         marks = {**group_of(message), SUMMARIZED_BY_SUMMARY_ID_KEY: summary_id}
         message.additional_properties[GROUP_ANNOTATION_KEY] = marks
     exclude(replaced, reason)
-
-
-def _result_text(result: Content) -> str:
-    if result.exception:
-        return f"Error: {result.exception}"
-    return result.result if isinstance(result.result, str) else str(result.result)
-
-
-def _readable(message: Message) -> str:
-    return message.text or ", ".join(one.type for one in message.contents)
 
 
 class TokenBudgetComposedStrategy:

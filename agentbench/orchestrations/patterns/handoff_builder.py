@@ -11,8 +11,11 @@ from agentbench.agents.agent.agent import RawAgent
 from agentbench.agents.sessions.agent_protocol import resolve_agent_id
 from agentbench.agents.tools.collection import tool_name
 from agentbench.orchestrations.patterns.group_chat_messages import TerminationCondition
-from agentbench.orchestrations.patterns.handoff_executor import HandoffAgentExecutor, handoff_tool_name
-from agentbench.orchestrations.patterns.handoff_messages import HandoffConfiguration
+from agentbench.orchestrations.patterns.handoff_executor import (
+    HandoffAgentExecutor,
+    HandoffConfiguration,
+    handoff_tool_name,
+)
 from agentbench.orchestrations.patterns.participants import Participants
 from agentbench.orchestrations.patterns.pattern_builder import PatternBuilder
 from agentbench.workflows.run.workflow import Workflow

@@ -108,7 +108,7 @@ class MagenticBuilder(PatternBuilder):
         }  # fmt: skip
         self._settings = {key: value for key, value in self._settings.items() if value is not None}
         limits = {key: value for key, value in limits.items() if value is not _UNSET}
-        require_limits(**{"max_stall_count": 3, "max_reset_count": None, "max_round_count": None, **limits})
+        require_limits(**limits)
         self._settings |= limits
         if self._settings and (manager or manager_factory):
             logger.warning("A custom manager has its own settings; %s has no effect.", ", ".join(self._settings))

@@ -62,7 +62,9 @@ class MagenticTaskLedger:
     plan: Message
 
 
-def require_limits(max_stall_count: int, max_reset_count: int | None, max_round_count: int | None) -> None:
+def require_limits(
+    max_stall_count: int = 3, max_reset_count: int | None = None, max_round_count: int | None = None
+) -> None:
     """Check the limits of a manager."""
     require_limit("max_stall_count", max_stall_count)
     require_limit("max_reset_count", max_reset_count, none="any number")
