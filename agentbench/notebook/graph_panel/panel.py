@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from agentbench._limits import require_limit
-from agentbench.exceptions import WidgetsUnavailable
+from agentbench.notebook.runtime.stand_in import needs_widgets
 
 if TYPE_CHECKING:
     from agentbench.notebook.graph_panel.live import GraphPanel
@@ -37,10 +37,7 @@ def make_graph_panel(
         stop = panel.on_select(print)
         panel  # the last expression of a cell displays it
     """
-    try:
+    with needs_widgets("use draw() for a static picture"):
         from agentbench.notebook.graph_panel.live import GraphPanel
-    except ModuleNotFoundError as error:
-        instead = "use draw() for a static picture"
-        raise WidgetsUnavailable(instead, problem=f"{error.name} is not installed") from error
     require_limit("height", height, least=1)
     return GraphPanel(source, direction=direction, expand=expand, max_nodes=max_nodes, height=height)

@@ -16,7 +16,7 @@ from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.runtime.kernel import cell_number, in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
-from agentbench.notebook.runtime.stand_in import StandIn
+from agentbench.notebook.runtime.stand_in import StandIn, needs_widgets
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT
 from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.session import StepperSession
@@ -110,11 +110,9 @@ class StepperScreen:
         if self.page is None:
             if not settings.current().live_graph:
                 raise WidgetsUnavailable(_INSTEAD, problem="Live panels are disabled by configure(live_graph=False)")
-            try:
+            with needs_widgets(_INSTEAD):
                 from agentbench.notebook.stepping.page import StepperPage
                 from agentbench.notebook.stepping.saved_run import stepper_page
-            except ModuleNotFoundError as error:
-                raise WidgetsUnavailable(_INSTEAD, problem=f"{error.name} is not installed") from error
             self.page = StepperPage(
                 self._session,
                 self._tabs,
