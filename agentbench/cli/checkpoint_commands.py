@@ -31,7 +31,7 @@ from agentbench.cli.checkpoint_text import (
     stored_form,
     tree_text,
 )
-from agentbench.cli.commands import ask
+from agentbench.cli.commands import REFERENCE, ask
 from agentbench.exceptions import (
     AgentFrameworkException,
     CheckpointNotFoundError,
@@ -40,7 +40,6 @@ from agentbench.exceptions import (
 )
 from agentbench.serialization.class_names import register_class, unknown_as_plain
 
-REFERENCE = "an id, the beginning of an id, latest, latest:CHAIN or CHAIN@NUMBER"
 _MOST_NAMED = 5
 _SCRIPT = "__mp_main__"  # multiprocessing's name for a script's module; its main part does not run
 
@@ -63,8 +62,7 @@ async def require_chain(storage: CheckpointStorage, name: str, *, target: str) -
     """Raise an error for the name of a chain that does not exist; it lists the existing ones."""
     names = await list_workflow_names(storage)
     if name not in names:
-        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
-        there = (", ".join(map(repr, names[:_MOST_NAMED])) or "none") + more
+        there = _first_of([*map(repr, names)]) or "none"
         msg = f"There is no chain {name!r} in {displayed_address(target)}. Chains: {there}."
         raise WorkflowCheckpointException(msg)
 
@@ -82,11 +80,15 @@ async def find_checkpoint(storage: CheckpointStorage, reference: str, *, target:
             )
             raise CheckpointNotFoundError(reference, msg) from None
     if len(found) > 1:
-        named = ", ".join(f"{info.checkpoint_id} ({info.workflow_name!r})" for info in found[:_MOST_NAMED])
-        more = f" and {len(found) - _MOST_NAMED:,} more" if len(found) > _MOST_NAMED else ""
-        msg = f"{reference!r} matches {len(found):,} checkpoints: {named}{more}. Type more characters of the id."
+        named = _first_of([f"{info.checkpoint_id} ({info.workflow_name!r})" for info in found])
+        msg = f"{reference!r} matches {len(found):,} checkpoints: {named}. Type more characters of the id."
         raise WorkflowCheckpointException(msg)
     return await storage.load(found[0].checkpoint_id)
+
+
+def _first_of(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
 
 async def _matching(storage: CheckpointStorage, reference: str) -> list[CheckpointInfo]:

@@ -9,11 +9,10 @@ import json
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from agentbench.cli.commands import Commands
+from agentbench.cli.commands import REFERENCE, Commands
 from agentbench.exceptions import AgentFrameworkException, WorkflowCheckpointException
 
 _TARGET = "a folder, a SQLite file, or a URL: sqlite:///runs.db, postgresql://user@host/name, redis://localhost:6379/0"
-_REFERENCE = "an id, the beginning of an id, latest, latest:CHAIN, or CHAIN@NUMBER"
 _DESCRIPTION = (
     "Lists, shows, compares, forks, removes and copies the checkpoints of a folder, a database or a Redis server. "
     "The checkpoints of one workflow name form a chain, numbered from 1."
@@ -48,7 +47,7 @@ def _add_list(actions: Commands) -> None:
 
 def _add_show(actions: Commands) -> None:
     parser = _action(actions, "show_checkpoint", "show", "show the contents of a checkpoint", f"{_CLASSES} {_SECRETS}")
-    parser.add_argument("id", metavar="ID", help=_REFERENCE)
+    parser.add_argument("id", metavar="ID", help=REFERENCE)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--full", action="store_true", help="print values in full instead of shortening them")
     form.add_argument("--json", action="store_true", help="print everything as JSON, with a tag for each typed value")
@@ -60,8 +59,8 @@ def _add_diff(actions: Commands) -> None:
     parser = _action(
         actions, "compare_checkpoints", "diff", "show the differences between two checkpoints", f"{_CLASSES} {_SECRETS}"
     )
-    parser.add_argument("a", metavar="A", help=f"the earlier checkpoint: {_REFERENCE}")
-    parser.add_argument("b", metavar="B", help=f"the later checkpoint: {_REFERENCE}")
+    parser.add_argument("a", metavar="A", help=f"the earlier checkpoint: {REFERENCE}")
+    parser.add_argument("b", metavar="B", help=f"the later checkpoint: {REFERENCE}")
     parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if they differ")
     parser.add_argument("--json", action="store_true", help="as JSON")
     _add_secrets(parser)
@@ -71,7 +70,7 @@ def _add_diff(actions: Commands) -> None:
 def _add_fork(actions: Commands) -> None:
     about = "Saves a new checkpoint from which a run can continue, and prints its id. The original does not change."
     parser = _action(actions, "fork", "fork", "save an edited copy of a checkpoint", f"{about} {_CLASSES}")
-    parser.add_argument("id", metavar="ID", help=_REFERENCE)
+    parser.add_argument("id", metavar="ID", help=REFERENCE)
     parser.add_argument("--to", metavar="CHAIN", help="the chain of the fork (default: the original's chain)")
     parser.add_argument("--with-history", action="store_true", help="also copy the earlier checkpoints to that chain")
     parser.add_argument(
@@ -105,7 +104,7 @@ def _add_export(actions: Commands) -> None:
     )
     parser = _action(actions, "export_checkpoints", "export", "print checkpoints as JSON, or copy them", about)
     selection = parser.add_mutually_exclusive_group(required=True)
-    selection.add_argument("id", nargs="?", metavar="ID", help=_REFERENCE)
+    selection.add_argument("id", nargs="?", metavar="ID", help=REFERENCE)
     selection.add_argument("--workflow", metavar="CHAIN", help="a whole chain")
     selection.add_argument("--all", action="store_true", help="all chains")
     parser.add_argument("--to", metavar="TARGET", help="another storage, created if it does not exist")

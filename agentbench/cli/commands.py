@@ -1,10 +1,12 @@
-"""Functions that several commands use."""
+"""What several commands use."""
 
 import argparse
 from typing import TypeAlias
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"  # noqa: SLF001 - it has no public name
 """The parsers of all commands, or of all actions of one command."""
+REFERENCE = "an id, the beginning of an id, latest, latest:CHAIN, or CHAIN@NUMBER"
+"""How a user names a checkpoint."""
 
 
 def ask(question: str) -> bool | None:

@@ -76,25 +76,22 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
         >>> results.raise_for_status()
     """
     chosen = as_evaluators(evaluators, progress)
-    query_list = [] if queries is None else as_list(queries, (str, Message))
-    answers = None if responses is None else as_list(responses, (str, AgentResponse))
+    query_list = as_list(queries, (str, Message))
     if not query_list:
         msg = "evaluate_agent() has nothing to evaluate. Pass queries=, also with responses=."
         raise ValueError(msg)
-    if answers is None and agent is None:
+    if responses is None and agent is None:
         msg = "queries= needs agent= to answer them, or responses= with the answers."
         raise ValueError(msg)
-    outputs = per_query(
-        "expected_output", None if expected_output is None else as_list(expected_output, (str,)), query_list
-    )
-    calls = per_query("expected_tool_calls", _call_lists(expected_tool_calls), query_list)
+    outputs = per_query("expected_output", expected_output, (str,), query_list)
+    calls = per_query("expected_tool_calls", _call_lists(expected_tool_calls), (), query_list)
 
     def make_item(index: int, answer: Sequence[Message], error: Exception | None = None) -> EvalItem:
         conversation = [*normalize_messages(query_list[index]), *answer]
         return EvalItem(conversation, None, context, outputs[index], calls[index], conversation_split, error)
 
-    if answers is not None:
-        answers = per_query("responses", answers, query_list)
+    if responses is not None:
+        answers = per_query("responses", responses, (str, AgentResponse), query_list)
         items = [
             make_item(index, [Message("assistant", [answer])] if isinstance(answer, str) else answer.messages)
             for index, answer in enumerate(answers)

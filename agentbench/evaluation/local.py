@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from typing import Any, Protocol, runtime_checkable
 
 from agentbench._limits import require_limit
@@ -81,7 +82,7 @@ class LocalEvaluator:
             raise ValueError(msg)
         candidates: tuple[object, ...] = checks
         if wrong := [check for check in candidates if not callable(check)]:
-            msg = f"{wrong[0]!r} is not a check; expected a function of an EvalItem."
+            msg = f"{wrong[0]!r} is neither a check, a function of an EvalItem, nor an evaluator."
             raise TypeError(msg)
         if not 0 <= threshold <= 1:
             msg = f"threshold is {threshold!r}; expected the share of items that must pass, from 0 to 1."
@@ -230,22 +231,15 @@ def _identity(item: EvalItem) -> list[Any]:
 
 def as_evaluators(candidates: Any, progress: bool | None) -> list[Evaluator]:
     """Return evaluators. Adjacent checks become one `LocalEvaluator`."""
-    chosen: list[Evaluator] = []
-    checks: list[EvalCheck] = []
-    for candidate in candidates if isinstance(candidates, (list, tuple)) else [candidates]:
-        if isinstance(candidate, Evaluator):
-            chosen += [LocalEvaluator(*checks, progress=progress)] if checks else []
-            chosen.append(candidate)
-            checks = []
-        elif callable(candidate):
-            checks.append(candidate)
-        else:
-            msg = f"{candidate!r} is not an evaluator; expected an object with name and evaluate(), or a check."
-            raise TypeError(msg)
-    chosen += [LocalEvaluator(*checks, progress=progress)] if checks else []
-    if not chosen:
+    if not isinstance(candidates, (list, tuple)):
+        candidates = [candidates]
+    if not candidates:
         msg = "evaluators is empty. Pass a check or an evaluator."
         raise ValueError(msg)
+    chosen: list[Evaluator] = []
+    for are_evaluators, group in groupby(candidates, key=lambda candidate: isinstance(candidate, Evaluator)):
+        members = list(group)
+        chosen += members if are_evaluators else [LocalEvaluator(*members, progress=progress)]
     return chosen
 
 

@@ -119,18 +119,21 @@ def digest(*parts: Any) -> str:
 
 
 def as_list(values: Any, single: tuple[type, ...]) -> list[Any]:
-    """Return one or more values as a list. An instance of the classes `single` is one value."""
+    """Return one or more values as a list, empty for `None`. An instance of the classes `single` is one value."""
+    if values is None:
+        return []
     return [values] if isinstance(values, single) else list(values)
 
 
-def per_query(name: str, values: list[_T] | None, queries: Sequence[Any]) -> list[Any]:
-    """Return a value for each query; raise ValueError if the numbers differ."""
+def per_query(name: str, values: Any, single: tuple[type, ...], queries: Sequence[Any]) -> list[Any]:
+    """Return a value for each query, `None` if there are no values; raise ValueError if the numbers differ."""
     if values is None:
         return [None] * len(queries)
-    if len(values) != len(queries):
-        msg = f"{name} has {len(values)} values for {len(queries)} queries; expected one for each query."
+    listed = as_list(values, single)
+    if len(listed) != len(queries):
+        msg = f"{name} has {len(listed)} values for {len(queries)} queries; expected one for each query."
         raise ValueError(msg)
-    return values
+    return listed
 
 
 def repeat(queries: list[_T], times: int) -> list[_T]:

@@ -165,13 +165,11 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
         1
     """
     chosen = as_evaluators(evaluators, progress)
-    query_list = [] if queries is None else as_list(queries, (str, Message))
+    query_list = as_list(queries, (str, Message))
     if workflow_result is None and not query_list:
         msg = "evaluate_workflow() has nothing to evaluate. Pass queries=, or workflow_result= of a run."
         raise ValueError(msg)
-    outputs = per_query(
-        "expected_output", None if expected_output is None else as_list(expected_output, (str,)), query_list
-    )
+    outputs = per_query("expected_output", expected_output, (str,), query_list)
     is_generated = workflow.name.startswith("WorkflowBuilder-")
     name = eval_name or f"Eval: {'workflow' if is_generated else workflow.name}"
     agents = {
@@ -212,11 +210,8 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
     part_results = await asyncio.gather(
         *(score_items(items, chosen, f"{name}, {part}", resume_file) for part, items in parts.items())
     )
-    overall_results = (
-        await score_items(overall, chosen, name, resume_file)
-        if overall
-        else [_empty(evaluator, name) for evaluator in chosen]
-    )
+    empty = [EvalResults(provider=evaluator.name, eval_id="workflow", run_id=name) for evaluator in chosen]
+    overall_results = await score_items(overall, chosen, name, resume_file) if overall else empty
     for index, results in enumerate(overall_results):
         results.sub_results = {part: scored[index] for part, scored in zip(parts, part_results, strict=True)}
         if not overall:
@@ -247,17 +242,10 @@ def _items_by_agent(
     return parts
 
 
-def _empty(evaluator: Evaluator, name: str) -> EvalResults:
-    return EvalResults(provider=evaluator.name, eval_id="workflow", run_id=name)
-
-
 def _add_up(results: EvalResults) -> None:
     """Set the counts of an evaluation without items to the sums of its parts."""
     parts = list(results.sub_results.values())
-    results.result_counts = {
-        "passed": sum(part.passed for part in parts),
-        "failed": sum(part.failed for part in parts),
-        "errored": sum(part.errored for part in parts),
-    }
+    outcomes = ("passed", "failed", "errored")
+    results.result_counts = {outcome: sum(getattr(part, outcome) for part in parts) for outcome in outcomes}
     if any(part.status != "completed" for part in parts):
         results.status = "partial"

@@ -10,7 +10,7 @@ from agentbench._user_code import warn_user
 from agentbench.checkpoints.manager import require_storage
 from agentbench.exceptions import GraphCompileError
 from agentbench.stategraph.compiled import CompiledGraph
-from agentbench.stategraph.running.boundary import GraphHook
+from agentbench.stategraph.running.boundary import GraphHook, node_names
 from agentbench.stategraph.running.executors import InputExecutor, Marker, node_executor
 from agentbench.stategraph.running.plan import Durability, GraphPlan, Isolation
 from agentbench.stategraph.state import END, START
@@ -54,8 +54,8 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
         edges={source: tuple(targets) for source, targets in graph.edges.items()},
         conditions={source: tuple(conditions) for source, conditions in graph.conditions.items()},
         joins=tuple(graph.joins),
-        interrupt_before=_node_names(interrupt_before),
-        interrupt_after=_node_names(interrupt_after),
+        interrupt_before=node_names(interrupt_before),
+        interrupt_after=node_names(interrupt_after),
         last_wins=on_conflict == "last",
         isolation=isolation,
         durability=durability,
@@ -71,10 +71,6 @@ def _check_and_build(plan: GraphPlan) -> Workflow:
     if not plan.saves and (plan.interrupt_before or plan.interrupt_after):
         raise plan.refuse_pause()
     return _workflow(plan)
-
-
-def _node_names(names: Sequence[str] | str | None) -> frozenset[str]:
-    return frozenset([names] if isinstance(names, str) else names or ())
 
 
 def _check(plan: GraphPlan) -> None:
@@ -135,7 +131,6 @@ def _following(plan: GraphPlan) -> dict[str, set[str]]:
 def _warn_of_second_runs(plan: GraphPlan) -> None:
     """Warn about nodes that are reached by paths of different length, so that they run once for each."""
     depths: dict[str, set[int]] = {}
-
     ways: list[tuple[str, ...]] = [(START,)]
     while ways:
         way = ways.pop()

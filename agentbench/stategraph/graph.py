@@ -197,21 +197,17 @@ class StateGraph(Generic[StateT]):
         if path_map is not None and not isinstance(path_map, Mapping):
             path_map = {name: name for name in path_map}
         try:
-            parameters = [*inspect.signature(condition).parameters]
-            takes_config = len(parameters) - _n_defaults(condition) > 1
-        except (TypeError, ValueError):
-            parameters, takes_config = [], False
-        view = self.fields.view_of(annotations_of(condition).get(parameters[0]) if parameters else None)
+            parameters = [*inspect.signature(condition).parameters.values()]
+        except (TypeError, ValueError):  # functions written in C may have none
+            parameters = []
+        takes_config = sum(parameter.default is parameter.empty for parameter in parameters) > 1
+        hints = annotations_of(condition)
+        view = self.fields.view_of(hints.get(parameters[0].name) if parameters else None)
         self.fields = self.fields.with_view(view)
         name = getattr(condition, "__name__", type(condition).__name__)
-        targets = (
-            tuple(path_map.values())
-            if path_map is not None
-            else _literal_targets(annotations_of(condition).get("return"))
-        )
-        self.conditions.setdefault(from_node, []).append(
-            Condition(condition, name, takes_config, view, path_map, targets)
-        )
+        targets = _literal_targets(hints.get("return")) if path_map is None else tuple(path_map.values())
+        condition_edges = Condition(condition, name, takes_config, view, path_map, targets)
+        self.conditions.setdefault(from_node, []).append(condition_edges)
         return self
 
     def set_entry_point(self, name: str) -> Self:
@@ -285,12 +281,6 @@ def with_function(spec: NodeSpec, func: Any, fields: StateFields) -> tuple[NodeS
 def _duplicate_edge(edge: Join) -> GraphError:
     message = f"Edge {edge.key} already exists. Add it only once."
     return GraphError(message, "GRAPH_001")
-
-
-def _n_defaults(function: Callable[..., Any]) -> int:
-    return sum(
-        parameter.default is not parameter.empty for parameter in inspect.signature(function).parameters.values()
-    )
 
 
 def _literal_targets(hint: Any) -> tuple[str, ...] | None:

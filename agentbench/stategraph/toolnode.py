@@ -125,16 +125,16 @@ class ToolNode:
         ended = await asyncio.gather(*tasks, return_exceptions=True)
         # Users see the questions in the order of the calls, whichever call asked first.
         current_questions().open.sort(key=lambda question: names.index(question.tool_call_id or ""))
-        for error in sorted((result for result in ended if isinstance(result, BaseException)), key=_is_question):
-            raise error
+        errors = [result for result in ended if isinstance(result, BaseException)]
+        for error in sorted(errors, key=lambda error: isinstance(error, GraphInterrupt)):
+            raise error  # before the questions, because a failed node asks nothing
         return Collected(_updates([result for result in ended if isinstance(result, EndedCall)], calls, fields))
 
     async def _end_of(
         self, call: Content, name: str, asking: Message, state: Any, gets: Mapping[str, Any]
     ) -> EndedCall:
         """Return how a call ended: now, or in an earlier attempt at this task."""
-        questions = QUESTIONS.get()
-        assert questions is not None
+        questions = current_questions()
         done, key = questions.done, f"{asking.message_id}:{name}"
         if key not in done:
             QUESTIONS.set(replace(questions, asked=0, tool_call_id=name))
@@ -280,8 +280,3 @@ def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], fields: State
     results: list[Any] = [Message.tool_message([call.content]) for call in ended]
     results += [dict(call.state) for call in ended if call.state]
     return results + [call.command for call in ended if call.command is not None]
-
-
-def _is_question(error: BaseException) -> bool:
-    """Order errors before questions, because a failed node asks nothing."""
-    return isinstance(error, GraphInterrupt)

@@ -66,9 +66,8 @@ def _lazy_class(cls: Any) -> Any:
         return _DICT.__get__(self)  # type: ignore[no-any-return]
 
     def equal(self: Any, other: object) -> bool:
-        return (
-            isinstance(other, cls) and read_all(self) == other.__dict__
-        )  # private attributes differ, and are not compared
+        # Private attributes differ, and are not compared.
+        return isinstance(other, cls) and read_all(self) == other.__dict__
 
     names = {
         "__module__": cls.__module__,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
+from operator import is_
 from typing import Any
 
 from pydantic import ValidationError
@@ -93,7 +94,10 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
     if isinstance(value, Mapping):
         return [(_require_field(name, fields, node), _stamp(update)) for name, update in value.items()]
     if fields.is_instance(value):
-        return _state_writes(value, fields, copied)
+        if not fields.is_agent_state:
+            return [(name, _stamp(value)) for name, value in fields.values_of(value).items()]
+        after = {name: value for name, value in value.__dict__.items() if name in fields.by_name}
+        return [*updates_between(copied or {}, after).items()]
     added: Any = getattr(value, "messages", None)  # an agent's response
     if isinstance(value, (list, tuple)):
         added = [Message.text_message(item, "assistant") if isinstance(item, str) else item for item in value]
@@ -129,14 +133,6 @@ def _stamp(update: Any) -> Any:
         if isinstance(message, Message) and not message.delta:
             message.stamp()
     return update
-
-
-def _state_writes(state: Any, fields: StateFields, copied: Mapping[str, Any] | None) -> list[Write]:
-    """Return the fields of a state that a node returned; for an `AgentState`, only the changed ones."""
-    if not fields.is_agent_state:
-        return [(name, _stamp(value)) for name, value in fields.values_of(state).items()]
-    after = {name: value for name, value in state.__dict__.items() if name in fields.by_name}
-    return [*updates_between(copied or {}, after).items()]
 
 
 def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,11 +258,7 @@ def _validate_reduced(
     assert state_field.items is not None
     new = reduced[len(left) :]
     validated = state_field.items.validate_python(new)
-    return reduced if all(map(_is, validated, new)) else left + validated
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
+    return reduced if all(map(is_, validated, new)) else left + validated
 
 
 def _run_validation(validate: Callable[[], Any], task: TaskWrites, name: str, value: Any) -> Any:

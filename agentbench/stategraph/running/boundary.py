@@ -25,7 +25,7 @@ from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interr
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, read_input
 from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult
-from agentbench.stategraph.running.plan import CallRecord, GraphOptions, GraphPlan, StateChanges
+from agentbench.stategraph.running.plan import GraphPlan, StateChanges, graph_options
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
@@ -73,12 +73,10 @@ class GraphHook:
 
     async def _keep_results(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None:
         """Save the result of each task when it ends, so that it is not repeated after a crash."""
-        if delivery.executor_id == START or delivery.error is not None:
+        options = graph_options(view.options)
+        if delivery.executor_id == START or delivery.error is not None or not options.is_named:
             return None
-        record = view.options.record if isinstance(view.options, GraphOptions) else CallRecord()
-        if isinstance(view.options, GraphOptions) and not view.options.is_named:
-            return None
-        return {DONE: {**record.done}, PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
+        return {DONE: {**options.record.done}, PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
 
     @property
     def field_names(self) -> Sequence[str]:
@@ -107,11 +105,9 @@ class _Call:
     def __init__(self, plan: GraphPlan, view: SuperstepView) -> None:
         self.plan = plan
         self.view = view
-        options = view.options
-        self.config: Mapping[str, Any] = options.config if isinstance(options, GraphOptions) else {}
-        self.record = options.record if isinstance(options, GraphOptions) else CallRecord()
-        self.is_nested = isinstance(options, GraphOptions) and options.is_nested
-        self.is_named = not isinstance(options, GraphOptions) or options.is_named
+        options = graph_options(view.options)
+        self.config, self.record = options.config, options.record
+        self.is_nested, self.is_named = options.is_nested, options.is_named
         state = view.state
         self.values: Mapping[str, Any] = plan.values_in(state.committed)
         self.meta: dict[str, Any] = {**(state.get(META) or {}), **_of_run(self.config)}
@@ -288,8 +284,8 @@ class _Call:
     def _breakpoint(
         self, ran: Sequence[str], frontier: Frontier, changed: Sequence[str], merged: MergedState
     ) -> BreakpointRequest | None:
-        after = _names(self.config.get("interrupt_after"), self.plan.interrupt_after)
-        before = _names(self.config.get("interrupt_before"), self.plan.interrupt_before)
+        after = node_names(self.config.get("interrupt_after"), self.plan.interrupt_after)
+        before = node_names(self.config.get("interrupt_before"), self.plan.interrupt_before)
         ended = [node for node in ran if node != START and (node in after or "*" in after)]
         begin = [node for node, _ in frontier if node in before or "*" in before]
         if not ended and not begin:
@@ -420,10 +416,9 @@ def _results(deliveries: Sequence[DeliveryView]) -> list[TaskResult]:
     return [delivery.result.yielded[-1] for delivery in deliveries if delivery.result and delivery.result.yielded]
 
 
-def _names(of_call: Any, of_graph: frozenset[str]) -> frozenset[str]:
-    if of_call is None:
-        return of_graph
-    return frozenset([of_call] if isinstance(of_call, str) else of_call)
+def node_names(names: Sequence[str] | str | None, default: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Return one or more names of nodes as a set; for `None` the default."""
+    return default if names is None else frozenset([names] if isinstance(names, str) else names)
 
 
 def _answer_type(question: Interrupt) -> Any:

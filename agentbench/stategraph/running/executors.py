@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from asyncio import CancelledError
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
@@ -20,7 +20,7 @@ from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions, interrupt
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class
 from agentbench.stategraph.merging.updates import Collected, TaskWrites, read_return
-from agentbench.stategraph.running.plan import GraphOptions, GraphPlan, NodeSpec
+from agentbench.stategraph.running.plan import GraphPlan, NodeSpec, graph_options
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import AgentState, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
@@ -151,11 +151,6 @@ async def collect(result: Any, emit: Callable[[Any], None]) -> Any:
     return Collected([part async for part in result if _is_update(part, emit)])
 
 
-def collect_generator(parts: Iterator[Any], emit: Callable[[Any], None]) -> Collected:
-    """Return the updates that a generator yielded."""
-    return Collected(part for part in parts if _is_update(part, emit))
-
-
 def _is_update(part: Any, emit: Callable[[Any], None]) -> bool:
     """Return whether a yielded value is an update; pieces of messages and other objects are only displayed."""
     if isinstance(part, (dict, Command)) or (isinstance(part, Message) and not part.delta):
@@ -277,7 +272,8 @@ class ThreadNodeExecutor(NodeExecutor):
             try:
                 value = self.function.call(task.gets)
                 if inspect.isgenerator(value):
-                    value = collect_generator(value, task.gets["emit"]())
+                    emit = task.gets["emit"]()
+                    value = Collected(part for part in value if _is_update(part, emit))
             except GraphInterrupt:
                 value = None
             result = task.result(value)
@@ -301,7 +297,7 @@ def _find_result(activation: Activation, ctx: Any) -> TaskResult | None:
 class _Task:
     """One activation of a node while it runs: the arguments for its parameters, and the handling of its result."""
 
-    __slots__ = ("activation", "ctx", "gets", "node", "questions", "sent", "state", "values")
+    __slots__ = ("activation", "ctx", "gets", "node", "options", "questions", "sent", "state", "values")
 
     def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
         self.node, self.activation, self.ctx = node, activation, ctx
@@ -310,21 +306,17 @@ class _Task:
         """The value that `Send` passes to the node instead of the state."""
         if activation.arg is not None and self.sent is None:
             self.values = {**self.values, **activation.arg}
+        self.options = graph_options(ctx.options)
         answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})
-        done = self._options.record.done
+        done = self.options.record.done
         if activation.task_id not in done:
             done[activation.task_id] = {**(ctx.get_state(DONE) or {}).get(activation.task_id, {})}
         self.questions = TaskQuestions(node.id, activation.task_id, answers, done[activation.task_id])
         self.state: Any = None
         self.gets: Mapping[str, Callable[[], Any]] = {
             "state": self._state, "config": self._config, "runtime": self._runtime, "emit": lambda: self._emit,
-            "store": lambda: self._options.store, "ctx": lambda: self.ctx, "fields": lambda: self.node.function.view,
+            "store": lambda: self.options.store, "ctx": lambda: self.ctx, "fields": lambda: self.node.function.view,
         }  # fmt: skip
-
-    @property
-    def _options(self) -> GraphOptions:
-        options = self.ctx.options
-        return options if isinstance(options, GraphOptions) else GraphOptions()
 
     def _state(self) -> Any:
         plan, ctx = self.node.plan, self.ctx
@@ -343,12 +335,12 @@ class _Task:
     def _config(self) -> dict[str, Any]:
         checkpoint_id = self.ctx._run.run_state.last_checkpoint_id  # noqa: SLF001 - the engine's side of the context
         return {
-            **self._options.config, "node": self.node.id, "task_id": self.activation.task_id,
+            **self.options.config, "node": self.node.id, "task_id": self.activation.task_id,
             "step": self.ctx.get_state(META)["step"] + 1, "checkpoint_id": checkpoint_id,
         }  # fmt: skip
 
     def _runtime(self) -> Runtime:
-        options, step, ctx = self._options, self.ctx.get_state(META)["step"] + 1, self.ctx
+        options, step, ctx = self.options, self.ctx.get_state(META)["step"] + 1, self.ctx
         limit, used = options.config.get("recursion_limit", 0), options.record.n_supersteps + 1  # including this one
         return Runtime(
             step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,

@@ -131,6 +131,11 @@ class GraphOptions(RunOptions):
     is_named: bool = True
 
 
+def graph_options(options: RunOptions) -> GraphOptions:
+    """Return the options of a run as those of a graph; the defaults if the run was started as a plain workflow."""
+    return options if isinstance(options, GraphOptions) else GraphOptions()
+
+
 class StateChanges(dict[str, Any]):
     """The changes of a superstep, the data of `state_updated`: old and new values and writers by field.
 

@@ -23,7 +23,6 @@ from agentbench.checkpoints.access import (
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.fork import fork_checkpoint
-from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError, ThreadBusyError, WorkflowBusyError
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
@@ -113,7 +112,12 @@ class Threads:
         if branch is not None:
             led_there = {info.checkpoint_id for info in await list_lineage(self.storage, branch)}
             infos = [info for info in infos if info.checkpoint_id in led_there]
-        matches = [info for info in reversed(infos) if info.source != "pending" and _has(info, filter or {})]
+        wanted = (filter or {}).items()
+        matches = [
+            info
+            for info in reversed(infos)
+            if info.source != "pending" and all(info.metadata.get(key) == value for key, value in wanted)
+        ]
         return StateHistory(self.plan, self.storage, thread_id, matches if limit is None else matches[:limit])
 
     async def diff(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> CheckpointDiff:
@@ -282,10 +286,6 @@ def thread_errors(thread_id: Any) -> Iterator[None]:
     except WorkflowBusyError as error:
         message = f"Another writer has saved to thread {thread_id!r} in the meantime, so this was not saved. Try again."
         raise ThreadBusyError(message, thread_id=thread_id) from error
-
-
-def _has(info: CheckpointInfo, wanted: Mapping[str, Any]) -> bool:
-    return all(info.metadata.get(key) == value for key, value in wanted.items())
 
 
 def _at(meta: dict[str, Any], frontier: Sequence[tuple[str, Activation]]) -> dict[str, Any]:
