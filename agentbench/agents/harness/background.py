@@ -234,12 +234,9 @@ class BackgroundAgentsProvider(ContextProvider):
         """Send more text to the agent of a task that has ended. The agent remembers the conversation."""
         session = context.session
         tasks = self._refresh(session)
-        task = tasks.get(task_id)
-        if task is None:
-            return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
-        runs = self._runs.get(session.session_id)
-        if task.status is BackgroundTaskStatus.RUNNING:
-            return f"Error: Task {task_id} is running. Wait until it has ended."
+        if problem := _why_not_ended(task_id, tasks):
+            return problem
+        task, runs = tasks[task_id], self._runs.get(session.session_id)
         if runs is None or task_id not in runs.sessions or task.agent_name.lower() not in self._agents:
             return f"Error: Task {task_id} cannot be continued: its agent or its conversation is gone. Start a new one."
         task.status, task.result_text, task.error_text = BackgroundTaskStatus.RUNNING, None, None
@@ -251,11 +248,8 @@ class BackgroundAgentsProvider(ContextProvider):
         """Remove a task that has ended, and its conversation."""
         session = context.session
         tasks = self._refresh(session)
-        task = tasks.get(task_id)
-        if task is None:
-            return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
-        if task.status is BackgroundTaskStatus.RUNNING:
-            return f"Error: Task {task_id} is running. Wait until it has ended."
+        if problem := _why_not_ended(task_id, tasks):
+            return problem
         del tasks[task_id]
         self._store(session, tasks)
         runs = self._runs.get(session.session_id)
@@ -331,6 +325,14 @@ def _line(task: BackgroundTaskInfo) -> str:
 
 def _task_list(tasks: Mapping[int, BackgroundTaskInfo]) -> str:
     return f"Tasks: {', '.join(map(str, tasks))}." if tasks else "No tasks."
+
+
+def _why_not_ended(task_id: int, tasks: Mapping[int, BackgroundTaskInfo]) -> str:
+    """Return the error for a model that needs a task to have ended; empty if it has."""
+    if task_id not in tasks:
+        return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
+    is_running = tasks[task_id].status is BackgroundTaskStatus.RUNNING
+    return f"Error: Task {task_id} is running. Wait until it has ended." if is_running else ""
 
 
 async def _cancel(runs: Sequence[_TaskRuns]) -> None:

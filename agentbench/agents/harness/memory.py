@@ -72,7 +72,7 @@ async def extract_memories(client: Any, prompt: str, messages: Sequence[Message]
     transcript = "\n".join(f"{message.role}: {message.text}" for message in messages if message.text)
     answer = await _ask(client, prompt, transcript)
     facts: list[Extracted] = []
-    items = answer.get("memories") if isinstance(answer, Mapping) else None
+    items = answer.get("memories")
     for item in items if isinstance(items, list) else []:
         topic, memory = (item.get("topic"), item.get("memory")) if isinstance(item, Mapping) else (None, None)
         if isinstance(topic, str) and isinstance(memory, str) and topic.strip() and memory.strip():
@@ -93,8 +93,7 @@ async def consolidate(client: Any, prompt: str, record: MemoryTopicRecord) -> tu
     if client is None:
         return record.summary, without_repetitions(record.memories)
     answer = await _ask(client, prompt, record.to_markdown())
-    summary = answer.get("summary") if isinstance(answer, Mapping) else None
-    memories = answer.get("memories") if isinstance(answer, Mapping) else None
+    summary, memories = answer.get("summary"), answer.get("memories")
     if (
         not isinstance(summary, str)
         or not isinstance(memories, list)
@@ -107,20 +106,21 @@ async def consolidate(client: Any, prompt: str, record: MemoryTopicRecord) -> tu
     return summary, memories
 
 
-async def _ask(client: Any, prompt: str, text: str) -> Any:
-    """Return the JSON answer of a model; None if the call fails or the answer is not JSON."""
+async def _ask(client: Any, prompt: str, text: str) -> Mapping[str, Any]:
+    """Return the JSON object that a model answers; empty if the call fails or the answer is something else."""
     try:
         answer = client.get_response([Message("user", [text])], options={"instructions": prompt})
         response = await answer if inspect.isawaitable(answer) else answer
     except _TRANSIENT:
         logger.warning("The model call for a memory failed; nothing is remembered this time.", exc_info=True)
-        return None
+        return {}
     fenced = _FENCE.match(response.text)
     try:
-        return json.loads(fenced[1] if fenced else response.text)
+        data = json.loads(fenced[1] if fenced else response.text)
     except ValueError:
         logger.warning("The answer of the model for a memory is not JSON; nothing is remembered this time.")
-        return None
+        return {}
+    return data if isinstance(data, Mapping) else {}
 
 
 DEFAULT_MEMORY_SOURCE_ID: Final = "memory"

@@ -290,13 +290,10 @@ class ClassSkill(Skill):
             described = description or inspect.getdoc(function)
             if kind == "script":
                 parts[name] = InlineSkillScript(name=name, function=getattr(self, attribute), description=described)
-            elif isinstance(member, property):
-                read = member.__get__
-                parts[name] = InlineSkillResource(
-                    name=name, description=described, function=lambda read=read: read(self)
-                )
-            else:
-                parts[name] = InlineSkillResource(name=name, description=described, function=getattr(self, attribute))
+                continue
+            is_property = isinstance(member, property)
+            read = (lambda get=member.__get__: get(self)) if is_property else getattr(self, attribute)
+            parts[name] = InlineSkillResource(name=name, description=described, function=read)
         self._parts[kind] = list(parts.values())
         return self._parts[kind]
 
