@@ -36,7 +36,7 @@ class _HeadWriter(JsonWriter):
 
 _WRITER = _HeadWriter()
 _SUMS = ',"sums":"'
-"""The end of a head: checksums of the content, and of the head with the keys of its record. Older heads have none."""
+"""The end of a head: checksums of the content, and of the head with the keys of its record."""
 _SUMS_LENGTH = len(_SUMS) + 16 + len('"}')
 _BEGINNING = f'{{"format":{FORMAT},"version":'
 _log = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ def readable(read: Callable[[CheckpointRecord], T], records: Iterable[Checkpoint
 
 def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
     """Read the data that the head of a record omits."""
-    if (sums := _sums(record)) and sums[:8] != _sum_of(record.content):
+    if _sums(record)[:8] != _sum_of(record.content):
         raise damage_error(record.checkpoint_id, _WRONG_SUM)
     with _naming(record):
         content = join_parts(record.content, fetch)
@@ -206,8 +206,6 @@ def _sums(record: CheckpointRecord) -> str:
 
 def _has_right_sum(record: CheckpointRecord) -> bool:
     sums = _sums(record)
-    if not sums:
-        return True
     names = f"{record.checkpoint_id}\0{record.workflow_name}\0{record.seq}\0{record.timestamp}\0{record.run_id}"
     return sums[8:] == _sum_of(f"{record.head[:-_SUMS_LENGTH]}{sums[:8]}\0{names}")
 
