@@ -115,8 +115,7 @@ def _row(item_change: ItemChange) -> dict[str, Any]:
     sides = {"before": item_change.before, "after": item_change.after}
     some = item_change.after or item_change.before
     row: dict[str, Any] = {"query": some.input_text, "change": item_change.change}  # type: ignore[union-attr]
-    for field in ("status", "output_text"):
-        name = "response" if field == "output_text" else field
+    for name, field in (("status", "status"), ("response", "output_text")):
         row |= {f"{name} {side}": getattr(item, field, None) for side, item in sides.items()}
     scores = {side: {score.name: score.score for score in item.scores} if item else {} for side, item in sides.items()}
     for name in dict.fromkeys([*scores["before"], *scores["after"]]):

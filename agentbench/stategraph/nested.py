@@ -67,6 +67,9 @@ class WorkflowTask:
     While the inner run waits for answers, the task keeps all of its state, so that checkpoints of the graph include it.
     """
 
+    continues_failed_runs: ClassVar[bool] = False
+    """Whether a run that has failed or was stopped continues; otherwise it begins again."""
+
     def __init__(self, target: Executor | Workflow) -> None:
         self.workflow: Workflow | None = find_sub_workflow(target) if isinstance(target, Executor) else target
         """The workflow that drawings show inside the node."""
@@ -128,22 +131,20 @@ class WorkflowTask:
             await asyncio.wait((running,))
             raise
         finally:
-            if execution.error is not None or run_state.requests or execution.run.stop_requested:
-                await self._keep(done, graph, run_state, outputs)
+            has_failed = execution.error is not None or execution.run.stop_requested
+            if run_state.requests or (has_failed and self.continues_failed_runs):
+                saved = await snapshot(graph, run_state)
+                done["run"] = {field.name: getattr(saved, field.name) for field in fields(saved)}
+                done["outputs"] = outputs
         if run_state.requests:
             _answers(run_state)
         return outputs
 
-    async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
-        """Keep a run that waits; one that failed or was stopped begins again."""
-        if run_state.requests:
-            saved = await snapshot(graph, run_state)
-            done["run"] = {field.name: getattr(saved, field.name) for field in fields(saved)}
-            done["outputs"] = outputs
-
 
 class GraphTask(WorkflowTask):
     """Runs a graph as one task of another one: it gets the fields that both have, and returns those it changed."""
+
+    continues_failed_runs = True
 
     def __init__(self, graph: CompiledGraph[Any]) -> None:
         super().__init__(graph.workflow)
@@ -180,11 +181,6 @@ class GraphTask(WorkflowTask):
             done["goto"] = [*done.get("goto", ()), *record.parent_goto]
         update = updates_between(given, {name: outputs[-1][name] for name in shared if name in outputs[-1]})
         return Command(update=update, goto=done["goto"] or None)
-
-    async def _keep(self, done: dict[str, Any], graph: Graph, run_state: RunState, outputs: list[Any]) -> None:
-        """Keep a run that waits, has failed or was stopped, so that it can continue."""
-        saved = await snapshot(graph, run_state)
-        done["run"] = {field.name: getattr(saved, field.name) for field in fields(saved)}
 
 
 async def _drive(execution: Execution, around: ActiveRun, node: str) -> None:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Generic
+from urllib.parse import unquote
 
 from agentbench._bridge import blocking
+from agentbench._limits import require_limit
+from agentbench.checkpoints.access import (
+    delete_chain,
+    list_infos,
+    list_lineage,
+    list_workflow_names,
+    load_checkpoint,
+)
 from agentbench.checkpoints.diff import CheckpointDiff
-from agentbench.stategraph.snapshots import StateSnapshot
+from agentbench.stategraph.snapshots import StateSnapshot, values_diff
 from agentbench.stategraph.state import StateT
 from agentbench.stategraph.threads.history import StateHistory
 from agentbench.stategraph.threads.thread_call import thread_config
@@ -46,9 +56,19 @@ class ThreadAccess(Generic[StateT]):
             limit: Maximum number of checkpoints.
             branch: Only the checkpoints that led to the one with this id, including it.
         """
-        return await self.threads.history(
-            thread_config(config), filter=filter, before=before, limit=limit, branch=branch
-        )
+        require_limit("limit", limit, none="all")
+        storage, thread_id = self.threads.storage, thread_config(config)["thread_id"]
+        infos = await list_infos(storage, workflow_name=self.threads.chain(thread_id), before=before)
+        if branch is not None:
+            led_there = {info.checkpoint_id for info in await list_lineage(storage, branch)}
+            infos = [info for info in infos if info.checkpoint_id in led_there]
+        wanted = (filter or {}).items()
+        matches = [
+            info
+            for info in reversed(infos)
+            if info.source != "pending" and all(info.metadata.get(key) == value for key, value in wanted)
+        ]
+        return StateHistory(self.threads.plan, storage, thread_id, matches if limit is None else matches[:limit])
 
     get_state_history = blocking(aget_state_history)
 
@@ -58,7 +78,14 @@ class ThreadAccess(Generic[StateT]):
         Example:
             >>> print(app.diff({"thread_id": "inc-7"}))
         """
-        return await self.threads.diff(thread_config(config_a), config_b and thread_config(config_b))
+        checkpoints = [await self.threads.require(thread_config(config_a))]
+        if config_b is not None:
+            checkpoints.append(await self.threads.require(thread_config(config_b)))
+        elif (parent := checkpoints[0].previous_checkpoint_id) is not None:
+            checkpoints.insert(0, await load_checkpoint(self.threads.storage, parent))
+        else:
+            checkpoints.insert(0, replace(checkpoints[0], state={}))
+        return values_diff(*checkpoints)
 
     diff = blocking(adiff)
 
@@ -96,8 +123,11 @@ class ThreadAccess(Generic[StateT]):
             as_node: As in `update_state`.
         """
         config = thread_config(config)
-        if thread_id is None:
-            thread_id = await self.threads.free_id(config["thread_id"])
+        count = 1
+        while thread_id is None:
+            copy = f"{config['thread_id']}~{count}"
+            thread_id = None if await self.threads.head_seq(copy) else copy
+            count += 1
         same = str(thread_id) == str(config["thread_id"])
         return await self.threads.update(config, values, as_node, thread_id=None if same else thread_id)
 
@@ -105,13 +135,14 @@ class ThreadAccess(Generic[StateT]):
 
     async def alist_threads(self) -> list[str]:
         """Return the ids of this graph's threads, sorted."""
-        return await self.threads.ids()
+        names = await list_workflow_names(self.threads.storage, self.threads.prefix)
+        return [unquote(name.removeprefix(self.threads.prefix)) for name in names]
 
     list_threads = blocking(alist_threads)
 
     async def adelete_thread(self, config: Mapping[str, Any]) -> int:
         """Delete a thread and return its number of checkpoints."""
-        return await self.threads.delete(thread_config(config))
+        return await delete_chain(self.threads.storage, self.threads.chain(thread_config(config)["thread_id"]))
 
     delete_thread = blocking(adelete_thread)
 
@@ -121,6 +152,13 @@ class ThreadAccess(Generic[StateT]):
         Returns:
             The number of deleted checkpoints.
         """
-        return await self.threads.prune(thread_config(config), keep)
+        chain = self.threads.chain(thread_config(config)["thread_id"])
+        require_limit("keep", keep, least=1)
+        infos = await list_infos(self.threads.storage, workflow_name=chain)
+        parents = {info.previous_checkpoint_id for info in infos}
+        gone = [info for info in infos[:-keep] if info.checkpoint_id in parents and not info.n_requests]
+        for info in gone:
+            await self.threads.storage.delete(info.checkpoint_id)
+        return len(gone)
 
     prune = blocking(aprune)

@@ -7,21 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from agentbench._copying import isolate
-from agentbench._limits import require_limit
 from agentbench._user_code import warn_user
 from agentbench.checkpoints.access import (
-    delete_chain,
     head_of,
-    list_infos,
-    list_lineage,
-    list_workflow_names,
     load_checkpoint,
 )
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.exceptions import GraphError, ThreadBusyError, WorkflowBusyError
 from agentbench.stategraph.merging.state_fields import StateFields
@@ -29,9 +23,8 @@ from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
-from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_diff
+from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of
 from agentbench.stategraph.state import END, START, ExecutionState
-from agentbench.stategraph.threads.history import StateHistory
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.graph_changes import graph_mismatch
@@ -57,10 +50,11 @@ class Threads:
 
     def chain(self, thread_id: Any) -> str:
         """Return the name of the chain of checkpoints that holds a thread."""
-        return f"{self._prefix}{quote(str(thread_id), safe='')}"
+        return f"{self.prefix}{quote(str(thread_id), safe='')}"
 
     @property
-    def _prefix(self) -> str:
+    def prefix(self) -> str:
+        """The beginning of the names of all chains of the graph."""
         return f"{quote(self.plan.name, safe='')}/"
 
     # ---- reading -----------------------------------------------------------------------------------------------------
@@ -79,7 +73,8 @@ class Threads:
             raise GraphError(message, thread_id=config["thread_id"])
         return None if checkpoint_id is None else await load_checkpoint(self.storage, checkpoint_id)
 
-    async def _require(self, config: Mapping[str, Any]) -> WorkflowCheckpoint:
+    async def require(self, config: Mapping[str, Any]) -> WorkflowCheckpoint:
+        """Return the checkpoint that a configuration names; `GraphError` if there is none."""
         checkpoint = await self.load(config)
         if checkpoint is None:
             message = f"Thread {config['thread_id']!r} has no checkpoint. Invoke the graph on it first."
@@ -96,41 +91,6 @@ class Threads:
             return StateSnapshot(values, config={"thread_id": config["thread_id"]})
         return snapshot_of(self.plan, checkpoint, config["thread_id"])
 
-    async def history(
-        self,
-        config: Mapping[str, Any],
-        *,
-        filter: Mapping[str, Any] | None = None,  # noqa: A002 - the published signature
-        before: str | None = None,
-        limit: int | None = None,
-        branch: str | None = None,
-    ) -> StateHistory:
-        """Return the checkpoints of a thread, newest first."""
-        require_limit("limit", limit, none="all")
-        thread_id = config["thread_id"]
-        infos = await list_infos(self.storage, workflow_name=self.chain(thread_id), before=before)
-        if branch is not None:
-            led_there = {info.checkpoint_id for info in await list_lineage(self.storage, branch)}
-            infos = [info for info in infos if info.checkpoint_id in led_there]
-        wanted = (filter or {}).items()
-        matches = [
-            info
-            for info in reversed(infos)
-            if info.source != "pending" and all(info.metadata.get(key) == value for key, value in wanted)
-        ]
-        return StateHistory(self.plan, self.storage, thread_id, matches if limit is None else matches[:limit])
-
-    async def diff(self, before: Mapping[str, Any], after: Mapping[str, Any] | None) -> CheckpointDiff:
-        """Return the differences between the values of two checkpoints; without the second one, since its parent."""
-        checkpoints = [await self._require(before)]
-        if after is not None:
-            checkpoints.append(await self._require(after))
-        elif (parent := checkpoints[0].previous_checkpoint_id) is not None:
-            checkpoints.insert(0, await load_checkpoint(self.storage, parent))
-        else:
-            checkpoints.insert(0, replace(checkpoints[0], state={}))
-        return values_diff(*checkpoints)
-
     # ---- editing -----------------------------------------------------------------------------------------------------
 
     async def update(
@@ -143,7 +103,7 @@ class Threads:
         """
         target = config["thread_id"] if thread_id is None else thread_id
         head_seq = await self.head_seq(target)  # read before the thread
-        checkpoint = await self._require(config)
+        checkpoint = await self.require(config)
         plan = self.plan
         if as_node not in (None, START, END) and as_node not in plan.nodes:
             message = f"as_node is {as_node!r}, which is not a node. Nodes: {', '.join(plan.nodes)}."
@@ -250,32 +210,6 @@ class Threads:
                 self.storage, checkpoint.checkpoint_id, graph, workflow_name=chain, head_seq=head_seq
             )
         return await load_checkpoint(self.storage, info.checkpoint_id)
-
-    async def free_id(self, thread_id: Any) -> str:
-        """Return the first free id for a copy of a thread: `<thread>~1`, `~2`, and so on."""
-        count = 1
-        while await head_of(self.storage, self.chain(f"{thread_id}~{count}")) is not None:
-            count += 1
-        return f"{thread_id}~{count}"
-
-    async def ids(self) -> list[str]:
-        """Return the ids of the threads, sorted."""
-        names = await list_workflow_names(self.storage, self._prefix)
-        return [unquote(name.removeprefix(self._prefix)) for name in names]
-
-    async def delete(self, config: Mapping[str, Any]) -> int:
-        """Delete all checkpoints of a thread and return their number."""
-        return await delete_chain(self.storage, self.chain(config["thread_id"]))
-
-    async def prune(self, config: Mapping[str, Any], keep: int) -> int:
-        """Delete all but the newest checkpoints, the ends of branches and the pauses; return the number deleted."""
-        require_limit("keep", keep, least=1)
-        infos = await list_infos(self.storage, workflow_name=self.chain(config["thread_id"]))
-        parents = {info.previous_checkpoint_id for info in infos}
-        gone = [info for info in infos[:-keep] if info.checkpoint_id in parents and not info.n_requests]
-        for info in gone:
-            await self.storage.delete(info.checkpoint_id)
-        return len(gone)
 
 
 @contextmanager
