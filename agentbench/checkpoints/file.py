@@ -16,7 +16,7 @@ from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
 from agentbench.checkpoints.parts.parts import ChainMemory
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.file_storage.loose_files import PickledFormat
+    from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
 
 
 class FileCheckpointStorage(ContentAddressedStorage):
@@ -73,7 +73,7 @@ class FileCheckpointStorage(ContentAddressedStorage):
         self._ab_path = os.path.abspath(os.fspath(storage_path))
         self._ab_pickled: PickledFormat | None = None
         if codec == "pickle":  # only then import a module that can unpickle
-            module = import_module("agentbench.checkpoints.file_storage.loose_files")
+            module = import_module("agentbench.checkpoints.file_storage.pickled_format")
             self._ab_pickled = module.PickledFormat(allowed_checkpoint_types or ())
         self._ab_files = FileBackend(self._ab_path, fsync=fsync, pickled=self._ab_pickled)
         super().__init__(self._ab_files, keep_last=keep_last)

@@ -3,6 +3,8 @@ import json
 import logging
 import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,22 @@ async def test_a_chain_takes_room_for_what_is_new_and_not_for_its_history(open_s
 
 
 # -------------------------------------------------------------------------------------------------- pickled format
+
+
+def test_what_can_unpickle_is_loaded_only_by_request(tmp_path: Path) -> None:
+    script = """
+import asyncio, sys
+from agentbench import FileCheckpointStorage, WorkflowCheckpoint
+async def use(**settings):
+    storage = FileCheckpointStorage(sys.argv[1], **settings)
+    saved = WorkflowCheckpoint(workflow_name="flow", graph_signature_hash="0", state={"n": 1})
+    await storage.load(await storage.save(saved))
+    print("agentbench.serialization.pickled" in sys.modules)
+asyncio.run(use())
+asyncio.run(use(codec="pickle"))
+"""
+    command = [sys.executable, "-c", script, str(tmp_path)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout.split() == ["False", "True"]
 
 
 async def test_a_checkpoint_of_agent_framework_is_read(open_storage, tmp_path):

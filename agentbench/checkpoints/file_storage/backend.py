@@ -27,7 +27,7 @@ from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.file_storage.loose_files import PickledFormat
+    from agentbench.checkpoints.file_storage.pickled_format import PickledFormat
 
 Entry: TypeAlias = JournalEntry | LooseFile
 
