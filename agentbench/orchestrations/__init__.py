@@ -19,7 +19,8 @@ _door = Door(
         OrchestrationState ParticipantRegistry TerminationCondition
     patterns.group_chat_orchestrator: BaseGroupChatOrchestrator GroupChatOrchestrator
     patterns.handoff_builder: HandoffBuilder
-    patterns.handoff_executor: HandoffAgentExecutor HandoffAgentUserRequest HandoffConfiguration HandoffSentEvent
+    patterns.handoff_executor: HandoffAgentExecutor HandoffAgentUserRequest HandoffConfiguration
+        HandoffSentEvent
     patterns.pattern_builder: clean_conversation_for_handoff create_completion_message
     patterns.magentic_builder: MagenticBuilder
     patterns.magentic_manager: MagenticManagerBase StandardMagenticManager

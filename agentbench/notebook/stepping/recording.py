@@ -22,9 +22,8 @@ from agentbench.notebook.history.log import LogLine, lines_of_report
 from agentbench.notebook.history.run_history import BEGINNINGS, RunHistory
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded, StepperStatus
 from agentbench.notebook.stepping.model.model import StepperModel
-from agentbench.notebook.stepping.view.outputs import split_displays
 from agentbench.notebook.stepping.view.screen_state import SIGNS, ScreenState, screen_of, side_message, view_message
-from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, content_of
+from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, content_of, split_displays
 from agentbench.workflows.draw.shape import GraphShape
 from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE

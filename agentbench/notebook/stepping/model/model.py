@@ -27,7 +27,6 @@ from agentbench.notebook.stepping.model.break_places import (
     breakpoint_at,
     pause_reason,
 )
-from agentbench.notebook.stepping.model.checkpoints import StepperCheckpoints
 from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
@@ -39,6 +38,7 @@ from agentbench.notebook.stepping.model.messages import (
     Restore,
     RunFacts,
     StepEnded,
+    StepperCheckpoints,
     StepperStatus,
     TakeStep,
     Until,
