@@ -150,7 +150,7 @@ def load_settings(
     fields = _fields_of(settings_type, env_prefix, nearby)
     texts: list[Mapping[str, str | None]] = [os.environ]
     if env_file_path is not None:
-        texts.insert(0, read_env_file(env_file_path, env_file_encoding))
+        texts.insert(0, _read_env_file(env_file_path, env_file_encoding))
     for name in overrides.keys() - fields.keys():
         text = "load_settings: %s has no field %r, so the argument is ignored. Its fields: %s."
         logger.warning(text, settings_type.__name__, name, ", ".join(fields))
@@ -274,8 +274,7 @@ def _convert(field: _Field, text: str) -> Any:
     return text
 
 
-def read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mapping[str, str | None]:
-    """Return the variables in a `.env` file. FileNotFoundError without the file."""
+def _read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mapping[str, str | None]:
     file = Path(path)
     if not file.exists() or file.is_dir():
         problem = f"Settings file {os.fspath(path)!r} not found. Pass an existing path, or leave out env_file_path."

@@ -6,14 +6,15 @@ import importlib
 import logging
 import os
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypedDict
+from urllib.parse import unquote
 
 from agentbench._extras import require
 from agentbench.exceptions import MissingExtraError
 from agentbench.observability.instruments import SCOPE
 from agentbench.observability.switches import OBSERVABILITY_SETTINGS, enable_instrumentation
-from agentbench.settings import load_settings, read_env_file
+from agentbench.settings import SecretString, load_settings
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics.view import View
@@ -32,6 +33,23 @@ _EXPORTERS: Final[dict[Signal, tuple[str, str]]] = {
     "metrics": ("metric_exporter", "OTLPMetricExporter"),
     "logs": ("_log_exporter", "OTLPLogExporter"),
 }
+
+
+class OtlpSettings(TypedDict, total=False):
+    """The variables `OTEL_EXPORTER_OTLP_...`, or those of one signal, such as `OTEL_EXPORTER_OTLP_TRACES_...`."""
+
+    endpoint: str | None
+    protocol: str | None
+    headers: SecretString | None
+
+
+class OtlpTarget(NamedTuple):
+    """An endpoint for one signal. Its headers may contain credentials, so their values are secret."""
+
+    signal: Signal
+    protocol: str
+    endpoint: str
+    headers: Mapping[str, SecretString]
 
 
 class _SetUpSettings(TypedDict, total=False):
@@ -101,12 +119,11 @@ def configure_otel_providers(
     if _configured:
         logger.info("configure_otel_providers() was already called; providers and exporters are not changed.")
         return
-    every = [*(exporters or ()), *otlp_exporters(env_file_path, env_file_encoding)]
+    targets = read_otlp_targets(**file)  # type: ignore[arg-type]
     if isinstance(port := settings["vs_code_extension_port"], int):
-        endpoint = f"http://localhost:{port}"
-        every += [_exporter_class(signal, _GRPC)(endpoint=endpoint, insecure=True) for signal in SIGNALS]
-    every += console_exporters() if settings["enable_console_exporters"] else ()
-    by_signal = sort_exporters(every)
+        targets += [OtlpTarget(signal, _GRPC, f"http://localhost:{port}", {}) for signal in SIGNALS]
+    printing = console_exporters() if settings["enable_console_exporters"] else ()
+    by_signal = sort_exporters([*(exporters or ()), *map(make_otlp_exporter, targets), *printing])
     if not any(by_signal.values()):
         if not OBSERVABILITY_SETTINGS.is_setup:
             logger.warning(
@@ -120,51 +137,60 @@ def configure_otel_providers(
     _configured.append(_install_logs(resource, by_signal["logs"]))
 
 
-def otlp_exporters(env_file_path: str | os.PathLike[str] | None, env_file_encoding: str | None) -> list[Any]:
-    """Create an exporter for each signal that has an endpoint.
-
-    The exporters themselves read the variables `OTEL_EXPORTER_OTLP_...`; those of a file are in the environment only
-    while the exporters are created.
-    """
-    in_file = {} if env_file_path is None else read_env_file(env_file_path, env_file_encoding)
-    before = {name: os.environ.get(name) for name in in_file if name.startswith("OTEL_")}
-    try:
-        os.environ.update({name: in_file[name] or "" for name in before})
-        exporters = []
-        for signal in SIGNALS:
-            if _variable(signal, "ENDPOINT"):
-                protocol = _variable(signal, "PROTOCOL") or _GRPC
-                if protocol not in _PACKAGES:
-                    known = " or ".join(map(repr, _PACKAGES))
-                    problem = f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}. Expected {known}."
-                    raise ValueError(problem)
-                exporters.append(_exporter_class(signal, protocol)())
-        return exporters
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+def read_otlp_targets(
+    *, env_file_path: str | os.PathLike[str] | None = None, env_file_encoding: str | None = None
+) -> list[OtlpTarget]:
+    """Return a target for each signal with an endpoint. The variables of a signal override the general ones."""
+    file = {"env_file_path": env_file_path, "env_file_encoding": env_file_encoding}
+    shared = load_settings(OtlpSettings, env_prefix="OTEL_EXPORTER_OTLP_", **file)  # type: ignore[arg-type]
+    targets = []
+    for signal in SIGNALS:
+        own = load_settings(OtlpSettings, env_prefix=f"OTEL_EXPORTER_OTLP_{signal.upper()}_", **file)  # type: ignore[arg-type]
+        endpoint = own["endpoint"] or shared["endpoint"]
+        if not endpoint:
+            continue
+        protocol = own["protocol"] or shared["protocol"] or _GRPC
+        if protocol not in _PACKAGES:
+            problem = f"OTEL_EXPORTER_OTLP_PROTOCOL is {protocol!r}. Expected {' or '.join(map(repr, _PACKAGES))}."
+            raise ValueError(problem)
+        if not own["endpoint"] and protocol == _HTTP:
+            endpoint = f"{endpoint.rstrip('/')}/v1/{signal}"
+        targets.append(
+            OtlpTarget(signal, protocol, endpoint, {**_headers(shared["headers"]), **_headers(own["headers"])})
+        )
+    return targets
 
 
-def _variable(signal: Signal, name: str) -> str | None:
-    own = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_{name}")
-    return own or os.environ.get(f"OTEL_EXPORTER_OTLP_{name}")
+def _headers(text: str | None) -> dict[str, SecretString]:
+    """Parse headers of the form `name=value,other=value`, in which names and values are percent-encoded."""
+    headers = {}
+    for part in (text or "").split(","):
+        if not part.strip():
+            continue
+        name, equals, value = part.partition("=")
+        if not equals or not name.strip():
+            problem = "OTEL_EXPORTER_OTLP_HEADERS is invalid. Expected `name=value` pairs, separated by commas."
+            raise ValueError(problem)
+        headers[unquote(name.strip()).lower()] = SecretString(unquote(value.strip()))
+    return headers
 
 
-def _exporter_class(signal: Signal, protocol: str) -> Any:
-    part, name = _EXPORTERS[signal]
-    package = _PACKAGES[protocol]
+def make_otlp_exporter(target: OtlpTarget) -> Any:
+    """Create an exporter for a target."""
+    part, name = _EXPORTERS[target.signal]
+    package = _PACKAGES[target.protocol]
     module = f"{package.replace('-', '.')}.{part}"
     try:
-        return getattr(importlib.import_module(module), name)
+        exporter = getattr(importlib.import_module(module), name)
     except ModuleNotFoundError as error:
         if not f"{module}.".startswith(f"{error.name}."):
             raise
         raise MissingExtraError(
-            "otel", package, purpose=f"send {signal} to an OTLP endpoint", command=f"pip install {package}"
+            "otel", package, purpose=f"send {target.signal} to an OTLP endpoint", command=f"pip install {package}"
         ) from None
+    headers = {header: str(value) for header, value in target.headers.items()}
+    secured = {"insecure": not target.endpoint.startswith("https")} if target.protocol == _GRPC else {}
+    return exporter(endpoint=target.endpoint, headers=headers or None, **secured)
 
 
 def console_exporters() -> list[Any]:

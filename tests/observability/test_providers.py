@@ -24,7 +24,9 @@ from agentbench.observability import (
     providers,
 )
 from agentbench.observability.providers import (
-    otlp_exporters,
+    OtlpTarget,
+    make_otlp_exporter,
+    read_otlp_targets,
 )
 from tests.parts.errors import raises
 
@@ -155,21 +157,61 @@ def test_a_client_of_ones_own_puts_the_library_before_itself_unless_it_is_switch
 # ------------------------------------------------------------------------------------------------------- OTLP variables
 
 
+def otlp_targets(settings: dict[str, str]) -> list[OtlpTarget]:
+    with pytest.MonkeyPatch.context() as environment:
+        for name, value in settings.items():
+            environment.setenv(f"OTEL_EXPORTER_OTLP_{name.upper()}", value)
+        return read_otlp_targets()
+
+
+@pytest.mark.parametrize("base", ["http://localhost:4318", "http://localhost:4318/"])
+def test_over_http_each_kind_has_its_path_unless_it_has_an_endpoint_of_its_own(base: str) -> None:
+    settings = {"endpoint": base, "protocol": "http/protobuf", "traces_endpoint": "http://localhost:9/own"}
+    assert [target.endpoint for target in otlp_targets(settings)] == [
+        "http://localhost:9/own",
+        "http://localhost:4318/v1/metrics",
+        "http://localhost:4318/v1/logs",
+    ]
+
+
+def test_settings_of_one_kind_win_over_those_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://localhost:9")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20a,x=1")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "x=2, y = 3 ,")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x=4")
+    headers = {"authorization": "Bearer a", "x": "2", "y": "3"}
+    assert read_otlp_targets() == [OtlpTarget("metrics", "http/protobuf", "http://localhost:9", headers)]  # type: ignore[arg-type]
+
+
+def test_headers_hide_themselves() -> None:
+    targets = otlp_targets({"endpoint": "http://localhost", "headers": f"authorization={KEY}"})
+    assert targets[0].headers["authorization"] == KEY
+    assert KEY not in repr(targets)
+    with raises(ValueError, "OTEL_EXPORTER_OTLP_HEADERS") as caught:
+        otlp_targets({"endpoint": "http://localhost", "headers": KEY})
+    assert KEY not in str(caught.value)
+
+
+def test_an_unknown_protocol_is_an_error() -> None:
+    with raises(ValueError, "http/json", "grpc", "http/protobuf"):
+        otlp_targets({"endpoint": "http://localhost", "protocol": "http/json"})
+
+
+# ------------------------------------------------------------------------------------------------------------ exporters
+
+
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
-    """The exporters that were made and the variables that they saw, by stand-ins for the packages of exporters."""
+    """The exporters that were made, by stand-ins for the packages of OTLP exporters."""
     made: list[tuple[str, dict[str, Any]]] = []
     for protocol in ("grpc", "http"):
         for part, name in providers._EXPORTERS.values():
             path = f"opentelemetry.exporter.otlp.proto.{protocol}.{part}"
             module = ModuleType(path)
-
-            def make(known: str = f"{protocol}.{name}", **keywords: Any) -> str:
-                seen = {key[5:]: value for key, value in os.environ.items() if key.startswith("OTEL_EXPORTER")}
-                made.append((known, keywords or seen))
-                return known
-
-            setattr(module, name, make)
+            known = f"{protocol}.{name}"
+            setattr(module, name, lambda known=known, **keywords: made.append((known, keywords)))
             parent = ""
             for piece in path.split(".")[1:-1]:
                 parent = f"{parent}.{piece}"
@@ -178,35 +220,31 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
     return made
 
 
-def test_each_signal_with_an_endpoint_has_the_exporter_of_its_protocol(
-    made: list[tuple[str, dict[str, Any]]], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("target", "name", "keywords"),
+    [
+        (
+            OtlpTarget("traces", "grpc", "http://localhost:1", {}),
+            "grpc.OTLPSpanExporter",
+            {"endpoint": "http://localhost:1", "headers": None, "insecure": True},
+        ),
+        (
+            OtlpTarget("metrics", "grpc", "https://x", {"a": "b"}),  # type: ignore[dict-item]
+            "grpc.OTLPMetricExporter",
+            {"endpoint": "https://x", "headers": {"a": "b"}, "insecure": False},
+        ),
+        (
+            OtlpTarget("logs", "http/protobuf", "http://x/v1/logs", {}),
+            "http.OTLPLogExporter",
+            {"endpoint": "http://x/v1/logs", "headers": None},
+        ),
+    ],
+)
+def test_an_exporter_is_made_for_its_target(
+    made: list[tuple[str, dict[str, Any]]], target: OtlpTarget, name: str, keywords: dict[str, Any]
 ) -> None:
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://localhost:9")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/protobuf")
-    assert otlp_exporters(None, None) == ["http.OTLPMetricExporter"]
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://localhost:4317")
-    assert otlp_exporters(None, None) == ["grpc.OTLPSpanExporter", "http.OTLPMetricExporter", "grpc.OTLPLogExporter"]
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
-    with raises(ValueError, "http/json", "grpc", "http/protobuf"):
-        otlp_exporters(None, None)
-
-
-def test_exporters_read_the_variables_of_a_file_and_nobody_else_does(
-    made: list[tuple[str, dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("dotenv", reason="python-dotenv is not installed (extra settings)")
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "x=1")
-    path = tmp_path / ".env"
-    path.write_text(
-        f"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://x\nOTEL_EXPORTER_OTLP_TRACES_HEADERS=authorization={KEY}\nOTHER=1\n"
-    )
-    assert otlp_exporters(path, None) == ["grpc.OTLPSpanExporter"]
-    assert made[0][1] == {
-        "EXPORTER_OTLP_TRACES_ENDPOINT": "http://x",
-        "EXPORTER_OTLP_TRACES_HEADERS": f"authorization={KEY}",
-    }
-    assert os.environ["OTEL_EXPORTER_OTLP_TRACES_HEADERS"] == "x=1"
-    assert not {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTHER"} & os.environ.keys()
+    make_otlp_exporter(target)
+    assert made == [(name, keywords)]
 
 
 # ------------------------------------------------------------------------------------------------------------ providers
