@@ -138,6 +138,9 @@ def with_hint(error: AgentFrameworkException) -> str:
     return f"{error} Try the same command with {hint}."
 
 
+# ---- commands
+
+
 async def list_checkpoints(options: argparse.Namespace) -> int:
     """Print the existing checkpoints, chain by chain."""
     with open_target(options.target) as storage:

@@ -179,6 +179,9 @@ def _require_classes(*found: object) -> None:
         raise pickle.UnpicklingError(message)
 
 
+# ---- values
+
+
 _REPLACED: Final[Mapping[str, Callable[..., Any]]] = {
     "builtins:getattr": _get_member,
     "copyreg:_reconstructor": _reconstruct,

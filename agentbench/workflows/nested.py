@@ -86,6 +86,9 @@ class SubWorkflowRequestMessage:
         return SubWorkflowResponseMessage(data, self.source_event)
 
 
+# ---- events of the inner run
+
+
 register_type(
     SubWorkflowResponseMessage,
     "sub_workflow_response",
@@ -143,6 +146,9 @@ def inner_log(run: ActiveRun, node_id: str, forward: Forward) -> EventLog:
 def path_inside(run: ActiveRun, node_id: str) -> tuple[str, ...]:
     """Return the ids of the nodes around a run inside the node of `run`, outermost first."""
     return (*(run.log.path if isinstance(run.log, _ObservedInnerLog) else ()), node_id)
+
+
+# ---- the node
 
 
 Concurrency = Literal["queue", "isolate", "error"]

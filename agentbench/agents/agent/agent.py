@@ -365,6 +365,9 @@ def _defaults(client: Any, instructions: Any, tools: list[Any], options: Mapping
     }
 
 
+# ---- with layers: middleware and telemetry
+
+
 class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
     """An agent answers messages with a model, runs the model's tool calls, and keeps the conversation in a session.
 

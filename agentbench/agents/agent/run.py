@@ -86,6 +86,9 @@ def merge_tools(known: Sequence[Any], *more: Any) -> list[Any]:
     return merged
 
 
+# ---- answers
+
+
 _NO_REQUESTS = frozenset({"text", "text_reasoning", "function_result", "usage"})
 
 
@@ -156,6 +159,9 @@ def partial_answer(updates: Sequence[ChatResponseUpdate]) -> ChatResponse[Any]:
     if answer.messages:
         answer.messages[-1].additional_properties["partial"] = True
     return answer
+
+
+# ---- the run
 
 
 logger = logging.getLogger("agentbench")

@@ -84,6 +84,9 @@ class CharacterEstimatorTokenizer:
         return "CharacterEstimatorTokenizer()"
 
 
+# ---- groups
+
+
 GroupKind: TypeAlias = Literal["system", "user", "assistant_text", "tool_call"]
 
 _KIND_OF_ROLE: dict[str, GroupKind] = {"system": "system", "developer": "system", "user": "user"}
@@ -252,6 +255,9 @@ def _as_text(message: Message) -> str:
         contents.append(plain)
     plain_message = {"role": message.role, "message_id": message.message_id, "contents": contents}
     return json.dumps(plain_message, ensure_ascii=False, default=str)
+
+
+# ---- what is included
 
 
 logger = logging.getLogger("agentbench")

@@ -300,6 +300,9 @@ def _replace(
     exclude(replaced, reason)
 
 
+# ---- token budgets
+
+
 class TokenBudgetComposedStrategy:
     """Applies strategies in order until a conversation fits into a token budget.
 

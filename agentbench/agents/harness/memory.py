@@ -123,6 +123,9 @@ async def _ask(client: Any, prompt: str, text: str) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {}
 
 
+# ---- the provider
+
+
 DEFAULT_MEMORY_SOURCE_ID: Final = "memory"
 
 _INSTRUCTIONS: Final = (

@@ -208,6 +208,9 @@ def _unescape(line: str) -> str:
     return line[1:] if line.startswith(("\\#", "\\\\")) else line
 
 
+# ---- stores
+
+
 JsonDumps = Callable[[Any], "str | bytes"]
 JsonLoads = Callable[["str | bytes"], Any]
 

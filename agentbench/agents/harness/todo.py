@@ -236,6 +236,9 @@ def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+# ---- the provider
+
+
 DEFAULT_TODO_SOURCE_ID: Final = "todo"
 
 _INSTRUCTIONS: Final = (

@@ -228,6 +228,9 @@ def not_excluded(messages: Sequence[Message]) -> list[Message]:
     return [message for message in messages if not message.additional_properties.get("_excluded")]
 
 
+# ---- around a run
+
+
 logger = logging.getLogger("agentbench")
 
 

@@ -67,6 +67,9 @@ class ResolvedStart:
         return is_same and all(start[at] is messages[at] for at in replaced)
 
 
+# ---- calls and answers
+
+
 UNANSWERED: Final = "Error: Tool call was not answered."
 REJECTED: Final = "Error: Tool call invocation was rejected by user."
 REFUSED: Final = "Error: The answer does not match the call of its request. The call was not made."

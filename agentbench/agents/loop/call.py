@@ -225,6 +225,9 @@ def copy_with(content: Content, **fields: Any) -> Content:
     )
 
 
+# ---- all calls of one answer
+
+
 RUN: Final = "run"
 REQUEST_APPROVAL: Final = "request approval"
 HAND_BACK: Final = "hand back"

@@ -169,6 +169,9 @@ class ServerLog:
             logger.warning("Log lines are dropped: %s", error)
 
 
+# ---- questions to the model
+
+
 _INTERNAL_ERROR = -32603
 _TOOL_CHOICES = {"auto": "auto", "required": "required", "none": "none"}
 
@@ -275,6 +278,9 @@ def _options(request: Mapping[str, Any]) -> dict[str, Any]:
 
 def _error(message: str) -> Any:
     return make("ErrorData", {"code": _INTERNAL_ERROR, "message": message})
+
+
+# ---- questions to a person
 
 
 _ANSWERED: Final = "answered"

@@ -197,6 +197,9 @@ def _outcome(result: object) -> str:
     return "no result yet" if result is None else f"result={type(result).__name__}"
 
 
+# ---- classes and decorators
+
+
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 CallNext: TypeAlias = Callable[[], Awaitable[None]]

@@ -124,6 +124,9 @@ def _invalid(reply: object) -> ChatClientInvalidResponseException:
     return ChatClientInvalidResponseException(message)
 
 
+# ---- requests
+
+
 logger = logging.getLogger("agentbench")
 
 _Finalizer = Callable[[Sequence[ChatResponseUpdate]], ChatResponse[Any]]

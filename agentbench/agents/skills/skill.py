@@ -181,6 +181,9 @@ def _element(tag: str, part: _SkillPart) -> str:
     return f"  <{tag} name={quoteattr(part.name)}{description}"
 
 
+# ---- front matter
+
+
 MOST_NAME: Final = 64
 MOST_DESCRIPTION: Final = 1024
 MOST_COMPATIBILITY: Final = 500

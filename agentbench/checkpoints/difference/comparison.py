@@ -53,6 +53,9 @@ def align(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[int | N
         yield from zip_longest(range(at, at_end), range(to, to_end))
 
 
+# ---- parts of a value
+
+
 ATOMS = frozenset({str, int, float, bool, type(None), bytes, bytearray, complex, type})
 """Exact types of values that have no parts and are compared by `==`."""
 
@@ -135,6 +138,9 @@ def is_bare(value: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+# ---- the comparison
 
 
 Keys = tuple[Any, ...]

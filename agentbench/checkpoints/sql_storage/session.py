@@ -96,6 +96,9 @@ def readable_url(url: URL, file: Path | None) -> URL:
     return url.set(database=file.absolute().as_uri(), query={**url.query, "immutable": "1", "uri": "true"})
 
 
+# ---- sessions
+
+
 Row: TypeAlias = tuple[Any, ...]
 
 _PAGE_BYTES: Final = 512

@@ -95,7 +95,7 @@ def edge_label(edge: ShapeEdge, detail: Detail) -> str:
 
 def node_size(node: ShapeNode, label: str) -> Size:
     """Return the width and height of a node with a label."""
-    width, height = text_width(label, NAME_SIZE) + 26, 32.0
+    width, height = max(text_width(label, NAME_SIZE) + 26, room_for(label, NAME_SIZE) + 14), 32.0
     if "hitl" in node.kinds:
         width = room_for(label, NAME_SIZE) + 40
     elif "subworkflow" in node.kinds:

@@ -206,6 +206,9 @@ def _merge(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return merged
 
 
+# ---- the plot
+
+
 _LANE = 30.0
 _BAR = 18.0
 _HEAD = 34.0

@@ -148,6 +148,9 @@ async def yield_response(response: AgentResponse, ctx: WorkflowContext[Any, Any]
         )
 
 
+# ---- an agent as a participant
+
+
 @dataclass
 class AgentRequestInfoResponse:
     """A person's response to the answer of an agent: an approval, or requested changes.

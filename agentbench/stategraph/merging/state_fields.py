@@ -83,6 +83,9 @@ def _lazy_class(cls: Any) -> Any:
     return lazy
 
 
+# ---- the fields
+
+
 Copy = Callable[[Any], Any]
 Meta = Callable[[], ExecutionState]
 

@@ -309,6 +309,9 @@ def _dropped_messages(
     ]
 
 
+# ---- inputs
+
+
 def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tuple[TaskWrites, list[Message]]:
     """Return an input as writes of `START`, and the messages in it; `current` has the current values.
 

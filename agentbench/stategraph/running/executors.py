@@ -159,6 +159,9 @@ def _is_update(part: Any, emit: Callable[[Any], None]) -> bool:
     return False
 
 
+# ---- executors
+
+
 # Keys of shared state in addition to the fields.
 META, PENDING, WAITING, RESUME, DONE = (f"_graph::{name}" for name in ("meta", "pending", "joins", "resume", "done"))
 

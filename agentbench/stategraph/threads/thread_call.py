@@ -270,6 +270,9 @@ def _check_schema(question: Interrupt, answer: Any) -> None:
         raise ValueError(message)
 
 
+# ---- configurations
+
+
 _DEFAULTS: Mapping[str, Any] = {
     "recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}, "on_busy": "raise",
     "on_graph_change": "raise",

@@ -91,6 +91,9 @@ class RunState:
         self.last_checkpoint_id = None
 
 
+# ---- the active run
+
+
 _TURN_S = 0.005
 """Seconds that a run may occupy the event loop if its handlers never wait."""
 
@@ -244,6 +247,9 @@ class ActiveRun:
         self.log.append(WorkflowEvent.warning(text, delivery.executor_id), delivery)
 
 
+# ---- supersteps of sub-workflows
+
+
 class InnerSteps:
     """The inner runs of one run that wait after a superstep; `wake` notifies the driver of the outer run."""
 
@@ -300,6 +306,9 @@ def stored_form(kwargs: Mapping[str, Any], executors: Container[str]) -> dict[st
     if any(key in executors for key in kwargs):
         return dict(kwargs)
     return {GLOBAL: dict(kwargs)}
+
+
+# ---- keyword arguments of a run
 
 
 def kwargs_for(stored: Mapping[str, Any] | None, executor_id: str, kind: RunKwargsKind) -> dict[str, Any] | None:

@@ -214,6 +214,9 @@ async def _cancel(task: asyncio.Future[Any]) -> None:
         task.exception()  # otherwise the loop reports it as never retrieved
 
 
+# ---- several at once
+
+
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
 

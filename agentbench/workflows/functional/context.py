@@ -98,6 +98,9 @@ def code_digest(function: Callable[..., Any]) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
+# ---- the context
+
+
 ACTIVE: ContextVar[RunContext | None] = ContextVar("agentbench_run_context", default=None)
 """The context of the function or step that is running."""
 
@@ -191,6 +194,9 @@ def get_run_context() -> RunContext | None:
         ...         await ctx.add_event(WorkflowEvent("custom", text))
     """
     return ACTIVE.get()
+
+
+# ---- steps
 
 
 ResultT = TypeVar("ResultT")

@@ -274,6 +274,9 @@ class InternalEdgeGroup(EdgeGroup):
         self.executor_id = self._edges[0].target_id
 
 
+# ---- types along edges
+
+
 _Types = tuple[Any, ...]
 
 

@@ -31,7 +31,7 @@ class StateUser(Protocol):
 
     @property
     def how_to_end(self) -> str:
-        """What a caller can do to end it, for an error."""
+        """How a caller can end it, for an error."""
 
     @property
     def is_over(self) -> bool:

@@ -178,6 +178,9 @@ def _reading_first(name: str) -> Callable[..., Any]:
     return read_then
 
 
+# ---- supersteps: what is planned, what was done
+
+
 # Every access to the list or its contents reads the log first, once.
 _UNREAD = {"__new__", "__init__", "__getattribute__", "__hash__", "__sizeof__", "__class_getitem__", "__doc__"}
 for _name in (vars(list).keys() | {"__reduce_ex__"}) - _UNREAD:

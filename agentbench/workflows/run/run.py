@@ -33,26 +33,100 @@ from agentbench.workflows.run.stream import LiveSteps
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.engine.event_log import EventLog
     from agentbench.workflows.run.definition import WorkflowDefinition
 
 
-class RunStatus(Displayable):
-    """The read-only part of a run handle."""
+_OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
+_IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
-    run_id: str
-    workflow: WorkflowDefinition
-    _execution: Execution
-    _log: EventLog
-    _state: RunState
-    _storage: CheckpointStorage | None
-    _inbox: list[WorkflowMessage]
-    _responses: dict[str, Any]
-    _superstep: int
-    _pause_requested: bool
-    _pause_reason: PauseReason | None
-    _read_only: bool
-    _last_report: StepReport | None
+
+@drawn_by("agentbench.notebook.cards.run:run_bundle")
+class WorkflowRun(Displayable):
+    """A handle on one run, created by `workflow.start()`: step it, pause it, rewind it, fork it.
+
+    Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than that call needs. The run
+    has its own state. With `keep_state=True` it uses the state of the workflow instance and holds it until the run is
+    over and no request is open, or until `cancel()`.
+
+    Supersteps are counted from 0: in superstep 0 the start executors get the input. A run that starts from a checkpoint
+    continues the count after the checkpoint's superstep.
+
+    Attributes:
+        run_id: the id that is written into the metadata of its checkpoints.
+        workflow: the workflow that runs.
+        started_from: id of the checkpoint it began at; for a fork, id of the (edited) copy; None for fresh input.
+
+    Example:
+        >>> run = workflow.start("to be", checkpoint_storage=InMemoryCheckpointStorage())
+        >>> await run.step()
+        StepReport(superstep 0; ran split; IN_PROGRESS)
+        >>> fork = await run.fork(state_updates={"text": "not to be"})
+        >>> (await fork.result()).get_outputs()
+        [3]
+    """
+
+    def __init__(
+        self, workflow: WorkflowDefinition, run_input: RunInput, options: RunOptions, *, keep_state: bool = False
+    ) -> None:
+        defaults = runtime_defaults()
+        self.run_id = (options.ids or defaults.ids).new_id("run")
+        self.workflow = workflow
+        self.started_from = run_input.checkpoint_id
+        self._first_input = run_input
+        self._options = options
+        self._graph = workflow.graph if keep_state else workflow.graph.fresh()
+        self._state = workflow.run_state if keep_state else RunState()
+        self._keeps_state = keep_state
+        self._storage = run_input.storage
+        self._log = new_log(self.run_id, options.clock or defaults.clock, observe=options.observe is not False)
+        self._inner_steps = InnerSteps(self._log.wake)
+        self._inbox: list[WorkflowMessage] = []
+        self._responses: dict[str, Any] = {}
+        self._mark = 0
+        self._breakpoints = Breakpoints()
+        self._listeners = Listeners()
+        self._pause_requested = False
+        self._pause_reason: PauseReason | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._read_only = False
+        self._origin: weakref.ref[WorkflowRun] | None = None
+        self._superstep = 0
+        self._last_report: StepReport | None = None
+        self._acquire()
+        self._execute(run_input)
+        if type(options.check_head) is int:  # the head when this run began; later rounds begin at their own
+            self._options = replace(options, check_head=True)
+
+    def _execute(self, run_input: RunInput) -> None:
+        """Begin the next round of this run."""
+        self._input = run_input
+        self._execution = Execution(
+            self._graph,
+            self._state,
+            run_input,
+            self._options,
+            log=self._log,
+            run_id=self.run_id,
+            traced_as=self.workflow.id if is_tracing() else None,
+            streaming=True,
+            pausing=True,
+            inbox=self._inbox,
+        )
+        self._execution.run.inner_steps = self._inner_steps
+        self._steps = LiveSteps(self._execution)
+
+    def _acquire(self) -> None:
+        """Acquire the workflow's state if this run uses it; `WorkflowBusyError` if another run holds it."""
+        if self._read_only:
+            msg = (
+                f"Run {self.run_id} is read-only: another run uses the state of its workflow instance. To have "
+                "both, start them without keep_state=True."
+            )
+            raise WorkflowBusyError(msg)
+        if self._keeps_state:
+            self.workflow.acquire(self)
+
+    # ---- what it has done ------------------------------------------------------------------------
 
     @property
     def status(self) -> WorkflowRunState:
@@ -174,97 +248,6 @@ class RunStatus(Displayable):
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""
         return f"WorkflowRun({self.workflow.name!r}, {self.run_id}, superstep {self.superstep}, {self.status}{pause})"
 
-
-_OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
-_IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
-
-
-@drawn_by("agentbench.notebook.cards.run:run_bundle")
-class WorkflowRun(RunStatus):
-    """A handle on one run, created by `workflow.start()`: step it, pause it, rewind it, fork it.
-
-    Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than that call needs. The run
-    has its own state. With `keep_state=True` it uses the state of the workflow instance and holds it until the run is
-    over and no request is open, or until `cancel()`.
-
-    Supersteps are counted from 0: in superstep 0 the start executors get the input. A run that starts from a checkpoint
-    continues the count after the checkpoint's superstep.
-
-    Attributes:
-        run_id: the id that is written into the metadata of its checkpoints.
-        workflow: the workflow that runs.
-        started_from: id of the checkpoint it began at; for a fork, id of the (edited) copy; None for fresh input.
-
-    Example:
-        >>> run = workflow.start("to be", checkpoint_storage=InMemoryCheckpointStorage())
-        >>> await run.step()
-        StepReport(superstep 0; ran split; IN_PROGRESS)
-        >>> fork = await run.fork(state_updates={"text": "not to be"})
-        >>> (await fork.result()).get_outputs()
-        [3]
-    """
-
-    def __init__(
-        self, workflow: WorkflowDefinition, run_input: RunInput, options: RunOptions, *, keep_state: bool = False
-    ) -> None:
-        defaults = runtime_defaults()
-        self.run_id = (options.ids or defaults.ids).new_id("run")
-        self.workflow = workflow
-        self.started_from = run_input.checkpoint_id
-        self._first_input = run_input
-        self._options = options
-        self._graph = workflow.graph if keep_state else workflow.graph.fresh()
-        self._state = workflow.run_state if keep_state else RunState()
-        self._keeps_state = keep_state
-        self._storage = run_input.storage
-        self._log = new_log(self.run_id, options.clock or defaults.clock, observe=options.observe is not False)
-        self._inner_steps = InnerSteps(self._log.wake)
-        self._inbox: list[WorkflowMessage] = []
-        self._responses: dict[str, Any] = {}
-        self._mark = 0
-        self._breakpoints = Breakpoints()
-        self._listeners = Listeners()
-        self._pause_requested = False
-        self._pause_reason: PauseReason | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._read_only = False
-        self._origin: weakref.ref[WorkflowRun] | None = None
-        self._superstep = 0
-        self._last_report: StepReport | None = None
-        self._acquire()
-        self._execute(run_input)
-        if type(options.check_head) is int:  # the head when this run began; later rounds begin at their own
-            self._options = replace(options, check_head=True)
-
-    def _execute(self, run_input: RunInput) -> None:
-        """Begin the next round of this run."""
-        self._input = run_input
-        self._execution = Execution(
-            self._graph,
-            self._state,
-            run_input,
-            self._options,
-            log=self._log,
-            run_id=self.run_id,
-            traced_as=self.workflow.id if is_tracing() else None,
-            streaming=True,
-            pausing=True,
-            inbox=self._inbox,
-        )
-        self._execution.run.inner_steps = self._inner_steps
-        self._steps = LiveSteps(self._execution)
-
-    def _acquire(self) -> None:
-        """Acquire the workflow's state if this run uses it; `WorkflowBusyError` if another run holds it."""
-        if self._read_only:
-            msg = (
-                f"Run {self.run_id} is read-only: another run uses the state of its workflow instance. To have "
-                "both, start them without keep_state=True."
-            )
-            raise WorkflowBusyError(msg)
-        if self._keeps_state:
-            self.workflow.acquire(self)
-
     # ---- driving ---------------------------------------------------------------------------------
 
     def break_off_if_lost(self) -> bool:
@@ -276,7 +259,7 @@ class WorkflowRun(RunStatus):
 
     @property
     def how_to_end(self) -> str:
-        """What a caller can do to end the run, for an error."""
+        """How a caller can end the run, for an error."""
         return f"{self!r} holds it; await its cancel() first"
 
     def become_read_only(self) -> None:

@@ -289,6 +289,9 @@ def _status(status: os.stat_result) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
+# ---- a request that was not recorded
+
+
 if sys.platform == "win32":
     import msvcrt
 

@@ -187,6 +187,9 @@ class Redaction:
         return copied
 
 
+# ---- plain values
+
+
 Plain = dict[str, Any]
 Match = Callable[[Plain], Mapping[str, Any]]
 
@@ -299,6 +302,9 @@ def _options_without_secrets(options: Plain) -> Plain:
         for name, value in options.items()
         if not is_secret_name(name)
     }
+
+
+# ---- the form that is compared
 
 
 class Matcher:

@@ -85,6 +85,9 @@ class Events:
                 await closing
 
 
+# ---- the connection
+
+
 DEFAULT_URL = "https://api.openai.com/v1"
 
 # Headers that the SDK adds. Their values are not secrets but words such as "python".

@@ -97,6 +97,9 @@ def _outcome(exit_code: int | None, timed_out: bool | None = None) -> Wire:
     return {"type": "timeout"} if timed_out else {"type": "exit", "exit_code": exit_code or 0}
 
 
+# ---- responses and updates
+
+
 logger = logging.getLogger("agentbench.openai")
 
 

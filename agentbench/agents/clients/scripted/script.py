@@ -216,6 +216,9 @@ def _words(message: Message) -> int:
     return count
 
 
+# ---- one value per message
+
+
 T = TypeVar("T")
 
 _PARTS = ("usages", "additional_properties", "raw_representation", "contents")

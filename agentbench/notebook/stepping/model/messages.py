@@ -177,6 +177,9 @@ class CancelRun:
     at_once: bool = False
 
 
+# ---- checkpoints
+
+
 Instruction = TakeStep | CheckBreakpoints | Wait | Fork | Restore | CancelRun
 
 

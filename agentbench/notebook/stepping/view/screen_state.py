@@ -152,6 +152,9 @@ def _result(model: StepperModel) -> Banner:
     return Banner(tone, f"{finished}. Output{more}: {esc(text, into='line')}{warned}", actions=actions)
 
 
+# ---- the screen
+
+
 SIGNS: dict[StepperStatus, str] = {
     _S.READY: "○",
     _S.STEPPING: "▶",
@@ -351,6 +354,9 @@ Message = dict[str, Any]
 def messages_of(screen: ScreenState) -> dict[str, Message]:
     """Return the complete message for each part of a new page."""
     return {"top": view_message(screen), "side": side_message(screen), "log": log_message(screen)}
+
+
+# ---- messages to the page
 
 
 def view_message(screen: ScreenState, stops_from: int = 0) -> Message:

@@ -63,6 +63,9 @@ def split_displays(named: Iterable[tuple[str, Any]]) -> tuple[tuple[Display, ...
     return tuple(displays), entries
 
 
+# ---- one node
+
+
 _NOTHING = "—"
 _NAMED = 4
 
@@ -154,6 +157,9 @@ def _count_types(messages: Sequence[Any]) -> str:
     types = list(dict.fromkeys(esc(type(message).__name__, into="line", limit=40) for message in messages))
     named = ", ".join(types[:_NAMED]) + (" …" if len(types) > _NAMED else "")
     return f"{count_text(len(messages), 'message')} ({named})"
+
+
+# ---- tabs
 
 
 TABS = (
