@@ -71,8 +71,6 @@ class FileBackend:
     def generation(self, workflow_name: str) -> int:
         """Return the generation of the chain's journal; for a chain without one, the generation it will get."""
         self._folder.require()
-        if not self._has_followed:  # an id that is saved again leaves its previous chain
-            self._follow()
         journal = self._journal(workflow_name)
         journal.follow()
         if not journal.exists:
@@ -96,6 +94,10 @@ class FileBackend:
         """See `StorageBackend.put`."""
         file_name(record.checkpoint_id)  # raises for ids that cannot be file names
         chain = record.workflow_name
+        if not self._has_followed:  # an id that is saved again leaves its previous chain
+            if not patient:  # reading all chains may take long
+                raise BlockingIOError
+            self._follow()
         with self._folder.writing(patient=patient):
             journal = self._journal(chain)
             journal.follow()

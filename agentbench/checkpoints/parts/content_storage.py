@@ -23,7 +23,7 @@ from agentbench._limits import require_limit
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
-from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts
+from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts, join_part
 from agentbench.checkpoints.parts.records import (
     CONTENT,
     looks_whole,
@@ -174,7 +174,7 @@ class ContentAddressedStorage(ChainStorage):
             for attempt in range(1, _ATTEMPTS + 1):
                 memory = self._ab_memories.get(checkpoint.workflow_name)
                 if memory is None or memory.spoilt:
-                    memory = await self._new_memory(checkpoint.workflow_name)
+                    memory = await self._ab_worker.run(self._memory_of, checkpoint.workflow_name)
                 try:
                     queued = self._cut_and_put(memory, checkpoint, expected_seq)
                     if queued is not None:
@@ -192,8 +192,12 @@ class ContentAddressedStorage(ChainStorage):
             raise self._storage_error(failure, error) from error
         return checkpoint.checkpoint_id
 
-    async def _new_memory(self, chain: str) -> ChainMemory:
-        memory = ChainMemory(await self._ab_worker.run(self._ab_backend.generation, chain))
+    def _memory_of(self, chain: str) -> ChainMemory:
+        """Return the memory of a chain, a new one if there is none; called on the storage's thread."""
+        memory = self._ab_memories.get(chain)
+        if memory is not None and not memory.spoilt:
+            return memory
+        memory = ChainMemory(self._ab_backend.generation(chain))
         with self._ab_lock:
             self._ab_memories[chain] = memory
             while len(self._ab_memories) > _MOST_CHAINS:
@@ -279,7 +283,8 @@ class ContentAddressedStorage(ChainStorage):
         return None if record is None else self._whole(record)
 
     def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        return to_checkpoint(record, partial(self._ab_backend.parts, record.workflow_name))
+        memory = self._memory_of(record.workflow_name)  # before any part is read: all of them count as stored
+        return to_checkpoint(record, memory, partial(self._ab_backend.parts, record.workflow_name))
 
     def _lazy_checkpoint(
         self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
@@ -306,7 +311,7 @@ class ContentAddressedStorage(ChainStorage):
         fields = plain_fields(record)
         if name == "metadata":
             fetch = partial(self._wait_for, failure, self._ab_backend.parts, record.workflow_name)
-            fields["metadata"] = read_metadata(record, fetch)
+            fields["metadata"] = read_metadata(record, partial(join_part, fetch=fetch))
         return fields
 
     def _delete(self, checkpoint_id: CheckpointID) -> bool:

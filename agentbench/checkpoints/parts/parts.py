@@ -26,11 +26,11 @@ from operator import is_
 from typing import Any, Final, TypeAlias
 
 from agentbench._copying import is_atomic, isolate
+from agentbench.checkpoints.parts.runs import RUN, Block, Runs, blocks_in, blocks_of, split_ids
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
 from agentbench.serialization.writer import TAG, JsonWriter, quote
 
-RUN: Final = 16
 LONG: Final = 1024
 SHORT: Final = 64
 
@@ -50,10 +50,11 @@ Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
 
 _PART, _RUNS = "part", "part.runs"
 _PART_MARK = '{"__t__":"part","v":"'
-_ID_LENGTH: Final = 28
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _LIST_START: Final = 5  # a marshalled list begins with a letter and its length
 _IDS = re.compile(r'"((?:[pr][A-Za-z0-9_-]{27})+)"')
+_SPINES = re.compile(r'"part\.runs","v":\["([pr][A-Za-z0-9_-]{27})"')
+_TEXTS = re.compile(r'"([^"]*)"')
 
 
 # ------------------------------------------------------------------------------------------------------------------ ids
@@ -86,11 +87,7 @@ def _is_flat(text: str) -> bool:
 
 
 def _ids_in(text: str) -> set[str]:
-    return {name for ids in _IDS.findall(text) for name in _split_ids(ids)}
-
-
-def _split_ids(ids: str) -> list[str]:
-    return [ids[at : at + _ID_LENGTH] for at in range(0, len(ids), _ID_LENGTH)]
+    return {name for ids in _IDS.findall(text) for name in split_ids(ids)}
 
 
 class PartReference(str):
@@ -110,6 +107,7 @@ class ChainMemory:
         self.spoilt = False
         self._writer = _PartWriter()
         self._last_part: tuple[Any, PartReference] | None = None
+        self._lists_read: list[Runs] = []
 
     def cut(self, value: Any) -> tuple[str, PartTexts]:
         """Return the JSON of a value and its parts that are not stored yet; from now on they count as stored."""
@@ -124,55 +122,21 @@ class ChainMemory:
         self._last_part = isolate(value), reference
         return reference, {str(reference): text}
 
+    def join(self, text: str, fetch: Fetch) -> Any:
+        """Join a value like `join_parts`, but read only the parts that differ from the value that was read before.
 
-class _Runs:
-    """A list as it was last written."""
-
-    __slots__ = (
-        *("entries", "length", "levels", "marshalled", "parts_in_tail", "spine", "spine_weight", "tail"),
-        *("tail_weights", "weights", "written_tail"),
-    )
-
-    def __init__(self) -> None:
-        self.entries: list[Any] = []
-        """The entries themselves, if they are immutable."""
-        self.length, self.marshalled = 0, b""
-        """The number of entries and their marshalled form, if they are plain values."""
-        self.levels: list[list[str]] = [[]]
-        """Ids of all runs, of all lists of `RUN` runs, and so on."""
-        self.spine: str | None = None
-        """The part that lists the levels; None until it is needed."""
-        self.tail: list[str] = []
-        """JSON of the entries after the last full run; and the same with ids instead of parts."""
-        self.written_tail: list[str] = []
-        self.parts_in_tail = 0
-        self.weights: list[int] = [0]
-        """The weight of the full runs up to each one, with all they refer to; the weight of the spine with its lists of
-        runs; and of each entry of the tail.
+        Immutable entries of lists are the same objects as before, and a later `cut` knows them. One thread at a time.
         """
-        self.spine_weight = 0
-        self.tail_weights: list[int] = []
+        reader = _PartReader(fetch, self._lists_read)
+        value = reader.join(text)
+        self._lists_read = reader.lists
+        self._writer.lists_read = {id(runs.entries[0]): runs for runs in reader.lists}
+        return value
 
-    @property
-    def weight(self) -> int:
-        """Return the weight of the list, with all it refers to."""
-        return self.weights[-1] + self.spine_weight + sum(self.tail_weights)
-
-    def cut_back(self, length: int) -> None:
-        """Keep only the full runs of the first `length` entries."""
-        n_runs = length // RUN
-        del self.entries[n_runs * RUN :]
-        del self.weights[n_runs + 1 :]
-        self.tail.clear()
-        self.written_tail.clear()
-        self.tail_weights.clear()
-        self.parts_in_tail = 0
-        self.spine, self.spine_weight = None, 0
-        for level in self.levels:
-            del level[n_runs:]
-            n_runs //= RUN
-        while len(self.levels) > 1 and not self.levels[-1]:
-            del self.levels[-1]  # as if the list had never been longer
+    def join_part(self, name: str, fetch: Fetch) -> Any:
+        """Read a value that `make_part` wrote."""
+        last = self._last_part
+        return isolate(last[0]) if last is not None and last[1] == name else join_part(name, fetch)
 
 
 class _PartWriter(JsonWriter):
@@ -187,12 +151,14 @@ class _PartWriter(JsonWriter):
         self._known: set[str] = set()
         self._weight = 0
         self._parts: dict[str, str] = {}
-        self._runs: dict[int, _Runs] = {}
-        self._runs_before: dict[int, _Runs] = {}
-        self._plain_runs: dict[bytes, _Runs] = {}
-        self._plain_runs_before: dict[bytes, _Runs] = {}
+        self._runs: dict[int, Runs] = {}
+        self._runs_before: dict[int, Runs] = {}
+        self._plain_runs: dict[bytes, Runs] = {}
+        self._plain_runs_before: dict[bytes, Runs] = {}
         self._texts: dict[int, tuple[str, str]] = {}
         self._texts_before: dict[int, tuple[str, str]] = {}
+        self.lists_read: Mapping[int, Runs] = {}
+        """The lists that were read last, by the identity of their first entries; they do not change."""
 
     def cut(self, value: Any) -> tuple[str, PartTexts]:
         if len(self._known) > _MOST_KNOWN:
@@ -228,8 +194,8 @@ class _PartWriter(JsonWriter):
         before = self._weight
         return self._written(self._runs_of(value) or self._runs_of_plain(value) or self._new_runs(value), before)
 
-    def _new_runs(self, value: Iterable[Any]) -> _Runs:
-        runs = _Runs()
+    def _new_runs(self, value: Iterable[Any]) -> Runs:
+        runs = Runs()
         self._append(runs, *self._write_each(value))
         return runs
 
@@ -252,16 +218,18 @@ class _PartWriter(JsonWriter):
     def write_pairs(self, value: dict[Any, Any]) -> str:
         if len(value) <= RUN:
             return super().write_pairs(value)
-        before, runs = self._weight, _Runs()
+        before, runs = self._weight, Runs()
         self._append(runs, *self._write_each(value.items(), self._write_pair))
         return self.add_tag("dict", self._written(runs, before))
 
-    def _runs_of(self, value: list[Any]) -> _Runs | None:
+    def _runs_of(self, value: list[Any]) -> Runs | None:
         """Return the runs of a list of immutable entries, writing only new ones; None for any other list."""
         first = id(value[0])
         runs = self._runs_before.get(first)
+        if runs is None and first in self.lists_read:
+            runs = self.lists_read[first].copy()
         if runs is None or first in self._runs:  # a second list in this checkpoint with the same beginning
-            runs = _Runs()
+            runs = Runs()
         same = _common_length(runs.entries, value)
         new = value[same:]
         if not all(map(is_atomic, new)):
@@ -274,7 +242,7 @@ class _PartWriter(JsonWriter):
         self._runs[first] = runs
         return runs
 
-    def _runs_of_plain(self, value: list[Any]) -> _Runs | None:
+    def _runs_of_plain(self, value: list[Any]) -> Runs | None:
         """Return the runs of a list of plain values, which may change in place; None for any other list."""
         try:
             first, marshalled = marshal.dumps(value[0], 2), marshal.dumps(value, 2)[_LIST_START:]
@@ -282,7 +250,7 @@ class _PartWriter(JsonWriter):
             return None
         runs = self._plain_runs_before.get(first)
         if runs is None or not marshalled.startswith(runs.marshalled):
-            runs = _Runs()
+            runs = Runs()
         new, weights = self._write_each(value[runs.length :])
         if any(TAG in text for text in new):  # tuples, bytes and other values that JSON lacks
             return None
@@ -291,7 +259,7 @@ class _PartWriter(JsonWriter):
         self._plain_runs[first] = runs
         return runs
 
-    def _append(self, runs: _Runs, texts: list[str], weights: list[int]) -> None:
+    def _append(self, runs: Runs, texts: list[str], weights: list[int]) -> None:
         tail = runs.tail
         tail.extend(texts)
         runs.tail_weights.extend(
@@ -309,14 +277,14 @@ class _PartWriter(JsonWriter):
         runs.spine = None
         self._raise_levels(runs.levels)
 
-    def _append_run(self, runs: _Runs, texts: list[str], weight_of_all: int) -> None:
+    def _append_run(self, runs: Runs, texts: list[str], weight_of_all: int) -> None:
         """Append a full run, in which short parts of the tail are written in place."""
         inside = sum([weight(text) for text in texts if SHORT < len(text) <= LONG])
         run = f"[{','.join([text if len(text) <= LONG else self._part(text) for text in texts])}]"
         runs.levels[0].append(self._part_id(run))
         runs.weights.append(runs.weights[-1] + weight_of_all - inside + weight(run))
 
-    def _shorten(self, runs: _Runs, texts: list[str]) -> list[str]:
+    def _shorten(self, runs: Runs, texts: list[str]) -> list[str]:
         runs.parts_in_tail += sum([len(text) > SHORT for text in texts])
         return [text if len(text) <= SHORT else self._part_id(text) for text in texts]
 
@@ -328,7 +296,7 @@ class _PartWriter(JsonWriter):
             if above and height + 1 == len(levels):
                 levels.append(above)
 
-    def _written(self, runs: _Runs, before: int) -> str:
+    def _written(self, runs: Runs, before: int) -> str:
         """Return the spine, then the entries after it; `before` is the weight of everything written before the list."""
         levels = runs.levels
         if runs.spine is None and levels[0]:
@@ -370,7 +338,7 @@ def _reference(name: str) -> str:
     return f'{_PART_MARK}{name}"}}'
 
 
-def _groups(runs: _Runs) -> str:
+def _groups(runs: Runs) -> str:
     """Return the part after the last full run: ids of consecutive parts as one text, other entries in arrays."""
     forms = runs.written_tail
     if not forms:
@@ -400,7 +368,7 @@ def _common_length(former: list[Any], value: list[Any]) -> int:
 
 def join_parts(text: str, fetch: Fetch) -> Any:
     """Join a value; parts are fetched once per level of reference, not one by one."""
-    return _PartReader(_all_parts(text, fetch)).read(text)
+    return _PartReader(fetch).join(text)
 
 
 def join_part(name: str, fetch: Fetch) -> Any:
@@ -421,41 +389,64 @@ def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
     return live
 
 
-def _all_parts(text: str, fetch: Fetch) -> PartTexts:
-    texts: dict[str, str] = {}
-    wanted = _ids_in(text)
-    while wanted:
-        found = fetch(wanted)
-        texts.update(found)
-        wanted = {
-            name
-            for each in wanted
-            if each[0] == "r" and each in found
-            for name in _ids_in(found[each])
-            if name not in texts
-        }
-    return texts
-
-
 class _PartReader(JsonReader):
-    """Reads a value whose parts are in memory."""
+    """Reads one value; `former` are lists that were read before, whose common runs are not read again."""
 
-    def __init__(self, texts: PartTexts) -> None:
+    def __init__(self, fetch: Fetch, former: Iterable[Runs] = ()) -> None:
         super().__init__()
-        self._texts = texts
+        self._fetch = fetch
+        self._texts: dict[str, str] = {}
         self._weight = 0
         # Texts, and lists of atoms, are read once, however often they are referenced.
         self._flat: dict[str, Any] = {}
+        self.lists: list[Runs] = []
+        """The lists of immutable entries in the value."""
+        self._former: dict[str, list[Runs]] = {}
+        """By their first block of each height."""
+        self._taken: set[int] = set()
+        for runs in former:
+            for level in runs.levels:
+                if level:
+                    self._former.setdefault(level[0], []).append(runs)
         self.decoders[_PART] = self._read_part
         self.decoders[_RUNS] = self._read_runs
 
+    def join(self, text: str) -> Any:
+        """Read a value and the parts to which it refers."""
+        self._fetch_parts(text)
+        return self.read(text)
+
+    def _fetch_parts(self, text: str) -> None:
+        """Fetch the parts to which a text refers, level by level, without those that `former` lists have."""
+        spines = set(_SPINES.findall(text))
+        wanted = _ids_in(text)
+        blocks: dict[str, Block] = {}
+        while wanted:
+            found = self._fetch(wanted)
+            self._texts.update(found)
+            wanted, below = set(), []
+            for name, part in found.items():
+                if name in spines:
+                    below.append([*blocks_of(_TEXTS.findall(part))])
+                elif name in blocks and blocks[name][0]:
+                    below.append(blocks_in(blocks[name], part[1:-1]))
+                elif name[0] == "r":
+                    wanted |= _ids_in(part)
+            blocks = {block[2]: block for group in below for block in self._unread(group)}
+            wanted = {name for name in wanted | blocks.keys() if name not in self._texts}
+
+    def _unread(self, blocks: list[Block]) -> list[Block]:
+        former = self._former.get(blocks[0][2], ()) if blocks else ()
+        return [block for block in blocks if not any(runs.has(block) for runs in former)]
+
     def _read_part(self, name: Any) -> Any:
+        if name not in self._texts and isinstance(name, str):
+            self._texts.update(self._fetch([name]))
         text = self._texts.get(name) if isinstance(name, str) else None
         if text is None:
             message = f"Its part {name!r} is missing: it was removed from the storage, or lost."
             raise WorkflowCheckpointException(message)
-        self._weight += weight(text)
-        _require_weight(self._weight)
+        self._add_weight(weight(text))
         if name in self._flat:
             value = self._flat[name]
             return value.copy() if type(value) is list else value
@@ -468,21 +459,77 @@ class _PartReader(JsonReader):
             return value.copy() if type(value) is list else value
         return value
 
+    def _add_weight(self, added: int) -> None:
+        self._weight += added
+        _require_weight(self._weight)
+
     def _read_runs(self, found: Any) -> list[Any]:
         spine, *groups = found
-        entries: list[Any] = []
+        runs, are_frozen = Runs(), True
         if spine is not None:
             levels = self._read_part(spine)
-            for height in range(len(levels) - 1, -1, -1):
-                self._add_runs(levels[height], height, entries)
+            are_frozen = self._add_blocks([*blocks_of(levels)], runs, None)
+            runs.spine = spine
+            runs.spine_weight = weight(self._texts[spine]) + _LIGHT * sum(map(len, runs.levels[1:]))
+        n_before = len(runs.entries)
         for group in groups:
-            entries.extend(map(self._read_part, _split_ids(group)) if isinstance(group, str) else group)
-        return entries
-
-    def _add_runs(self, ids: str, height: int, entries: list[Any]) -> None:
-        for name in _split_ids(ids):
-            content = self._read_part(name)
-            if height == 0:
-                entries.extend(content)
+            if isinstance(group, str):
+                for name in split_ids(group):
+                    self._add_tail_part(name, runs)
             else:
-                self._add_runs(content, height - 1, entries)
+                for entry in group:
+                    are_frozen &= self._add_tail_entry(entry, runs)
+        if runs.entries and are_frozen and all(map(is_atomic, runs.entries[n_before:])):
+            self.lists.append(runs)
+            return runs.entries.copy()
+        return runs.entries
+
+    def _add_blocks(self, blocks: list[Block], runs: Runs, former: Runs | None) -> bool:
+        """Add the entries of blocks to a list, and return whether all those that were read now are immutable."""
+        are_frozen = True
+        for block in blocks:
+            height, first, name = block
+            if former is None and first == 0:
+                former = self._take_former(name)
+            if former is not None and former.has(block):
+                before = runs.weights[-1]
+                runs.add_from(former, block)
+                self._add_weight(runs.weights[-1] - before)
+            elif height:
+                are_frozen &= self._add_blocks(blocks_in(block, self._read_part(name)), runs, former)
+                while len(runs.levels) <= height:
+                    runs.levels.append([])
+                runs.levels[height].append(name)
+            else:
+                before = self._weight
+                entries = self._read_part(name)
+                runs.entries += entries
+                runs.levels[0].append(name)
+                runs.weights.append(runs.weights[-1] + self._weight - before)
+                are_frozen = are_frozen and len(entries) == RUN and all(map(is_atomic, entries))
+        return are_frozen
+
+    def _take_former(self, name: str) -> Runs | None:
+        """Return a list that begins with this block; each one once, so that two equal lists share no entries."""
+        for runs in self._former.get(name, ()):
+            if id(runs) not in self._taken:
+                self._taken.add(id(runs))
+                return runs
+        return None
+
+    def _add_tail_part(self, name: str, runs: Runs) -> None:
+        before = self._weight
+        runs.entries.append(self._read_part(name))
+        runs.tail.append(self._texts[name])
+        runs.written_tail.append(name)
+        runs.tail_weights.append(self._weight - before)
+        runs.parts_in_tail += 1
+
+    def _add_tail_entry(self, entry: Any, runs: Runs) -> bool:
+        """Add an entry that was written in place, and return whether its text is known."""
+        runs.entries.append(entry)
+        text = quote(entry) if type(entry) is str else JsonWriter().write(entry) if is_atomic(entry) else ""
+        runs.tail.append(text)
+        runs.written_tail.append(text)
+        runs.tail_weights.append(0)
+        return 0 < len(text) <= SHORT

@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 from zlib import crc32
 
@@ -13,7 +14,7 @@ from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, writers_of
 from agentbench.checkpoints.parts.backend import CheckpointRecord
-from agentbench.checkpoints.parts.parts import ChainMemory, Fetch, PartTexts, join_part, join_parts
+from agentbench.checkpoints.parts.parts import ChainMemory, Fetch, PartTexts
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
 from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii
@@ -105,14 +106,14 @@ def to_info(record: CheckpointRecord) -> CheckpointInfo:
     )
 
 
-def to_checkpoint(record: CheckpointRecord, fetch: Fetch) -> WorkflowCheckpoint:
+def to_checkpoint(record: CheckpointRecord, memory: ChainMemory, fetch: Fetch) -> WorkflowCheckpoint:
     """Rebuild a checkpoint."""
     return WorkflowCheckpoint(
         record.workflow_name,
         checkpoint_id=record.checkpoint_id,
-        metadata=read_metadata(record, fetch),
+        metadata=read_metadata(record, partial(memory.join_part, fetch=fetch)),
         **plain_fields(record),
-        **content_of(record, fetch),
+        **content_of(record, memory, fetch),
     )
 
 
@@ -128,13 +129,13 @@ def plain_fields(record: CheckpointRecord) -> dict[str, Any]:
     }
 
 
-def read_metadata(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
-    """Read the metadata of a checkpoint."""
+def read_metadata(record: CheckpointRecord, read_part: Callable[[str], Any]) -> dict[str, Any]:
+    """Read the metadata of a checkpoint; `read_part` reads the graph signature by its id."""
     head = read_head(record)
     metadata: dict[str, Any] = head["metadata"]
     if head["signature"] is not None:
         with _naming(record):
-            metadata[keys.GRAPH_SIGNATURE] = join_part(head["signature"], fetch)
+            metadata[keys.GRAPH_SIGNATURE] = read_part(head["signature"])
     return metadata
 
 
@@ -159,12 +160,12 @@ def readable(read: Callable[[CheckpointRecord], T], records: Iterable[Checkpoint
     return [result for record in records if (result := read_or_warn(record)) is not None]
 
 
-def content_of(record: CheckpointRecord, fetch: Fetch) -> dict[str, Any]:
+def content_of(record: CheckpointRecord, memory: ChainMemory, fetch: Fetch) -> dict[str, Any]:
     """Read the data that the head of a record omits."""
     if _sums(record)[:8] != _sum_of(record.content):
         raise damage_error(record.checkpoint_id, _WRONG_SUM)
     with _naming(record):
-        content = join_parts(record.content, fetch)
+        content = memory.join(record.content, fetch)
     if not isinstance(content, dict) or not all(isinstance(content.get(name), dict) for name in CONTENT):
         raise damage_error(record.checkpoint_id, f"Its content lacks one of {', '.join(CONTENT)}.")
     return {name: content[name] for name in CONTENT}

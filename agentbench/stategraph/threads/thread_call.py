@@ -170,7 +170,9 @@ async def read_thread(
         if isinstance(data, Command) and (data.update is not None or data.state is not None):
             update = Command(update=data.update, state=data.state)
             checkpoint = await _add_input(threads, call, checkpoint, update)
-        return RunInput(responses=answers, checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
+        return RunInput(
+            responses=answers, checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage
+        ), checkpoint
     if asked:
         question = next(iter(asked.values()))
         message = (
@@ -180,16 +182,23 @@ async def read_thread(
         raise ValueError(message)
     if pauses:
         answer = Continue(data if has_input else None)
-        run_input = RunInput(responses={pauses[0]: answer}, checkpoint_id=checkpoint.checkpoint_id, storage=storage)
+        run_input = RunInput(
+            responses={pauses[0]: answer},
+            checkpoint_id=checkpoint.checkpoint_id,
+            checkpoint=checkpoint,
+            storage=storage,
+        )
         return run_input, checkpoint
     if has_input and checkpoint.state[META]["status"] == "interrupted":  # the run was stopped
         checkpoint = await _add_input(threads, call, checkpoint, data)
     elif has_input:
-        return RunInput(message=data, checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
+        return RunInput(
+            message=data, checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage
+        ), checkpoint
     if not checkpoint.messages:
         message = f"Thread {config['thread_id']!r} has nothing to continue. Pass an input."
         raise ValueError(message)
-    return RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=storage), checkpoint
+    return RunInput(checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage), checkpoint
 
 
 def _require_form(data: Any, workflow: Workflow) -> None:

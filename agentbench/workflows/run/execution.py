@@ -49,6 +49,8 @@ class RunInput(NamedTuple):
     """Keyword arguments for nodes, by kind; a kind that is None keeps the arguments of an earlier call."""
     fresh: bool = True
     """Whether the message begins a new run; False adds it to the queued messages."""
+    checkpoint: WorkflowCheckpoint | None = None
+    """The checkpoint with this id if the caller has loaded it, which it must not change afterwards."""
 
     @property
     def starts_fresh(self) -> bool:
@@ -235,7 +237,7 @@ class Execution:
             if info is not None:
                 run_state.last_checkpoint_id = info.checkpoint_id
 
-    async def prepare(self, checkpoint: WorkflowCheckpoint | None = None) -> None:
+    async def prepare(self) -> None:
         """Restore the checkpoint that this run starts from, if any, once and at the latest here."""
         checkpoint_id, storage = self._input.checkpoint_id, self._input.storage
         if checkpoint_id is None or self._restored:
@@ -246,9 +248,9 @@ class Execution:
         if storage is None:
             msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."
             raise ValueError(msg)
-        if checkpoint is None:
-            checkpoint = await load_checkpoint(storage, checkpoint_id)
+        checkpoint = self._input.checkpoint or await load_checkpoint(storage, checkpoint_id)
         await restore_checkpoint(self.run.graph, self.run.run_state, checkpoint)
+        self._input = self._input._replace(checkpoint=None)  # the run keeps only what it still needs of it
         self.runner.drop_plan()
         self._restored = True
 

@@ -522,8 +522,8 @@ class WorkflowRun(Displayable):
             await self._steps.cancel()
         self._execution.runner.abandon()
         self._execution.break_off()
-        self._execute(RunInput(checkpoint_id=checkpoint.checkpoint_id, storage=self._storage))
-        await self._execution.prepare(checkpoint)
+        self._execute(RunInput(checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=self._storage))
+        await self._execution.prepare()
         self._inbox.clear()
         self._responses, self._pause_reason = {}, None
         self._superstep = self._state.superstep

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from agentbench.checkpoints.parts import parts
 from agentbench.checkpoints.parts.parts import (
     LONG,
-    RUN,
     ChainMemory,
     join_part,
     join_parts,
@@ -21,6 +20,7 @@ from agentbench.checkpoints.parts.parts import (
     part_id,
     verify_part,
 )
+from agentbench.checkpoints.parts.runs import RUN
 from agentbench.exceptions import WorkflowCheckpointException
 from tests.parts.errors import raises
 
