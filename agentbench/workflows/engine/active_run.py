@@ -17,6 +17,7 @@ from agentbench._signatures import is_instance_of, type_name
 from agentbench._user_code import warn_user
 from agentbench.exceptions import MessageLimitError, WorkflowWarning
 from agentbench.workflows.engine.event_log import EventLog
+from agentbench.workflows.engine.turns import LoopTurns, turns_of
 from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import Buffers, Delivery, MessageType, WorkflowMessage, internal_source
 from agentbench.workflows.executors.options import RunOptions
@@ -113,7 +114,7 @@ class ActiveRun:
         reported_state: the values of shared state that were last reported to observers.
         max_messages: how many messages one superstep may queue for the next.
         timeout: seconds for executors without their own timeout.
-        turn_ends: the monotonic time at which to yield to the event loop.
+        turn_ends: the monotonic time at which to ask `holds_loop`.
     """
 
     def __init__(
@@ -138,7 +139,9 @@ class ActiveRun:
         limit = options.max_messages
         self.max_messages = graph.settings.max_messages if limit is None else limit
         self.timeout = options.timeout
-        self.turn_ends = monotonic() + _TURN_S
+        self.turn_ends = 0.0
+        self._turns: LoopTurns | None = None
+        self._n_turns = 0
         self.stop_requested = False
         self.pause: PauseReason | None = None
         self.tracer: RunTracer | None = None
@@ -173,10 +176,21 @@ class ActiveRun:
 
         self.on_send = check_and_trace
 
+    def holds_loop(self) -> bool:
+        """Return whether the run has kept the event loop busy since its turn began; otherwise a new turn begins."""
+        loop = asyncio.get_running_loop()
+        turns = turns_of(loop)
+        if turns is self._turns and turns.count == self._n_turns:
+            return True
+        self._turns, self._n_turns = turns, turns.ask(loop)
+        self.turn_ends = monotonic() + _TURN_S
+        return False
+
     async def yield_turn(self) -> None:
         """Let the event loop do other work, such as timeouts and cancellations."""
         await asyncio.sleep(0)
-        self.turn_ends = monotonic() + _TURN_S
+        self._turns = None
+        self.holds_loop()  # a new turn begins
 
     def raise_request(
         self, delivery: Delivery, data: Any, response_type: Any, request_id: str | None, *, emit: bool = True

@@ -84,20 +84,28 @@ class SuperstepRunner:
 
     async def plan(self) -> Plan:
         """Return the next superstep, planned once. The superstep raises a condition's exception."""
-        plan = self._plan
+        plan = self._plan_at_once()
         if plan is None:
             router, run_state = self._router, self.run.run_state
-            messages, traced = run_state.messages, self.run.tracer is not None
             try:
-                if router.has_conditions_for(messages):
-                    verdicts = await router.decide(messages)
-                    plan = router.plan(messages, run_state.buffers, verdicts, traced=traced)
-                else:
-                    plan = router.plan(messages, run_state.buffers, traced=traced)
+                verdicts = await router.decide(run_state.messages)
+                plan = router.plan(run_state.messages, run_state.buffers, verdicts, traced=self.run.tracer is not None)
             except Exception as error:  # noqa: BLE001 - raised by the superstep, whose failure it is
                 plan, self._plan_error = Plan([]), error
             self._plan = plan
         return plan
+
+    def _plan_at_once(self) -> Plan | None:
+        """Return the next superstep; None if conditions have to be awaited for it."""
+        if self._plan is None:
+            router, run_state = self._router, self.run.run_state
+            if router.has_conditions_for(run_state.messages):
+                return None
+            try:
+                self._plan = router.plan(run_state.messages, run_state.buffers, traced=self.run.tracer is not None)
+            except Exception as error:  # noqa: BLE001 - as above
+                self._plan, self._plan_error = Plan([]), error
+        return self._plan
 
     def plan_without_conditions(self) -> Plan:
         """Return the next superstep, empty if planning it would need a condition; changes nothing."""
@@ -118,61 +126,45 @@ class SuperstepRunner:
         """Run superstep 0: deliver the run's input to the start executors."""
         self.run.run_state.superstep = 0
         self.drop_plan()
-        began_ns = 0 if self.writer is None else self._now_ns()
-        await self._carry_out(self._router.plan_start(data), "input", began_ns)
+        await self._carry_out("input", self._router.plan_start(data))
 
-    async def superstep(self) -> None:
+    def superstep(self) -> Coroutine[Any, Any, None]:
         """Run one superstep over the queued messages; without messages, run an empty one."""
-        run = self.run
-        if monotonic() > run.turn_ends:
-            await run.yield_turn()
-            if self.abandoned:
-                raise asyncio.CancelledError
-        run_state = run.run_state
-        run_state.superstep = superstep = run_state.superstep + 1
-        began_ns = 0 if self.writer is None else self._now_ns()
-        run.log.superstep_started(superstep)
-        try:
-            plan = self._plan
-            if plan is None:
-                plan = await self.plan()
-                if self.abandoned:
-                    raise asyncio.CancelledError
-            run_state.delivering, run_state.messages = run_state.messages, {}
-            error, self._plan, self._plan_error = self._plan_error, None, None
-            if error is not None:
-                raise error
-            if plan.notes is not None:
-                report_plan(run, plan)
-        except BaseException:
-            self._undo(superstep)
-            raise
-        await self._carry_out(plan, "step", began_ns)
+        return self._carry_out("step")
 
-    async def _carry_out(self, plan: Plan, source: str, began_ns: int) -> None:
-        """Run the deliveries of a plan, fold the sent messages, pass the boundary, and save."""
+    async def _carry_out(self, source: str, plan: Plan | None = None) -> None:
+        """Run the deliveries of a plan, by default of the next superstep; fold, pass the boundary, and save.
+
+        All of it is one coroutine, because each further one costs as much as a step of planning.
+        """
         run, writer, hook = self.run, self.writer, self._hook
-        run_state = run.run_state
-        superstep = run_state.superstep
+        if plan is None:
+            if monotonic() > run.turn_ends and run.holds_loop():
+                await run.yield_turn()
+                self._require_active()
+            run.run_state.superstep += 1
+        superstep = run.run_state.superstep
+        began_ns = 0 if writer is None else self._now_ns()
         outcome: BoundaryOutcome | None = None
         try:
+            if plan is None:
+                run.log.superstep_started(superstep)
+                plan = self._plan_at_once() or await self.plan()
+                self._take(plan)
             sent = await self._deliver(plan, superstep)
-            if self.abandoned:  # a handler may have suppressed its cancellation
-                raise asyncio.CancelledError
+            self._require_active()  # a handler may have suppressed its cancellation
             fold(run, plan, sent)
             if hook is None:
                 commit(run)
             else:
                 outcome = await hook.at_boundary(self.view(plan.deliveries))
-                if self.abandoned:
-                    raise asyncio.CancelledError
+                self._require_active()
                 apply_outcome(run, outcome)
         except BaseException:
             self._undo(superstep)
             raise
         info: CheckpointInfo | None = None
-        wanted = superstep or run_state.messages if outcome is None or run.graph.driver is None else outcome.save
-        if writer is not None and wanted:
+        if writer is not None and self._is_saved(outcome):
             info = await self._save(writer, source, outcome, plan, began_ns)
         if source == "step":
             run.log.superstep_completed(superstep, None if writer is None else self._completion(info, plan))
@@ -180,6 +172,21 @@ class SuperstepRunner:
             run.pause = outcome.pause
             if outcome.error is not None:
                 raise outcome.error
+
+    def _require_active(self) -> None:
+        if self.abandoned:
+            raise asyncio.CancelledError
+
+    def _take(self, plan: Plan) -> None:
+        """Take the queued messages for this plan, and report what there is to report about it."""
+        self._require_active()  # conditions may have been awaited
+        run_state = self.run.run_state
+        run_state.delivering, run_state.messages = run_state.messages, {}
+        error, self._plan, self._plan_error = self._plan_error, None, None
+        if error is not None:
+            raise error
+        if plan.notes is not None:
+            report_plan(self.run, plan)
 
     def _undo(self, superstep: int) -> None:
         if not self.abandoned:
@@ -219,7 +226,7 @@ class SuperstepRunner:
         """Run batches of deliveries one after the other."""
         sent: list[WorkflowMessage] = []
         for batch in lane:
-            if monotonic() > self.run.turn_ends:
+            if monotonic() > self.run.turn_ends and self.run.holds_loop():
                 await self.run.yield_turn()
             sent += _flatten(await run_all(one, batch))
         return sent
@@ -302,6 +309,12 @@ class SuperstepRunner:
             run.run_state.requests,
             run.options,
         )
+
+    def _is_saved(self, outcome: BoundaryOutcome | None) -> bool:
+        if outcome is not None and self.run.graph.driver is not None:
+            return outcome.save
+        run_state = self.run.run_state
+        return run_state.superstep > 0 or bool(run_state.messages)
 
     async def _save(
         self, writer: SavesCheckpoints, source: str, outcome: BoundaryOutcome | None, plan: Plan, began_ns: int

@@ -75,7 +75,7 @@ class FunctionExecution(Execution):
 
     # ---- the run ---------------------------------------------------------------------------------
 
-    async def _advance(self) -> bool:
+    async def _advance(self, *, to_end: bool = False) -> bool:
         run_state = self.run.run_state
         self._before = run_state.state.export_state(), dict(run_state.requests)
         try:

@@ -97,9 +97,14 @@ class Execution:
         self._used = 0
         self._limit = graph.max_iterations if options.max_iterations is None else options.max_iterations
 
-    async def run_to_end(self) -> None:
+    def run_to_end(self) -> Coroutine[Any, Any, object]:
         """Run superstep after superstep until the run ends."""
         self.loop = asyncio.get_running_loop()
+        if self.log.observed or not self.run.options.keep_events:
+            return self._advance_to_end()
+        return self._advance(to_end=True)  # one coroutine for all supersteps, because a thousand runs may wait at once
+
+    async def _advance_to_end(self) -> None:
         goes_on = True
         while goes_on:
             goes_on = await self.advance()
@@ -116,17 +121,21 @@ class Execution:
         with watch_output():
             return await self._advance()
 
-    async def _advance(self) -> bool:
+    async def _advance(self, *, to_end: bool = False) -> bool:
         try:
             if not self.begun:
                 await self._begin()
-                if self._input.starts_fresh and (self._stops_here() or self._has_room()):
+                begins = self._input.starts_fresh and (self._stops_here() or self._has_room())
+                if begins and (self.ended or not to_end):
                     return not self.ended
-            if self._used < self._limit:
-                self._used += 1
-                await self.runner.superstep()
-            if not self._stops_here() and not self._has_room():
-                self._end()
+            while True:
+                if self._used < self._limit:
+                    self._used += 1
+                    await self.runner.superstep()
+                if not self._stops_here() and not self._has_room():
+                    self._end()
+                if self.ended or not to_end:
+                    break
         except Exception as error:
             self._fail(error)
             raise
