@@ -334,8 +334,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         assert call.execution is not None
         run_state = call.execution.run.run_state
         interrupts = [request.data for request in run_state.requests.values()]
-        events = call.execution.log.events()
-        return graph_result(self.plan, call.record, granularity, interrupts, events, run_state.last_checkpoint_id)
+        log = call.execution.log
+        return graph_result(self.plan, call.record, granularity, interrupts, log, run_state.last_checkpoint_id)
 
     # ---- step by step ------------------------------------------------------------------------------------------------
 

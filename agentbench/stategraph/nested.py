@@ -241,7 +241,7 @@ class GraphExecutor(WorkflowExecutor):
 
     def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         assert isinstance(options, GraphOptions)
-        return graph_result(self.graph.plan, options.record, "full", [], [], None)
+        return graph_result(self.graph.plan, options.record, "full", [], None, None)
 
 
 class GraphAnswers(GraphExecutor):

@@ -11,6 +11,7 @@ from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import Interrupt
 from agentbench.stategraph.running.plan import CallRecord, GraphPlan
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
+from agentbench.workflows.engine.event_log import EventLog
 
 
 class ResponseGranularity(StrEnum):
@@ -58,14 +59,27 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     messages: list[Message]
     status: ExecutionStatus
     interrupts: list[Any]
+    _log: EventLog | None
+    _events: list[Any] | None
     thread_id: str | int | None
     run_id: str | None
     checkpoint_id: str | None
     step: int
     changed: dict[str, list[str]]
     warnings: list[str]
-    events: list[Any]
     tasks: list[tuple[int, int, str, str, list[str]]]
+
+    @property
+    def events(self) -> list[Any]:
+        """The events of the run, made from its log when they are first read."""
+        if self._events is None:
+            self._events = [] if self._log is None else self._log.events()
+        return self._events
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return the result with its events for `copy` and `pickle`, but without the log of the run."""
+        attributes = {**self.__dict__, "_events": self.events, "_log": None}
+        return type(self), (), attributes, None, iter(self.items())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         """Print the text form for cells, since the printer of dictionaries would take precedence."""
@@ -81,7 +95,7 @@ def graph_result(
     record: CallRecord,
     granularity: ResponseGranularity | str,
     interrupts: list[Any],
-    events: list[Any],
+    log: EventLog | None,
     checkpoint_id: str | None,
 ) -> GraphResult[Any]:
     """Return the result of a call from its record."""
@@ -102,7 +116,7 @@ def graph_result(
     result.state, result.status, result.step, result.messages = state, meta.status, meta.step, messages
     result.thread_id, result.run_id, result.checkpoint_id = meta.thread_id, meta.run_id, checkpoint_id  # type: ignore[assignment]
     result.interrupts, result.warnings, result.changed = interrupts, record.warnings, record.changed
-    result.tasks, result.events = record.tasks, events
+    result.tasks, result._log, result._events = record.tasks, log, None  # noqa: SLF001 - its own module
     return result
 
 

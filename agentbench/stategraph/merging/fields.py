@@ -7,7 +7,7 @@ import inspect
 import operator
 from collections import abc
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -46,7 +46,7 @@ ABSENT: Any = object()
 """The value of a field that has none."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StateField:
     """A field of a state class.
 
@@ -59,6 +59,11 @@ class StateField:
     items: SchemaValidator | None
     validate: Callable[[Any, Mapping[str, Any]], Any]
     empty: Callable[[], Any]
+    is_appended_to: bool = field(init=False)
+    """Whether an update only appends, so that only the new items need to be validated."""
+
+    def __post_init__(self) -> None:
+        self.is_appended_to = self.items is not None and self.reducer in _APPENDING
 
     def merge(self, left: Any, right: Any) -> Any:
         """Return the reducer's result; its `left` argument is a copy of the committed value, unless it is pure."""
@@ -78,11 +83,6 @@ class StateField:
             raise ValueError(message)
         return reduced
 
-    @property
-    def is_appended_to(self) -> bool:
-        """Whether an update only appends, so that only the new items need to be validated."""
-        return self.items is not None and self.reducer in _APPENDING
-
 
 def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateField]:
     """Return the fields of a pydantic model, with its validators for each.
@@ -101,14 +101,30 @@ def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateF
         validated: Any = validator.validate_assignment(dict(values), name, value)
         return validated[0][name]
 
+    def validate_in(name: str) -> Callable[[Any, Mapping[str, Any]], Any]:
+        declared = core["fields"][name]
+        if definitions or declared.get("frozen") or _reads_others(declared["schema"]):
+            return partial(validate, name)
+        alone = SchemaValidator(declared["schema"]).validate_python
+        return lambda value, values: alone(value)
+
     return {
         name: StateField(
             name, _reducer(name, cls.model_fields[name]),
             None if name in whole or "*" in whole else _items_validator(core["fields"][name]["schema"], definitions),
-            partial(validate, name), partial(_empty, cls.model_fields[name].annotation),
+            validate_in(name), partial(_empty, cls.model_fields[name].annotation),
         )
         for name in names
     }  # fmt: skip
+
+
+def _reads_others(schema: Any) -> bool:
+    """Return whether a validator in a schema gets pydantic's info, in which it finds the other fields."""
+    if isinstance(schema, Mapping):
+        if schema.get("type") == "with-info" or schema.get("default_factory_takes_data"):
+            return True
+        return any(_reads_others(part) for key, part in schema.items() if key != "metadata")
+    return isinstance(schema, (list, tuple)) and any(map(_reads_others, schema))
 
 
 def annotated_field(name: str, annotation: Any) -> StateField:

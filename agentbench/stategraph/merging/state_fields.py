@@ -53,9 +53,10 @@ def _lazy_class(cls: Any) -> Any:
     Python itself looks attributes up in the dictionary of an instance and calls `__getattr__` for missing ones. Code
     that accesses `__dict__` by name, as pydantic does to serialize, compare or copy a model, gets all fields.
     """
+    names_of_fields = frozenset(cls.model_fields)  # asking pydantic takes longer than reading the field
 
     def read(self: Any, name: str) -> Any:
-        if name not in cls.model_fields:
+        if name not in names_of_fields:
             return super(lazy, self).__getattr__(name)
         value = _DICT.__get__(self)[name] = self.__pydantic_private__["_read_field"](name)
         return value

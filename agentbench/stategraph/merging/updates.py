@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import partial
 from operator import is_
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import ValidationError
 
@@ -33,7 +32,7 @@ Write = tuple[str, Any]
 """A field's name and its update, which may be an `Overwrite`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TaskWrites:
     """The result of one activation of a node: its writes, and its targets if its edges are not followed."""
 
@@ -183,8 +182,12 @@ def merge(
     for name, updates in by_field.items():
         _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
     if by_field:
-        task = tasks[-1]
-        merged.values = {**_run_validation(lambda: fields.check(merged.values), task, fields.cls.__name__, None)}
+        try:
+            checked = fields.check(merged.values)
+        except _REFUSALS as error:
+            _refuse(error, tasks[-1], fields.cls.__name__, None)
+        if checked is not merged.values:
+            merged.values = {**checked}
     return merged
 
 
@@ -218,36 +221,61 @@ def _merge_field(
     last_wins: bool,
     debug: bool,
 ) -> None:
-    name, values = state_field.name, merged.values
+    name = state_field.name
+    if len(updates) == 1:
+        ((task, update),) = updates
+        if isinstance(update, Overwrite) or state_field.reducer is None:
+            value = update.value if isinstance(update, Overwrite) else update
+            _overwrite(fields, name, task, value, merged.values)
+        else:
+            _reduce(fields, state_field, task, update, merged, debug=debug)
+        merged.writers[name] = [task.node]
+        return
     overwrites = [(task, update.value) for task, update in updates if isinstance(update, Overwrite)]
     plain = [(task, update) for task, update in updates if not isinstance(update, Overwrite)]
     if state_field.reducer is None:
         overwrites, plain = overwrites + plain, []
     if len(overwrites) > 1:
         _compare(name, overwrites, merged, last_wins)
-    task = updates[-1][0]
     if overwrites:
         task, value = overwrites[-1]
-        values[name] = _run_validation(lambda: fields.validate(name, value, values), task, name, value)
+        _overwrite(fields, name, task, value, merged.values)
     for task, update in plain:
-        left = values.get(name)
-        try:
-            if name not in values and not fields.is_agent_state and state_field.reducer not in MESSAGE_REDUCERS:
-                reduced = update  # the first value of a field that had none
-            else:
-                reduced = state_field.merge_checked(left, update) if debug else state_field.merge(left, update)
-        except Exception as error:
-            message = (
-                f"The reducer of {name!r} failed on what node {task.node!r} returned: {type(error).__name__}: {error}. "
-                f"It merges {type(update).__name__} into {type(left).__name__}."
-            )
-            facts = {"left": type(left).__name__, "right": type(update).__name__}
-            raise ReducerError(message, context=facts, node=task.node, field=name, task_id=task.task_id) from error
-        if state_field.reducer is add_messages:
-            merged.warnings += _dropped_messages(name, task, left or [], update, reduced)
-        validate = partial(_validate_reduced, fields, state_field, left, reduced, values)
-        values[name] = _run_validation(validate, task, name, reduced)
+        _reduce(fields, state_field, task, update, merged, debug=debug)
     merged.writers[name] = list(dict.fromkeys(task.node for task, _ in updates))
+
+
+def _overwrite(fields: StateFields, name: str, task: TaskWrites, value: Any, values: dict[str, Any]) -> None:
+    try:
+        values[name] = fields.validate(name, value, values)
+    except _REFUSALS as error:
+        _refuse(error, task, name, value)
+
+
+def _reduce(
+    fields: StateFields, state_field: StateField, task: TaskWrites, update: Any, merged: MergedState, *, debug: bool
+) -> None:
+    """Merge an update into a field by its reducer."""
+    name, values = state_field.name, merged.values
+    left = values.get(name)
+    try:
+        if name not in values and not fields.is_agent_state and state_field.reducer not in MESSAGE_REDUCERS:
+            reduced = update  # the first value of a field that had none
+        else:
+            reduced = state_field.merge_checked(left, update) if debug else state_field.merge(left, update)
+    except Exception as error:
+        message = (
+            f"The reducer of {name!r} failed on what node {task.node!r} returned: {type(error).__name__}: {error}. "
+            f"It merges {type(update).__name__} into {type(left).__name__}."
+        )
+        facts = {"left": type(left).__name__, "right": type(update).__name__}
+        raise ReducerError(message, context=facts, node=task.node, field=name, task_id=task.task_id) from error
+    if state_field.reducer is add_messages:
+        merged.warnings += _dropped_messages(name, task, left or [], update, reduced)
+    try:
+        values[name] = _validate_reduced(fields, state_field, left, reduced, values)
+    except _REFUSALS as error:
+        _refuse(error, task, name, reduced)
 
 
 def _validate_reduced(
@@ -261,18 +289,19 @@ def _validate_reduced(
     return reduced if all(map(is_, validated, new)) else left + validated
 
 
-def _run_validation(validate: Callable[[], Any], task: TaskWrites, name: str, value: Any) -> Any:
-    """Return what a validation returns; its error names the field and the node."""
-    try:
-        return validate()
-    except (ValidationError, ValueError, AssertionError, TypeError) as error:
-        if isinstance(error, GraphError):
-            raise
-        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        got = "" if value is None else f" It got {shorten(value)}."
-        given = "The input" if task.node == START else f"The update of node {task.node!r}"
-        message = f"{given} does not fit {name!r}: {problem}.{got} The state is unchanged."
-        raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error
+_REFUSALS = (ValidationError, ValueError, AssertionError, TypeError)
+"""The errors by which validators refuse a value."""
+
+
+def _refuse(error: Exception, task: TaskWrites, name: str, value: Any) -> NoReturn:
+    """Raise the error of a validator, with the names of the field and the node."""
+    if isinstance(error, GraphError):
+        raise error
+    problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+    got = "" if value is None else f" It got {shorten(value)}."
+    given = "The input" if task.node == START else f"The update of node {task.node!r}"
+    message = f"{given} does not fit {name!r}: {problem}.{got} The state is unchanged."
+    raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error
 
 
 def _compare(name: str, writes: list[tuple[TaskWrites, Any]], merged: MergedState, last_wins: bool) -> None:

@@ -108,13 +108,15 @@ class _Call:
         options = graph_options(view.options)
         self.config, self.record = options.config, options.record
         self.is_nested, self.is_named = options.is_nested, options.is_named
-        state = view.state
-        self.values: Mapping[str, Any] = plan.values_in(state.committed)
-        self.meta: dict[str, Any] = {**(state.get(META) or {}), **_of_run(self.config)}
-        self.pending: list[TaskResult] = [*(state.get(PENDING) or ())]
-        self.waiting: Waiting = state.get(WAITING) or Waiting()
-        for task_id, what in (state.get(DONE) or {}).items():
-            self.record.done.setdefault(task_id, {**what})
+        # Only boundaries write the reserved keys, so nothing of them is pending here.
+        self.stored: Mapping[str, Any] = view.state.committed
+        self.values: Mapping[str, Any] = plan.values_in(self.stored)
+        self.meta: dict[str, Any] = {**(self.stored.get(META) or {}), **_of_run(self.config)}
+        self.pending: list[TaskResult] = [*(self.stored.get(PENDING) or ())]
+        self.waiting: Waiting = self.stored.get(WAITING) or Waiting()
+        if done := self.stored.get(DONE):
+            for task_id, what in done.items():
+                self.record.done.setdefault(task_id, {**what})
         self.updates: dict[str, Any] = {}
         self.passed: list[str] = []
         self.events: list[WorkflowEvent[Any]] = []
@@ -146,17 +148,25 @@ class _Call:
 
     async def end_superstep(self, deliveries: Sequence[DeliveryView]) -> BoundaryOutcome:
         """Merge the results of the tasks, if all of them have one."""
-        if written := [name for name in self.plan.fields.by_name if name in self.view.state.pending]:
+        view = self.view
+        if view.state.pending and (
+            written := [name for name in self.plan.fields.by_name if name in view.state.pending]
+        ):
             name = written[0]
             message = f"A node has set {name!r} by ctx.set_state(). It is a field: return {{{name!r}: ...}}."
             again = [(delivery.executor_id, delivery.data) for delivery in deliveries]
             return self._fail(InvalidUpdateError(message, field=name), again)
         # A stepper continues after a breakpoint without an answer.
-        self.passed = [
-            key for key, request in self.view.pending_requests.items() if isinstance(request.data, BreakpointRequest)
-        ]
-        if self.passed:
-            self._resume()
+        if view.pending_requests:
+            self.passed = [
+                key for key, request in view.pending_requests.items() if isinstance(request.data, BreakpointRequest)
+            ]
+            if self.passed:
+                self._resume()
+        if len(deliveries) == 1 and not self.pending and deliveries[0].error is None:
+            results = _results(deliveries)
+            if results and not results[0].interrupts:
+                return await self._merge(results)
         by_task = {result.activation.task_id: result for result in [*self.pending, *_results(deliveries)]}
         results = sorted(by_task.values(), key=lambda result: result.activation.order)
         finished = [result for result in results if not result.interrupts]
@@ -179,6 +189,10 @@ class _Call:
             return self._fail(errors[0], again, raised=self._as_raised(failed))
         if len(finished) < len(results):
             return self._ask(results, finished)
+        return await self._merge(finished)
+
+    async def _merge(self, finished: Sequence[TaskResult]) -> BoundaryOutcome:
+        """Merge the results of all tasks of the superstep, and continue."""
         for result in finished:
             self._warn(result.warnings)
         tasks = [result.writes for result in finished]
@@ -215,7 +229,7 @@ class _Call:
         meta["current_node"] = frontier[0][0] if frontier else END
         meta["current_nodes"] = tuple(node for node, _ in frontier)
         self._take(merged.values)
-        self.updates |= {PENDING: [], WAITING: routed.waiting, RESUME: {}}
+        self._take_reserved({PENDING: [], WAITING: routed.waiting, RESUME: {}})
         self.record.done.clear()
         metadata = {"changed": merged.writers}
         if not frontier:
@@ -238,9 +252,17 @@ class _Call:
 
     def _take(self, values: Mapping[str, Any]) -> None:
         """Use values as the fields from now on."""
-        stored, absent = self.view.state.committed, object()
-        self.updates |= {name: value for name, value in values.items() if stored.get(name, absent) is not value}
+        stored, absent = self.stored, object()
+        for name, value in values.items():
+            if stored.get(name, absent) is not value:
+                self.updates[name] = value
         self.values = values
+
+    def _take_reserved(self, values: Mapping[str, Any]) -> None:
+        """Store the values of reserved keys that differ; in most supersteps none does."""
+        for key, value in values.items():
+            if key not in self.stored or self.stored[key] != value:
+                self.updates[key] = value
 
     def _new_messages(self, merged: MergedState, source: str) -> list[Message]:
         """Return the messages that the nodes added to the conversation."""
@@ -255,11 +277,10 @@ class _Call:
     def _report(self, merged: MergedState, tasks: Sequence[TaskWrites], messages: list[Message]) -> None:
         """Record the new messages and, for observers of the run, the changes."""
         self.record.messages += messages
-        self.record.tasks += [
-            (self.meta["step"], place, task.node, task.task_id, [name for name, _ in task.writes])
-            for place, task in enumerate(tasks)
-            if task.node != START
-        ]
+        for place, task in enumerate(tasks):
+            if task.node != START:
+                written = [name for name, _ in task.writes]
+                self.record.tasks.append((self.meta["step"], place, task.node, task.task_id, written))
         for name, writers in merged.writers.items():
             all_writers = self.record.changed.setdefault(name, [])
             all_writers += [writer for writer in writers if writer not in all_writers]
@@ -286,6 +307,8 @@ class _Call:
     ) -> BreakpointRequest | None:
         after = node_names(self.config.get("interrupt_after"), self.plan.interrupt_after)
         before = node_names(self.config.get("interrupt_before"), self.plan.interrupt_before)
+        if not after and not before:
+            return None
         ended = [node for node in ran if node != START and (node in after or "*" in after)]
         begin = [node for node, _ in frontier if node in before or "*" in before]
         if not ended and not begin:
@@ -388,6 +411,8 @@ class _Call:
         return error
 
     def _warn(self, texts: Sequence[str]) -> None:
+        if not texts:
+            return
         self.record.warnings += texts
         self.events += [WorkflowEvent.warning(text) for text in texts]
 
@@ -399,11 +424,12 @@ class _Call:
         self.record.meta = self.meta
         if pending := self.updates.get(PENDING):
             self.updates[PENDING] = [replace(result, writes=isolate(result.writes)) for result in pending]
-        done = {task_id: dict(what) for task_id, what in self.record.done.items() if what}
-        if done or self.view.state.get(DONE):
-            self.updates[DONE] = done
+        done = self.record.done
+        if done or self.stored.get(DONE):
+            self.updates[DONE] = {task_id: dict(what) for task_id, what in done.items() if what}
+        self.updates[META] = self.meta
         return BoundaryOutcome(
-            state_updates={**self.updates, META: self.meta}, closes=self.passed, events=self.events,
+            state_updates=self.updates, closes=self.passed, events=self.events,
             checkpoint=BoundaryCheckpoint(source, metadata), **further,
         )  # fmt: skip
 

@@ -7,6 +7,7 @@ from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from types import CoroutineType, MappingProxyType
 from typing import Any, get_type_hints
 
 from typing_extensions import is_typeddict
@@ -78,16 +79,16 @@ class NodeFunction:
         states = [parameter for parameter, kind in self.parameters.items() if kind == "state"]
         self.view = fields.view_of(hints.get(states[0].removeprefix("*"))) if states else fields
         # Most nodes take only the state, by position, and are called without a dictionary of arguments.
-        self.takes_state_alone = [*self.parameters.values()] == ["state"]
+        self._takes_state_alone = [*self.parameters.values()] == ["state"]
+        self._positional = [kind for name, kind in self.parameters.items() if name.startswith("*")]
+        self._named = {name: kind for name, kind in self.parameters.items() if not name.startswith("*")}
 
-    def call(self, gets: Mapping[str, Callable[[], Any]]) -> Any:
-        """Call the function; `gets` returns the argument for a parameter, by its kind."""
-        if self.takes_state_alone:
-            return self.function(gets["state"]())
-        positional = [gets[kind]() for name, kind in self.parameters.items() if name.startswith("*")]
-        return self.function(
-            *positional, **{name: gets[kind]() for name, kind in self.parameters.items() if not name.startswith("*")}
-        )
+    def call(self, task: _Task) -> Any:
+        """Call the function with the arguments of a task."""
+        if self._takes_state_alone:
+            return self.function(task.make_state())
+        positional = [_ARGUMENTS[kind](task) for kind in self._positional]
+        return self.function(*positional, **{name: _ARGUMENTS[kind](task) for name, kind in self._named.items()})
 
 
 _KINDS = ("state", "config", "runtime", "emit", "store", "ctx")
@@ -166,7 +167,7 @@ def _is_update(part: Any, emit: Callable[[Any], None]) -> bool:
 META, PENDING, WAITING, RESUME, DONE = (f"_graph::{name}" for name in ("meta", "pending", "joins", "resume", "done"))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TaskResult:
     """The result of a task: its writes, or the questions for which it waits; and warnings."""
 
@@ -250,12 +251,15 @@ class NodeExecutor(Executor):
         """Call the function with its own copy of the state, and keep its result for the boundary."""
         result = _find_result(activation, ctx)
         if result is None:
-            task = _Task(self, activation, ctx)
+            task, outer_questions = _Task(self, activation, ctx), QUESTIONS.get()
             QUESTIONS.set(task.questions)
             try:
-                value = await collect(self.function.call(task.gets), task.gets["emit"]())
+                value = self.function.call(task)
+                value = await value if value.__class__ is CoroutineType else await collect(value, task.emit)
             except GraphInterrupt:
                 value = None
+            finally:
+                QUESTIONS.set(outer_questions)
             result = task.result(value)
         await ctx.yield_output(result)
 
@@ -273,10 +277,9 @@ class ThreadNodeExecutor(NodeExecutor):
             task = _Task(self, activation, ctx)
             QUESTIONS.set(task.questions)
             try:
-                value = self.function.call(task.gets)
+                value = self.function.call(task)
                 if inspect.isgenerator(value):
-                    emit = task.gets["emit"]()
-                    value = Collected(part for part in value if _is_update(part, emit))
+                    value = Collected(part for part in value if _is_update(part, task.emit))
             except GraphInterrupt:
                 value = None
             result = task.result(value)
@@ -293,42 +296,46 @@ def _find_result(activation: Activation, ctx: Any) -> TaskResult | None:
     """Return the result of a task that finished before its process ended; `CancelledError` if the run is stopped."""
     if ctx.stop_requested:
         raise CancelledError
-    pending: Sequence[TaskResult] = ctx.get_state(PENDING) or ()
+    pending: Sequence[TaskResult] | None = ctx._run.state.committed.get(PENDING)  # noqa: SLF001 - as below
+    if not pending:
+        return None
     return next((result for result in pending if result.activation.task_id == activation.task_id), None)
 
 
 class _Task:
     """One activation of a node while it runs: the arguments for its parameters, and the handling of its result."""
 
-    __slots__ = ("activation", "ctx", "gets", "node", "options", "questions", "sent", "state", "values")
+    __slots__ = ("activation", "committed", "ctx", "node", "options", "questions", "sent", "state", "values")
 
     def __init__(self, node: NodeExecutor, activation: Activation, ctx: Any) -> None:
         self.node, self.activation, self.ctx = node, activation, ctx
-        self.values: Mapping[str, Any] = node.plan.values_in(ctx._run.state.committed)  # noqa: SLF001 - as below
+        # Only boundaries write what is read here, so nothing of it is pending while nodes run.
+        self.committed: Mapping[str, Any] = ctx._run.state.committed  # noqa: SLF001 - the engine's side of the context
+        self.values: Mapping[str, Any] = node.plan.values_in(self.committed)
         self.sent = None if node.plan.fields.is_agent_state else activation.arg
         """The value that `Send` passes to the node instead of the state."""
         if activation.arg is not None and self.sent is None:
             self.values = {**self.values, **activation.arg}
-        self.options = graph_options(ctx.options)
-        answers = (ctx.get_state(RESUME) or {}).get(activation.task_id, {})
-        done = self.options.record.done
-        if activation.task_id not in done:
-            done[activation.task_id] = {**(ctx.get_state(DONE) or {}).get(activation.task_id, {})}
-        self.questions = TaskQuestions(node.id, activation.task_id, answers, done[activation.task_id])
+        self.options = graph_options(ctx._run.options)  # noqa: SLF001
+        task_id, all_done = activation.task_id, self.options.record.done
+        answers = (self.committed.get(RESUME) or _NOTHING).get(task_id, _NOTHING)
+        done = all_done.get(task_id)
+        if done is None:
+            done = all_done[task_id] = {**(self.committed.get(DONE) or _NOTHING).get(task_id, _NOTHING)}
+        self.questions = TaskQuestions(node.id, task_id, answers, done)
         self.state: Any = None
-        self.gets: Mapping[str, Callable[[], Any]] = {
-            "state": self._state, "config": self._config, "runtime": self._runtime, "emit": lambda: self._emit,
-            "store": lambda: self.options.store, "ctx": lambda: self.ctx, "fields": lambda: self.node.function.view,
-        }  # fmt: skip
 
-    def _state(self) -> Any:
+    def make_state(self) -> Any:
+        """Return the state for the node."""
         plan, ctx = self.node.plan, self.ctx
         copied = deepcopy if plan.debug else isolate if plan.isolation == "deep" else _shallow
         if self.sent is not None:
             return copied(self.sent)
+        # The functions refer to the state's parts, not to this task: a cycle would be garbage after each task.
+        committed, node_id = self.committed, self.node.id
 
         def meta() -> ExecutionState:
-            return ExecutionState(**{**ctx.get_state(META), "current_node": self.node.id})
+            return ExecutionState(**{**committed[META], "current_node": node_id})
 
         self.state = self.node.function.view.view(self.values, copied, meta, lambda: ctx.stop_requested)
         if plan.debug and plan.fields.is_agent_state:
@@ -339,18 +346,19 @@ class _Task:
         checkpoint_id = self.ctx._run.run_state.last_checkpoint_id  # noqa: SLF001 - the engine's side of the context
         return {
             **self.options.config, "node": self.node.id, "task_id": self.activation.task_id,
-            "step": self.ctx.get_state(META)["step"] + 1, "checkpoint_id": checkpoint_id,
+            "step": self.committed[META]["step"] + 1, "checkpoint_id": checkpoint_id,
         }  # fmt: skip
 
     def _runtime(self) -> Runtime:
-        options, step, ctx = self.options, self.ctx.get_state(META)["step"] + 1, self.ctx
+        options, step, ctx = self.options, self.committed[META]["step"] + 1, self.ctx
         limit, used = options.config.get("recursion_limit", 0), options.record.n_supersteps + 1  # including this one
         return Runtime(
             step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
-            self._emit, lambda: ctx.stop_requested,
+            self.emit, lambda: ctx.stop_requested,
         )  # fmt: skip
 
-    def _emit(self, data: Any) -> None:
+    def emit(self, data: Any) -> None:
+        """Send data to the observers of the run."""
         event = WorkflowEvent("custom", data, executor_id=self.node.id)
         if self.node.function.is_async:
             self.ctx._add_event(event)  # noqa: SLF001 - at once, also where nothing can be awaited
@@ -376,13 +384,27 @@ class _Task:
         view = self.node.function.view
         if self.state is None or view.is_instance(value) or value is self.state:
             return ()
-        written = {name for name, _ in writes.writes}
+        written, values = {name for name, _ in writes.writes}, self.values
+        changed = [
+            name
+            for name, mine in view.values_to_compare(self.state).items()
+            if name in values and name not in written and mine is not values[name] and not are_equal(mine, values[name])
+        ]
         return tuple(
             f"Node {self.node.id!r} changed {name!r} in its copy of the state but did not return it, so the state is "
             f"unchanged. Write: return {{{name!r}: ...}}."
-            for name, mine in view.values_to_compare(self.state).items()
-            if name in self.values and name not in written and not are_equal(mine, self.values[name])
+            for name in changed
         )
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+_ARGUMENTS: Mapping[str, Callable[[_Task], Any]] = {
+    "state": _Task.make_state, "config": _Task._config, "runtime": _Task._runtime,  # noqa: SLF001 - by kind
+    "emit": lambda task: task.emit, "store": lambda task: task.options.store, "ctx": lambda task: task.ctx,
+    "fields": lambda task: task.node.function.view,
+}  # fmt: skip
+"""The argument for a parameter, by its kind."""
 
 
 def _calls_interrupt(function: Any, seen: set[Any]) -> bool:

@@ -87,7 +87,11 @@ class GraphPlan:
 
     def values_in(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields in shared state, where each field has its own key."""
-        return {name: state[name] for name in self.fields.by_name if name in state}
+        by_name = self.fields.by_name
+        try:
+            return {name: state[name] for name in by_name}
+        except KeyError:
+            return {name: state[name] for name in by_name if name in state}
 
     def refuse_pause(self) -> GraphError:
         """Return the error for a pause of a graph that saves no threads."""

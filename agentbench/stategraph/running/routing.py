@@ -46,7 +46,7 @@ class Waiting:
     deferred: dict[str, list[str]] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Routed:
     """The activations of the next superstep, as (node, activation), and the nodes that still wait."""
 
@@ -78,11 +78,27 @@ async def route(
     Raises:
         GraphError: `GRAPH_ROUTING_001`, a condition failed, or a target is not a node.
     """
-    due: list[_Due] = []
     arrived = {key: [*sources] for key, sources in waiting.joins.items()}
-    deferred = {node: [*via] for node, via in waiting.deferred.items()}
-    for position, task in enumerate(tasks):
-        targets = [*task.goto] if task.goto is not None else await _targets(plan, task.node, arrived, state_for, config)
+    targets_of = [await _targets(plan, task, arrived, state_for, config) for task in tasks]
+    if len(tasks) == 1 and not arrived and not waiting.deferred:
+        routed = _route_to_one(plan, tasks[0], targets_of[0], step)
+        if routed is not None:
+            return routed
+    return _route_all(plan, tasks, targets_of, Waiting(arrived, waiting.deferred), step, values)
+
+
+def _route_all(
+    plan: GraphPlan,
+    tasks: Sequence[TaskWrites],
+    targets_of: Sequence[Sequence[str | Send]],
+    waiting: Waiting,
+    step: int,
+    values: Mapping[str, Any],
+) -> Routed:
+    """Return the activations for the targets of each task, and for nodes that no longer have to wait."""
+    arrived, deferred = waiting.joins, {node: [*via] for node, via in waiting.deferred.items()}
+    due: list[_Due] = []
+    for position, (task, targets) in enumerate(zip(tasks, targets_of, strict=True)):
         for place, target in enumerate(targets):
             if target == END:
                 continue
@@ -108,6 +124,19 @@ async def route(
     return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _join_warnings(plan, arrived))
 
 
+def _route_to_one(plan: GraphPlan, task: TaskWrites, targets: Sequence[str | Send], step: int) -> Routed | None:
+    """Return the activation after one task with one target, as in most supersteps; None if there is more to decide."""
+    if len(targets) != 1 or targets[0].__class__ is not str:
+        return None
+    target: Any = targets[0]
+    if target == END:
+        return Routed([], Waiting(), [])
+    node = plan.nodes.get(target)
+    if node is None or node.defer:
+        return None
+    return Routed([(target, Activation(f"{step}:{target}:1", 0, (task.task_id,)))], Waiting(), [])
+
+
 def _with_fields(plan: GraphPlan, send: Send, sender: str, values: Mapping[str, Any]) -> Send:
     """Return a `Send` with validated fields of an `AgentState`; with other classes its task gets `arg` unchanged."""
     arg, takes_fields = send.arg, plan.fields.is_agent_state
@@ -121,12 +150,15 @@ def _with_fields(plan: GraphPlan, send: Send, sender: str, values: Mapping[str, 
     if not takes_fields:
         return send
     writes = read_return(arg or {}, plan.fields, sender).writes
-    try:
-        return Send(send.node, {name: plan.fields.validate(name, value, {}) for name, value in writes})
-    except ValidationError as error:
-        field, problem = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
-        message = f"Node {sender!r} sends {send.node!r} a value that does not fit {str(field)!r}: {problem}."
-        raise StateValidationError(message, node=sender, field=str(field)) from error
+    valid: dict[str, Any] = {}
+    for name, value in writes:
+        try:
+            valid[name] = plan.fields.validate(name, value, {})
+        except ValidationError as error:
+            problem = error.errors()[0]["msg"]
+            message = f"Node {sender!r} sends {send.node!r} a value that does not fit {name!r}: {problem}."
+            raise StateValidationError(message, node=sender, field=name) from error
+    return Send(send.node, valid)
 
 
 class _Due(NamedTuple):
@@ -161,9 +193,12 @@ def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
 
 
 async def _targets(
-    plan: GraphPlan, node: str, arrived: dict[str, list[str]], state_for: StateMaker, config: Mapping[str, Any]
+    plan: GraphPlan, task: TaskWrites, arrived: dict[str, list[str]], state_for: StateMaker, config: Mapping[str, Any]
 ) -> list[str | Send]:
-    """Return the current targets of a node's edges, and record that it has reached its joins."""
+    """Return the targets of a task: its own, or those of the node's edges, whose joins it has then reached."""
+    if task.goto is not None:
+        return [*task.goto]
+    node = task.node
     targets: list[str | Send] = [*plan.edges.get(node, ())]
     for condition in plan.conditions.get(node, ()):
         targets += await _follow(plan, condition, node, state_for(condition.view), config)
@@ -184,7 +219,7 @@ async def _follow(
     """Return the targets that a condition chooses."""
     try:
         result = condition.function(state, config) if condition.takes_config else condition.function(state)
-        if inspect.isawaitable(result):
+        if result.__class__ is not str and inspect.isawaitable(result):
             result = await result
     except Exception as error:  # noqa: BLE001 - a condition is code of the user
         _refuse(plan, condition, node, f"raised {type(error).__name__}: {error}", error)

@@ -151,6 +151,8 @@ class EventLog:
         """Record that a handler succeeded."""
         if not yielded and len(sent) == 1:
             self._records += (_COMPLETED_ONE, delivery.executor_id, sent[0].data)
+        elif not sent and len(yielded) == 1:
+            self._records += (_COMPLETED_ONE, delivery.executor_id, _copy(yielded[0]))
         else:
             self._records += (_COMPLETED, delivery.executor_id, _results(sent, yielded))
         if self._waiter is not None:

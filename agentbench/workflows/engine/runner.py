@@ -61,6 +61,7 @@ class SuperstepRunner:
         "_plan_error",
         "_router",
         "_tasks",
+        "_view_class",
         "abandoned",
         "run",
         "writer",
@@ -71,6 +72,10 @@ class SuperstepRunner:
         self.writer = writer
         self.abandoned = False
         self._hook = run.graph.boundary_hook
+        if self._hook is not None:
+            from agentbench.workflows.graph.boundary import SuperstepView  # noqa: PLC0415 - plain workflows have no hook
+
+            self._view_class = SuperstepView
         self._router = run.graph.router
         self._plan: Plan | None = None
         self._plan_error: Exception | None = None
@@ -296,10 +301,8 @@ class SuperstepRunner:
 
     def view(self, deliveries: Sequence[Delivery] = ()) -> SuperstepView:
         """Return the part of the run that a hook may read now."""
-        from agentbench.workflows.graph.boundary import SuperstepView  # noqa: PLC0415 - plain workflows have no hook
-
         run = self.run
-        return SuperstepView(
+        return self._view_class(
             run.run_state.superstep,
             run.options.chain or run.graph.name,
             run.run_id,

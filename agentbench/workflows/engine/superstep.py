@@ -79,15 +79,16 @@ def apply_outcome(run: ActiveRun, outcome: BoundaryOutcome) -> None:
     run_state, log = run.run_state, run.log
     if len(outcome.messages) > run.max_messages:
         raise run.message_limit_error([internal_source(to) for to, _ in outcome.messages])
-    for key, value in outcome.state_updates.items():
-        run_state.state.set(key, value)
+    run_state.state.pending.update(outcome.state_updates)
     for key in outcome.state_deletes:
         run_state.state.delete(key)
     if outcome.commit:
-        commit(run, is_reported=any(event.type == "state_updated" for event in outcome.events))
+        commit(run, is_reported=log.observed and any(event.type == "state_updated" for event in outcome.events))
     else:
         run_state.state.discard()
-    run_state.queue(WorkflowMessage(data, internal_source(to), to) for to, data in outcome.messages)
+    for to, data in outcome.messages:
+        source = internal_source(to)
+        run_state.messages.setdefault(source, []).append(WorkflowMessage(data, source, to))
     if log.observed and outcome.messages:
         targets = [to for to, _ in outcome.messages]
         log.append(WorkflowEvent("graph_routed", {"from": None, "condition": "hook", "targets": targets}))

@@ -356,6 +356,8 @@ class Router:
         self._starts = [executors[i] for i in starts]
         self._routes: dict[str, list[EdgeRunner]] = {}
         self._conditional: set[str] = set()
+        self._lone_edges: dict[str, EdgeRunner] = {}
+        """The only edge from a source, if it has no condition."""
         if starts:  # input that arrives during a run
             self._routes[WORKFLOW_SOURCE] = [SingleEdgeRunner(InternalEdgeGroup(i), executors, -1) for i in starts]
         for index, group in enumerate(edge_groups):
@@ -364,6 +366,9 @@ class Router:
                 self._routes.setdefault(source, []).append(runner)
                 if runner.has_conditions:
                     self._conditional.add(source)
+        for source, (runner, *others) in self._routes.items():
+            if not others and runner.__class__ is SingleEdgeRunner and not runner.has_conditions:
+                self._lone_edges[source] = runner
 
     def plan_start(self, data: Any) -> Plan:
         """Return the plan of superstep 0: each start executor gets the input."""
@@ -391,6 +396,11 @@ class Router:
         self, messages: Messages, buffers: Buffers, verdicts: Verdicts = _NO_VERDICTS, *, traced: bool = False
     ) -> Plan:
         """Plan a superstep: edge groups in build order, then messages in sending order. Arguments stay unchanged."""
+        if len(messages) == 1 and not traced and (lone := self._plan_lone(messages, buffers)) is not None:
+            return lone
+        return self._plan_all(messages, buffers, verdicts, traced=traced)
+
+    def _plan_all(self, messages: Messages, buffers: Buffers, verdicts: Verdicts, *, traced: bool) -> Plan:
         plan, lanes = Plan([]), []
         for _, _, runner, sent in self._entries(messages):
             lane: list[list[Delivery]] = []
@@ -415,6 +425,15 @@ class Router:
             plan.notes_or_new().drops += [Drop(message, NO_EDGE, ()) for sent in nowhere for message in sent]
         _fill(plan, lanes, copies=self._copies)
         return plan
+
+    def _plan_lone(self, messages: Messages, buffers: Buffers) -> Plan | None:
+        """Plan the delivery of the only message over the only edge; None in all other cases."""
+        ((source, sent),) = messages.items()
+        edge = self._lone_edges.get(source)
+        if edge is None or len(sent) > 1 or self._copies:
+            return None
+        routed = edge.route(sent[0], None, buffers)
+        return Plan(routed) if isinstance(routed, list) else None
 
     def _entries(self, messages: Messages) -> list[tuple[int, int, EdgeRunner, Sequence[WorkflowMessage]]]:
         if len(messages) == 1:
