@@ -33,11 +33,11 @@ def node_state(
     cls: type[AgentState], read_field: Callable[[str], Any], stop_probe: Callable[[], bool] | None = None
 ) -> AgentState:
     """Return a state of a class; `read_field(name)` is called on first access to a field, and returns its value."""
-    lazy = _lazy_class(cls)
+    lazy, assign = _lazy_class(cls), object.__setattr__
     state: AgentState = lazy.__new__(lazy)
-    object.__setattr__(state, "__pydantic_fields_set__", set())
-    object.__setattr__(state, "__pydantic_extra__", None)
-    object.__setattr__(state, "__pydantic_private__", {"_stop_probe": stop_probe, "_read_field": read_field})
+    assign(state, "__pydantic_fields_set__", set())
+    assign(state, "__pydantic_extra__", None)
+    assign(state, "__pydantic_private__", {"_stop_probe": stop_probe, "_read_field": read_field})
     return state
 
 

@@ -28,6 +28,8 @@ from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
 from agentbench.stategraph.state import START, AgentState
 
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+
 Write = tuple[str, Any]
 """A field's name and its update, which may be an `Overwrite`."""
 
@@ -63,6 +65,8 @@ def read_return(
     Raises:
         InvalidUpdateError: The result is not an update of this state.
     """
+    if value.__class__ is dict:  # as most nodes return
+        return TaskWrites(node, task_id, _writes(value, fields, node, copied))
     writes: list[Write] = []
     goto: list[str | Send] | None = None
     parent_goto: list[str | Send] = []
@@ -90,7 +94,7 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
         return []
     if isinstance(value, (str, Message, RemoveMessage)):
         value = [value]
-    if isinstance(value, Mapping):
+    if isinstance(value, (dict, Mapping)):
         return [(_require_field(name, fields, node), _stamp(update)) for name, update in value.items()]
     if fields.is_instance(value):
         if not fields.is_agent_state:
@@ -127,6 +131,8 @@ def _require_field(name: Any, fields: StateFields, node: str) -> str:
 
 def _stamp(update: Any) -> Any:
     """Return an update in which all messages have an id and a time."""
+    if update.__class__ in _ATOMS:
+        return update
     inner = update.value if isinstance(update, Overwrite) else update
     for message in inner if isinstance(inner, list) else (inner,):
         if isinstance(message, Message) and not message.delta:
@@ -197,7 +203,8 @@ def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
     Only the input of the graph approves. A node may run an agent on the conversation, where such an answer would count.
     """
     inner = update.value if isinstance(update, Overwrite) else update
-    if not answers_in(_messages_in(inner)):
+    messages = _messages_in(inner)
+    if not messages or not answers_in(messages):
         return update
     keep = {id(answer) for value in held for answer in answers_in(_messages_in(value))}
     kept: list[Any] = []

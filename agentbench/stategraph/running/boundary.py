@@ -209,8 +209,9 @@ class _Call:
         self, merged: MergedState, tasks: Sequence[TaskWrites], source: str, finished: Sequence[TaskResult]
     ) -> BoundaryOutcome:
         """Route, and pause at a breakpoint or a stop; if nothing is next, the run is complete."""
-        plan, meta = self.plan, self.meta
+        plan = self.plan
         self._resume()
+        meta = self.meta
         meta["step"] += source == "step"
         self._warn(merged.warnings)
         for task in tasks:
@@ -375,11 +376,8 @@ class _Call:
 
     def _resume(self) -> None:
         self.meta["status"] = "running"
-        for name in (
-            "interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data", "stop_current_execution",
-            "error_message",
-        ):  # fmt: skip
-            self.meta.pop(name, None)
+        if not _FACTS_OF_PAUSES.isdisjoint(self.meta):
+            self.meta = {name: fact for name, fact in self.meta.items() if name not in _FACTS_OF_PAUSES}
 
     # ---- the end of a boundary ---------------------------------------------------------------------------------------
 
@@ -432,6 +430,11 @@ class _Call:
             state_updates=self.updates, closes=self.passed, events=self.events,
             checkpoint=BoundaryCheckpoint(source, metadata), **further,
         )  # fmt: skip
+
+
+_FACTS_OF_PAUSES = frozenset(
+    ("interrupt_node", "interrupt_reason", "interrupt_when", "interrupt_data", "stop_current_execution")
+) | {"error_message"}
 
 
 def _of_run(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -59,6 +59,7 @@ class SuperstepRunner:
         "_hook",
         "_plan",
         "_plan_error",
+        "_reports",
         "_router",
         "_tasks",
         "_view_class",
@@ -80,8 +81,9 @@ class SuperstepRunner:
         self._plan: Plan | None = None
         self._plan_error: Exception | None = None
         self._deliveries: Sequence[Delivery] = ()
-        self._tasks: dict[Delivery, asyncio.Future[list[WorkflowMessage]]] = {}
+        self._tasks: dict[Delivery, asyncio.Future[Any]] = {}
         self._cancelled: set[Delivery] = set()
+        self._reports = getattr(self._hook, "on_delivery", None) is not None
         limit = getattr(self._hook, "max_concurrency", None)
         self._gate = None if limit is None else asyncio.Semaphore(limit)
 
@@ -213,8 +215,11 @@ class SuperstepRunner:
         self._deliveries = deliveries = plan.deliveries
         for delivery in deliveries:
             delivery.superstep = superstep
-        if len(deliveries) == 1 and self._hook is None:
-            return invoke(deliveries[0], self.run)  # a single delivery needs no task and no frame
+        if len(deliveries) == 1:
+            if self._hook is None:
+                return invoke(deliveries[0], self.run)  # a single delivery needs no task and no frame
+            if self._gate is None and self._hook.failure_policy == "finish":
+                return self._deliver_alone(deliveries[0])
         return self._deliver_all(plan)
 
     async def _deliver_all(self, plan: Plan) -> list[WorkflowMessage]:
@@ -260,12 +265,36 @@ class SuperstepRunner:
         async with self._gate:
             return await self._deliver_in_task(delivery)
 
+    async def _deliver_alone(self, delivery: Delivery) -> list[WorkflowMessage]:
+        """Run the only delivery of a superstep like `_deliver_in_task`, but in the task of the run."""
+        task = asyncio.current_task()
+        if task is None:
+            return await self._deliver_in_task(delivery)
+        self._tasks[delivery] = task
+        try:
+            if self._reports:
+                return await self._deliver_for_hook(delivery)
+            return await invoke(delivery, self.run, note_result=True)
+        except asyncio.CancelledError as error:
+            if not self._is_intended(delivery):
+                raise
+            delivery.error = error
+        except BaseException as error:
+            if delivery.error is not error:  # as below
+                raise
+        finally:
+            del self._tasks[delivery]
+            if self._cancelled and delivery in self._cancelled:
+                await _end_cancellation(task)
+        return []
+
     async def _deliver_in_task(self, delivery: Delivery) -> list[WorkflowMessage]:
-        task = self._tasks[delivery] = asyncio.ensure_future(self._deliver_for_hook(delivery))
+        task = asyncio.ensure_future(self._deliver_for_hook(delivery))
+        self._tasks[delivery] = task
         try:
             return await task
         except asyncio.CancelledError as error:
-            if self.abandoned or not (self.run.stop_requested or delivery in self._cancelled):
+            if not self._is_intended(delivery):
                 raise
             delivery.error = error
         except BaseException as error:
@@ -274,6 +303,10 @@ class SuperstepRunner:
         finally:
             del self._tasks[delivery]
         return []
+
+    def _is_intended(self, delivery: Delivery) -> bool:
+        """Return whether the cancellation of a delivery is a stop, for which the run goes on to its boundary."""
+        return not self.abandoned and (self.run.stop_requested or delivery in self._cancelled)
 
     def find_failed_executor(self, error: BaseException) -> str | None:
         """Return the id of the executor whose handler raised this error in the last superstep, or None."""
@@ -350,6 +383,16 @@ class SuperstepRunner:
             has_pending_requests=bool(run_state.requests),
             activated_executors=plan.executor_ids(),
         )
+
+
+async def _end_cancellation(task: asyncio.Task[Any]) -> None:
+    """Take back the cancellation of a delivery that has ended, so that the rest of the run is not cancelled."""
+    task.uncancel()
+    try:
+        await asyncio.sleep(0)  # it may still be due: the handler was not suspended since
+    except asyncio.CancelledError:
+        if task.cancelling():  # another one, by whoever runs the task
+            raise
 
 
 def _flatten(parts: list[list[WorkflowMessage]]) -> list[WorkflowMessage]:

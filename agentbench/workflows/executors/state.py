@@ -88,12 +88,15 @@ class State:
 
     def commit(self) -> None:
         """Apply all pending writes and deletions."""
-        pending = self.pending
+        pending, committed = self.pending, self.committed
         for key in list(pending):
             value = pending.get(key, _MISSING)
             if value is _MISSING:
                 continue
-            self._apply(key, value)
+            if value is _DELETED:
+                committed.pop(key, None)
+            else:
+                committed[key] = value
             last = pending.pop(key, value)
             if last is not value:  # written again in the meantime by a thread that outlived its superstep
                 self._apply(key, last)

@@ -326,7 +326,10 @@ class Plan:
 
     def executor_ids(self) -> list[str]:
         """Return the ids of the executors that the plan calls, each once."""
-        return list(dict.fromkeys([delivery.executor_id for delivery in self.deliveries]))
+        deliveries = self.deliveries
+        if len(deliveries) == 1:
+            return [deliveries[0].executor_id]
+        return list(dict.fromkeys([delivery.executor_id for delivery in deliveries]))
 
     def notes_or_new(self) -> PlanNotes:
         """Return the notes, created on first use."""
