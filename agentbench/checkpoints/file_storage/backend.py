@@ -56,7 +56,9 @@ class FileBackend:
         self._drawn: dict[str, int] = {}
         self._has_followed = False
         self._stamp = 0
-        self._names: list[str] = []
+        self._is_settled = False
+        self._names: set[str] = set()
+        self._loose_names: list[str] = []
 
     def __repr__(self) -> str:
         return f"FileBackend({self._folder.path!r})"
@@ -104,7 +106,7 @@ class FileBackend:
             if not isinstance(record, WholeRecord) and journal.exists and journal.generation != generation:
                 raise StalePartsError
             if expected_seq is not None:
-                entries = self._entries(chain)
+                entries = self._entries(chain, is_locked=True)
                 require_head(chain, entries[-1].seq if entries else 0, expected_seq)
             if isinstance(record, WholeRecord):
                 self._loose.write(record, fsync=self._fsync)
@@ -114,12 +116,20 @@ class FileBackend:
                 if not journal.exists:
                     if self._drawn.pop(chain, None) != generation:
                         raise StalePartsError
-                    journal.rewrite(generation)
+                    self._create(journal, generation)
                 other = self._holders.get(record.checkpoint_id)
                 journal.append(record, parts)
                 if other is not None and other is not journal:
                     self._remove_from(other, record.checkpoint_id)
                     self._holders[record.checkpoint_id] = journal
+
+    def _create(self, journal: Journal, generation: int) -> None:
+        """Create a chain's file, and take note of it without listing the folder again."""
+        is_listed = os.stat(self._folder.path).st_mtime_ns == self._stamp
+        journal.rewrite(generation)
+        if is_listed:
+            self._stamp, self._is_settled = os.stat(self._folder.path).st_mtime_ns, False
+            self._names.add(os.path.basename(journal.path))
 
     def _remove_from(self, journal: Journal, checkpoint_id: str) -> None:
         journal.follow()
@@ -232,9 +242,9 @@ class FileBackend:
         self._begin()
         self._folder.lock.close()
 
-    def _entries(self, workflow_name: str, *, only_names: bool = False) -> Sequence[Entry]:
+    def _entries(self, workflow_name: str, *, only_names: bool = False, is_locked: bool = False) -> Sequence[Entry]:
         """Return the entries of a chain, in order."""
-        self._scan(only_names=only_names)
+        self._scan(only_names=only_names, is_locked=is_locked)
         journal = self._journal(workflow_name)
         journal.follow()
         loose = self._loose.chain(workflow_name)
@@ -245,17 +255,23 @@ class FileBackend:
         # A stable sort: checkpoints that were saved earlier stay first.
         return sorted(by_id.values(), key=lambda entry: (entry.seq, entry.timestamp))
 
-    def _scan(self, *, only_names: bool = False) -> None:
-        """Look for files, and read the separate ones that are new or have changed."""
+    def _scan(self, *, only_names: bool = False, is_locked: bool = False) -> None:
+        """Look for files, and read the separate ones that are new or have changed.
+
+        While the folder `is_locked`, only programs that ignore the lock may add a file without a new time stamp.
+        """
         try:
             stamp = os.stat(self._folder.path).st_mtime_ns
-            if stamp != self._stamp:
-                self._names = os.listdir(self._folder.path)
-                self._stamp = stamp if time.time_ns() - stamp > _SETTLED_NS else 0
+            if stamp != self._stamp or not (self._is_settled or is_locked):
+                names = set(os.listdir(self._folder.path))
+                if names != self._names:
+                    self._names = names
+                    self._loose_names = [name for name in names if name.endswith(SUFFIX)]
+                self._stamp, self._is_settled = stamp, time.time_ns() - stamp > _SETTLED_NS
         except OSError:
             self._folder.require()
             raise
-        self._loose.scan([name for name in self._names if name.endswith(SUFFIX)], only_names=only_names)
+        self._loose.scan(self._loose_names, only_names=only_names)
 
     def _follow_holder(self, checkpoint_id: str) -> None:
         if checkpoint_id in self._holders:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 from zlib import crc32
@@ -36,6 +36,9 @@ class _HeadWriter(JsonWriter):
 
 
 _WRITER = _HeadWriter()
+_PLAIN: Final = frozenset({str, int, float, bool, type(None)})
+_TEXT: Final = frozenset({str})
+_write_plain: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _SUMS = ',"sums":"'
 """The end of a head: checksums of the content, and of the head with the keys of its record."""
 _SUMS_LENGTH = len(_SUMS) + 16 + len('"}')
@@ -74,13 +77,30 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
         f'"previous":{"null" if previous is None else quote_ascii(previous)},'
         f'"iteration":{write(checkpoint.iteration_count)},"messages":{sum(map(len, checkpoint.messages.values()))},'
         f'"requests":{len(checkpoint.pending_request_info_events)},"bytes":{size},'
-        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{write(metadata)}'
+        f'"signature":{"null" if signature is None else quote_ascii(signature)},"metadata":{_metadata_text(metadata)}'
     )
     run_id = run_id if isinstance(run_id, str) else None
     checkpoint_id, chain, content_sum = checkpoint.checkpoint_id, checkpoint.workflow_name, _sum_of(text)
     head_sum = _sum_of(f"{head}{content_sum}\0{checkpoint_id}\0{chain}\0{seq}\0{timestamp}\0{run_id}")
     head = f'{head}{_SUMS}{content_sum}{head_sum}"}}'
     return CheckpointRecord(checkpoint_id, chain, seq, timestamp, run_id, head, text), parts
+
+
+def _metadata_text(metadata: dict[str, Any]) -> str:
+    """Write metadata, with the encoder of the standard library if there are only plain values, as there usually are."""
+    if TAG not in metadata and _TEXT.issuperset(map(type, metadata)) and all(map(_is_plain, metadata.values())):
+        with suppress(ValueError):  # a number that is not finite, or too long
+            return _write_plain(metadata)
+    return _WRITER.write(metadata)
+
+
+def _is_plain(value: Any) -> bool:
+    cls = type(value)
+    if cls is list:
+        return _TEXT.issuperset(map(type, value))
+    if cls is dict:
+        return TAG not in value and _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values()))
+    return cls in _PLAIN
 
 
 def to_info(record: CheckpointRecord) -> CheckpointInfo:
