@@ -151,8 +151,9 @@ class _PartWriter(JsonWriter):
         self._known: set[str] = set()
         self._weight = 0
         self._parts: dict[str, str] = {}
-        self._runs: dict[int, Runs] = {}
-        self._runs_before: dict[int, Runs] = {}
+        # By the identity of the first entry, and the number of earlier lists that begin with it.
+        self._runs: dict[tuple[int, int], Runs] = {}
+        self._runs_before: dict[tuple[int, int], Runs] = {}
         self._plain_runs: dict[bytes, Runs] = {}
         self._plain_runs_before: dict[bytes, Runs] = {}
         self._texts: dict[int, tuple[str, str]] = {}
@@ -224,12 +225,12 @@ class _PartWriter(JsonWriter):
 
     def _runs_of(self, value: list[Any]) -> Runs | None:
         """Return the runs of a list of immutable entries, writing only new ones; None for any other list."""
-        first = id(value[0])
-        runs = self._runs_before.get(first)
-        if runs is None and first in self.lists_read:
-            runs = self.lists_read[first].copy()
-        if runs is None or first in self._runs:  # a second list in this checkpoint with the same beginning
-            runs = Runs()
+        first, nth = id(value[0]), 0
+        while (first, nth) in self._runs:  # several lists of this checkpoint begin with the same entry
+            nth += 1
+        runs = self._runs_before.get((first, nth))
+        if runs is None:
+            runs = self.lists_read[first].copy() if first in self.lists_read else Runs()
         same = _common_length(runs.entries, value)
         new = value[same:]
         if not all(map(is_atomic, new)):
@@ -239,7 +240,7 @@ class _PartWriter(JsonWriter):
             new = value[len(runs.entries) :]
         self._append(runs, *self._write_each(new))
         runs.entries.extend(new)
-        self._runs[first] = runs
+        self._runs[first, nth] = runs
         return runs
 
     def _runs_of_plain(self, value: list[Any]) -> Runs | None:
