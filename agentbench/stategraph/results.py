@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Generic
 
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.messages.message import Message
+from agentbench.messages.whole_copies import unshared
 from agentbench.stategraph.interrupts import Interrupt
 from agentbench.stategraph.running.plan import CallRecord, GraphPlan
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
@@ -55,10 +56,11 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
         >>> result["messages"][-1].text, result.status
     """
 
-    state: StateT
     messages: list[Message]
     status: ExecutionStatus
     interrupts: list[Any]
+    _state: StateT | None
+    _make_state: Callable[[], StateT]
     _log: EventLog | None
     _events: list[Any] | None
     thread_id: str | int | None
@@ -70,6 +72,13 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
     tasks: list[tuple[int, int, str, str, list[str]]]
 
     @property
+    def state(self) -> StateT:
+        """The state after the call, or the dictionary of its fields; made when it is first read."""
+        if self._state is None:
+            self._state = self._make_state()
+        return self._state
+
+    @property
     def events(self) -> list[Any]:
         """The events of the run, made from its log when they are first read."""
         if self._events is None:
@@ -78,7 +87,7 @@ class GraphResult(dict[str, Any], Displayable, Generic[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the result with its events for `copy` and `pickle`, but without the log of the run."""
-        attributes = {**self.__dict__, "_events": self.events, "_log": None}
+        attributes = {**self.__dict__, "_events": self.events, "_log": None, "_state": self.state, "_make_state": None}
         return type(self), (), attributes, None, iter(self.items())
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
@@ -99,21 +108,29 @@ def graph_result(
     checkpoint_id: str | None,
 ) -> GraphResult[Any]:
     """Return the result of a call from its record."""
-    fields, messages, meta = plan.fields, record.messages, ExecutionState(**record.meta)
-    state = fields.to_display(fields.public(record.values), meta)
+    fields, values, meta = plan.fields, record.values, ExecutionState(**record.meta)
+    messages = unshared(record.messages)
+
+    def make_state() -> Any:
+        return fields.to_display(unshared(fields.public(values)), meta)
+
     level = ResponseGranularity(granularity)
     result: GraphResult[Any]
+    state: Any = None
     if fields.is_agent_state:
         result = GraphResult(messages=messages, token_usage=token_usage(messages))
         if level is not ResponseGranularity.LOW:
+            state = make_state()
             result |= {"context": state.context, "summary": state.context_summary}
-        if level is ResponseGranularity.FULL:
-            result["state"] = state
+            if level is ResponseGranularity.FULL:
+                result["state"] = state
     else:
+        state = make_state()
         result = GraphResult(state)
         if asked := [request for request in interrupts if isinstance(request, Interrupt)]:
             result["__interrupt__"] = asked
-    result.state, result.status, result.step, result.messages = state, meta.status, meta.step, messages
+    result._state, result._make_state = state, make_state  # noqa: SLF001 - its own module
+    result.status, result.step, result.messages = meta.status, meta.step, messages
     result.thread_id, result.run_id, result.checkpoint_id = meta.thread_id, meta.run_id, checkpoint_id  # type: ignore[assignment]
     result.interrupts, result.warnings, result.changed = interrupts, record.warnings, record.changed
     result.tasks, result._log, result._events = record.tasks, log, None  # noqa: SLF001 - its own module

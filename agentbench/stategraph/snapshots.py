@@ -8,12 +8,12 @@ from typing import Any, Generic
 
 from pydantic import ValidationError
 
-from agentbench._copying import isolate
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import masked_fields
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.messages.whole_copies import unshared
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.running.executors import META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
@@ -88,9 +88,9 @@ class StateSnapshot(Displayable, Generic[StateT]):
 def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot[Any]:
     """Return a checkpoint of a thread as a snapshot; it need not fit the state class."""
     info = CheckpointInfo.of(checkpoint)
-    stored: Mapping[str, Any] = isolate(_public(checkpoint.state))
+    stored: Mapping[str, Any] = unshared(_public(checkpoint.state))
     meta = checkpoint.state[META]
-    values = isolate(plan.values_in(checkpoint.state))
+    values = unshared(plan.values_in(checkpoint.state))
     pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
     due = [
         (message.target_id or message.source_id, message.data)
@@ -102,7 +102,11 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     tasks = [SnapshotTask(activation.task_id, node, meta.get("error_message")) for node, activation in due]
     tasks += [
         SnapshotTask(
-            result.activation.task_id, result.writes.node, None, result.interrupts, dict(isolate(result.writes.writes))
+            result.activation.task_id,
+            result.writes.node,
+            None,
+            result.interrupts,
+            dict(unshared([*result.writes.writes])),
         )
         for result in pending
     ]
@@ -120,7 +124,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         tasks=tuple(tasks),
         interrupts=tuple(request for request in requests if isinstance(request, (Interrupt, BreakpointRequest))),
         pending_writes={
-            result.activation.task_id: isolate(result.writes.writes) for result in pending if not result.interrupts
+            result.activation.task_id: unshared([*result.writes.writes]) for result in pending if not result.interrupts
         },
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=plan.fields.misfit(values),

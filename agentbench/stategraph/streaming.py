@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentbench.messages.message import Message
+from agentbench.messages.whole_copies import copy_message, unshared
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import ResponseGranularity
 from agentbench.stategraph.running.plan import CallRecord, GraphPlan, StateChanges
@@ -109,7 +110,7 @@ class Chunks:
     def _state(self, changes: StateChanges) -> Iterator[StreamChunk]:
         yield from self._messages(changes.messages, None)
         if self.level is not ResponseGranularity.LOW:
-            state = self.plan.fields.to_display(changes.values_after, ExecutionState(**changes.meta))
+            state = self.plan.fields.to_display(unshared(changes.values_after), ExecutionState(**changes.meta))
             yield self._chunk(StreamEvent.STATE, state=state)
         if self.level is ResponseGranularity.FULL:
             writers = {name: change["writers"] for name, change in changes.items()}
@@ -120,7 +121,9 @@ class Chunks:
             if message.delta or message.message_id not in self.shown:
                 if not message.delta and message.message_id is not None:
                     self.shown.add(message.message_id)
-                yield self._chunk(StreamEvent.MESSAGE, message=message, metadata={} if node is None else {"node": node})
+                yield self._chunk(
+                    StreamEvent.MESSAGE, message=copy_message(message), metadata={} if node is None else {"node": node}
+                )
 
     def _chunk(self, event: StreamEvent, **facts: Any) -> StreamChunk:
         return StreamChunk(event, thread_id=self.thread_id, run_id=self.run_id, **facts)
@@ -154,4 +157,4 @@ def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[
         found["updates"] = [{"__interrupt__": [data]}]
     for mode in modes:
         for payload in found.get(mode, ()):
-            yield mode, payload
+            yield mode, payload if mode == "events" else unshared(payload)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from operator import is_
 from typing import Any, NoReturn
@@ -21,6 +21,7 @@ from agentbench.exceptions import (
 from agentbench.messages.answers import answers_in, without_answers
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
+from agentbench.messages.whole_copies import unshared
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.merging.fields import MESSAGE_REDUCERS, StateField
@@ -152,6 +153,15 @@ def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
         else:
             updates[name] = _stamp(Overwrite(value))
     return updates
+
+
+def unshared_writes(writes: TaskWrites) -> TaskWrites:
+    """Return writes that share nothing with what a node returned or a caller passed, and may change afterwards."""
+    copied = [
+        (name, Overwrite(unshared(update.value)) if isinstance(update, Overwrite) else unshared(update))
+        for name, update in writes.writes
+    ]
+    return replace(writes, writes=copied)
 
 
 # ---- merging all writes of a superstep -------------------------------------------------------------------------------

@@ -1,0 +1,64 @@
+"""Copies of messages that share nothing with the originals, for code that may change what it gets.
+
+Elsewhere messages are shared instead of copied, because stored ones stay as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentbench._copying import isolate_or_same
+from agentbench.messages.content.content import Content
+from agentbench.messages.content.fields import NO_FIELDS, SetFields
+from agentbench.messages.message import Message
+
+
+def unshared(value: Any) -> Any:
+    """Return a deep copy of a value, in which the messages in lists and dictionaries are copied too."""
+    copied = isolate_or_same(value)
+    if type(copied) is Message:
+        return copy_message(copied)
+    if type(copied) in (list, dict):
+        _copy_messages_in(copied, set())
+    return copied
+
+
+def copy_message(message: Message) -> Message:
+    """Return a copy of a message with its own contents."""
+    copied = message.__copy__()
+    copied.contents = [_copy_content(content) for content in message.contents]
+    copied.additional_properties = _copy_mapping(message.additional_properties)
+    if message.usages is not None:
+        copied.usages = isolate_or_same(message.usages)
+    return copied
+
+
+def _copy_content(content: Content) -> Content:
+    copied = content.__class__.__new__(content.__class__)
+    copied.type, copied.text = content.type, content.text
+    copied.annotations = isolate_or_same(content.annotations)
+    copied.additional_properties = _copy_mapping(content.additional_properties)
+    copied.raw_representation = content.raw_representation
+    rare = content._rare  # noqa: SLF001 - the fields of its type
+    copied._rare = NO_FIELDS if rare is NO_FIELDS else SetFields(**unshared(vars(rare)))  # noqa: SLF001
+    return copied
+
+
+def _copy_mapping(mapping: dict[str, Any]) -> dict[str, Any]:
+    return isolate_or_same(mapping) if mapping else {}
+
+
+def _copy_messages_in(holder: Any, seen: set[int]) -> None:
+    """Replace the messages in a list or dictionary, and in those inside it, by copies."""
+    items = holder.values() if type(holder) is dict else holder
+    if _HOLDERS.isdisjoint(map(type, items)):
+        return
+    seen.add(id(holder))
+    for key, item in [*(holder.items() if type(holder) is dict else enumerate(holder))]:
+        if type(item) is Message:
+            holder[key] = copy_message(item)
+        elif type(item) in (list, dict) and id(item) not in seen:
+            _copy_messages_in(item, seen)
+
+
+_HOLDERS = frozenset({Message, list, dict})
