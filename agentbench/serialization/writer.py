@@ -125,8 +125,17 @@ class JsonWriter:
                 raise UnstorableValueError(cls, reason) from error
             return head + write(simpler) + tail
 
-        self._methods[cls] = write_tagged
-        return write_tagged(value)
+        write_fields = kind.write
+
+        def write_directly(instance: Any) -> str:
+            try:
+                text = None if write_fields is None else write_fields(instance, write)
+            except AttributeError:  # an incomplete instance, for which the other way has the right error
+                text = None
+            return write_tagged(instance) if text is None else f"{head}{text}}}"
+
+        method = self._methods[cls] = write_tagged if write_fields is None else write_directly
+        return method(value)
 
 
 def quote(text: str) -> str:
