@@ -170,15 +170,18 @@ def _copy_other(value: Any, memo: _Memo, retain: _Retain) -> Any:
     if ref in memo:
         return memo[ref]
     cls = type(value)
-    copier = _COPIERS_OF_CLASSES.get(cls)
-    if copier is None:
+    known = _COPIERS_OF_CLASSES.get(id(cls))
+    if known is not None:
+        copier = known[1]
+    else:
         if is_atomic(value):
             copier = lambda value, memo, retain: value  # noqa: E731
         elif _is_plain(value, cls):
             copier = _plain_copier(value, cls)
         else:
             copier = lambda value, memo, retain: copy.deepcopy(value, memo)  # noqa: E731
-        _COPIERS_OF_CLASSES[cls] = copier
+        number = id(cls)
+        _COPIERS_OF_CLASSES[number] = weakref.ref(cls, lambda _: _COPIERS_OF_CLASSES.pop(number, None)), copier
     return copier(value, memo, retain)
 
 
@@ -204,18 +207,22 @@ def _is_plain(value: Any, cls: Any) -> bool:
 
 def slots_of(cls: type, *, c_members: bool = False) -> tuple[str, ...]:
     """Return the names of all slots of a class, base classes first; with `c_members` also those of C classes."""
+    return tuple([member.__name__ for member in _slot_members(cls, c_members=c_members)])
+
+
+def _slot_members(cls: type, *, c_members: bool = False) -> tuple[types.MemberDescriptorType, ...]:
     return tuple(
-        name
+        member
         for base in reversed(cls.__mro__)
         if c_members or "__slots__" in vars(base)
-        for name, member in vars(base).items()
+        for member in vars(base).values()
         if isinstance(member, types.MemberDescriptorType)
     )
 
 
 def _plain_copier(value: Any, cls: type) -> _Copier:
     has_dict = hasattr(value, "__dict__")
-    slots = slots_of(cls)
+    slots = [(member.__name__, member.__get__, member.__set__) for member in _slot_members(cls)]
 
     def copy_plain(value: Any, memo: _Memo, retain: _Retain) -> Any:
         duplicate = object.__new__(type(value))
@@ -229,10 +236,17 @@ def _plain_copier(value: Any, cls: type) -> _Copier:
                 if cls not in shared:
                     attributes[name] = _COPIERS.get(cls, _copy_other)(item, memo, retain)
             duplicate.__dict__.update(attributes)
-        for name in slots:
-            item = getattr(value, name, _ABSENT)
-            if item is not _ABSENT:
-                object.__setattr__(duplicate, name, _copy_part(item, memo, retain))
+        for name, read, assign in slots:
+            try:
+                item = read(value)
+            except AttributeError:
+                item = getattr(value, name, _ABSENT)  # a class may compute attributes that are not set
+                if item is _ABSENT:
+                    continue
+            cls = type(item)
+            if cls not in shared:
+                item = _COPIERS.get(cls, _copy_other)(item, memo, retain)
+            assign(duplicate, item)
         return duplicate
 
     return copy_plain
@@ -245,5 +259,7 @@ _COPIERS: dict[type, _Copier] = {
     tuple: _copy_frozen_container,
     frozenset: _copy_frozen_container,
 }
-_COPIERS_OF_CLASSES: "weakref.WeakKeyDictionary[type, _Copier]" = weakref.WeakKeyDictionary()
-"""How to copy instances of the classes met so far; weak, because notebook cells redefine classes."""
+_COPIERS_OF_CLASSES: dict[int, tuple[weakref.ref[type], _Copier]] = {}
+"""How to copy instances of the classes met so far, by the id of the class. Its weak reference removes the entry before
+the id is used again: notebook cells redefine classes.
+"""

@@ -142,7 +142,10 @@ class InMemoryCheckpointStorage(ChainStorage):
                 self._remove_one(checkpoint.checkpoint_id)
             self._ab_entries[checkpoint.checkpoint_id] = entry
             chain = self._ab_chains.setdefault(chain_name, [])
-            insort(chain, entry, key=_order)
+            if not chain or chain[-1].order < entry.order:  # almost always
+                chain.append(entry)
+            else:
+                insort(chain, entry, key=_order)
             if self._ab_keep_last is not None:
                 self._remove_all(chain[: -self._ab_keep_last])
         return checkpoint.checkpoint_id
@@ -181,6 +184,8 @@ class _Entry:
 
 
 _order: Callable[[_Entry], tuple[int, str]] = attrgetter("order")
+_values_of: Callable[[WorkflowCheckpoint], tuple[Any, ...]] = attrgetter(*FIELDS)
+_METADATA = FIELDS.index("metadata")
 
 
 class _ListPrefix:
@@ -235,11 +240,11 @@ def _copy(
     shared: dict[int, _ListPrefix] | None = None,
 ) -> WorkflowCheckpoint:
     """Copy a checkpoint, with `signature` replacing its own equal one, and `shared` replacing long lists."""
-    content = {name: getattr(checkpoint, name) for name in FIELDS}
+    content = [*_values_of(checkpoint)]
     if signature is not None:
-        content["metadata"] = {**checkpoint.metadata, GRAPH_SIGNATURE: None}
+        content[_METADATA] = {**checkpoint.metadata, GRAPH_SIGNATURE: None}
     try:
-        duplicate = WorkflowCheckpoint(**isolate_but(content, shared or {}))
+        duplicate = WorkflowCheckpoint(*isolate_but(content, shared or {}))
     except Exception as error:
         path, part = find_part(checkpoint, _has_no_copy, _parts_of)
         message = (
