@@ -58,7 +58,7 @@ def _write_content(content: Content, write: Callable[[Any], str]) -> str | None:
     return written + "}"
 
 
-def _write_message(message: Message, write: Callable[[Any], str]) -> str | None:
+def _write_message(message: Any, write: Callable[[Any], str]) -> str | None:
     role, contents, properties = message.role, message.contents, message.additional_properties
     author_name, message_id = message.author_name, message.message_id
     timestamp, usages = message.timestamp, message.usages

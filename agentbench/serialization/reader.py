@@ -29,7 +29,7 @@ class JsonReader:
             text = text.strip(_WHITESPACE)
             value, end = self._decode(text)  # `decode` takes a third of the time of a message to look for spaces
             if end != len(text):
-                raise json.JSONDecodeError("Extra data", text, end)
+                raise json.JSONDecodeError("Extra data", text, end)  # noqa: TRY003 - the message of the standard library
             return value
         except WorkflowCheckpointException:
             raise

@@ -28,9 +28,9 @@ class StateType:
     name: Any = None
     """Name of the class, if one tag is for many. It is written before the value, and `decode` takes both as a list."""
     write: Callable[[Any, Callable[[Any], str]], str | None] | None = None
-    """Returns the JSON of what `encode` returns, only faster, given the method that writes a value; None if it is unfit.
+    """For frequent classes: returns the JSON of what `encode` returns, without making that, or None for rare instances.
 
-    For the most frequent classes. It must decide before it writes a value, because values are written once.
+    It gets the method that writes a value, and decides before it writes one, because a writer counts what it writes.
     """
 
 

@@ -25,7 +25,7 @@ _LARGEST_BITS: Final = 4096
 """Longer numbers take quadratic time as decimals, and Python rejects them from 4300 digits on."""
 
 _TEXT: Final = frozenset({str})
-_FEW: Final = 6
+_FEW: Final = 3
 """Up to this many entries are written one by one in the time needed to prepare the C encoder."""
 _MOST_KEYS: Final = 4096
 
@@ -44,8 +44,9 @@ class JsonWriter:
     """Dictionaries with more entries are written as pairs."""
 
     def __init__(self) -> None:
+        is_overridden = type(self).write_text is not JsonWriter.write_text
         self._methods: dict[type, Callable[[Any], str]] = {
-            str: self.write_text,
+            str: self.write_text if is_overridden else quote,  # one call less for the most frequent values
             int: write_int,
             float: write_float,
             bool: {True: "true", False: "false"}.__getitem__,

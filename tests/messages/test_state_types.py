@@ -5,20 +5,30 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from agentbench._copying import is_atomic, isolate
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
+from agentbench.checkpoints.parts.parts import ChainMemory
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
+from agentbench.serialization import registry
 from agentbench.serialization.json_text import from_json, to_json
+from agentbench.serialization.reader import JsonReader
+from agentbench.serialization.writer import JsonWriter
+from tests.messages.samples import contents, json_values, messages, records
 
 
 class City(BaseModel):
@@ -102,3 +112,144 @@ def test_a_checkpoint_is_read_in_a_process_that_has_not_imported_messages(tmp_pa
     )
     assert done.stderr == ""
     assert done.stdout == f"{conversation!r}\n{state['response']!r}\n"
+
+
+# --------------------------------------------------------------------------------------- the direct and the general way
+
+
+def in_general(call: Callable[[], Any]) -> Any:
+    """Return what a call does if contents and messages are stored in the way of every other class."""
+    types = [
+        replace(registry._BY_CLASS[Content], decode=content_by_constructor, write=None),
+        replace(registry._BY_CLASS[Message], decode=lambda found: Message(**found), write=None),
+    ]
+    by_class, by_tag = {each.cls: each for each in types}, {each.tag: each for each in types}
+    with mock.patch.dict(registry._BY_CLASS, by_class), mock.patch.dict(registry._BY_TAG, by_tag):
+        return outcome(call)
+
+
+def content_by_constructor(found: Any) -> Content:
+    registry.of_kind(list, found.get("annotations", []))
+    return Content(**found)
+
+
+def outcome(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001 - whichever it is
+        return type(error)
+
+
+def stored(value: Any) -> Any:
+    """Return every attribute of a value with its class, so that what is not compared is compared too."""
+    if isinstance(value, Message):
+        return [Message, *[stored(getattr(value, name)) for name in Message.__slots__]]
+    if isinstance(value, Content):
+        return [Content, *[stored(part) for part in value.__getstate__()[1].values()]]
+    if isinstance(value, dict):
+        return [dict, *[(key, stored(item)) for key, item in value.items()]]
+    return [type(value), *map(stored, value)] if isinstance(value, (list, tuple)) else (type(value), value)
+
+
+RARE = sorted(
+    Content("x").to_dict(exclude_none=False).keys() - {"type", "text", "annotations", "additional_properties"}
+)
+FIELDS = ["type", "text", "call_id", "arguments", "items", "result", "approved", "annotations", "additional_properties"]
+FIELDS += [
+    "role",
+    "contents",
+    "message_id",
+    "delta",
+    "timestamp",
+    "usages",
+    "raw_representation",
+    "metadata",
+    "unknown",
+]
+long_texts = st.text("ab\u00e9\ud800", min_size=1000, max_size=1100)
+odd_values = st.one_of(
+    st.sampled_from(
+        [None, 0, "", 1.5, float("nan"), (1, "a"), {2}, {1: "a"}, {"__t__": 1}, 10**5000, object(), "a" * 2000]
+    ),
+    json_values,
+    long_texts,
+    contents,
+    st.lists(contents | st.integers(), max_size=5),
+)
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> Any:
+    """Return a content or a message, in which some attributes have values that no constructor checks, or none."""
+    value: Any = draw(contents | messages)
+    names = Message.__slots__ if isinstance(value, Message) else [*RARE, "type", "text", "additional_properties"]
+    for name in draw(st.sets(st.sampled_from(names), max_size=3)):
+        setattr(value, name, draw(odd_values))
+    return value
+
+
+def with_all_fields() -> Content:
+    content = Content("x", text="y")
+    for name in RARE:
+        setattr(content, name, "z")
+    return content
+
+
+def incomplete(cls: type[Any], name: str) -> Any:
+    value = cls("x")
+    delattr(value, name)
+    return value
+
+
+def without_delta() -> Message:
+    message = Message("user")
+    message.delta = None  # type: ignore[assignment]
+    return message
+
+
+def check_text(value: Any) -> None:
+    assert outcome(lambda: JsonWriter().write(value)) == in_general(lambda: JsonWriter().write(value))
+    assert outcome(lambda: ChainMemory(0).cut(value)) == in_general(lambda: ChainMemory(0).cut(value))
+
+
+@given(records | edited() | st.lists(edited(), max_size=20))
+def test_the_text_is_that_of_the_general_way_whole_and_in_parts(value: Any) -> None:
+    check_text(value)
+
+
+def test_the_text_or_the_error_of_a_rare_value_is_that_of_the_general_way() -> None:
+    check_text([Message("user", [Content.from_text("a" * 2000)] * 5)] * 40)
+    check_text(with_all_fields())
+    check_text(without_delta())
+    check_text(incomplete(Content, "text"))
+    check_text(incomplete(Message, "usages"))
+    check_text([Message("user", [incomplete(Content, "additional_properties")])])
+
+
+storable = odd_values.map(lambda value: value if type(value) is not object else None)
+
+
+@example("content", {"type": "text", "call_id": None, "text": None})
+@example("content", {"type": "text", "annotations": range(3)})
+@example("message", {"role": "user", "contents": "text", "additional_properties": [["a", 1]]})
+@example("message", {"role": "user", "metadata": {"a": 1}})
+@given(
+    st.sampled_from(["content", "message"]),
+    st.tuples(
+        st.sampled_from([{}, {"type": "text"}, {"role": "user"}]),
+        st.dictionaries(st.sampled_from(FIELDS), storable, max_size=5),
+    ).map(lambda both: both[0] | both[1])
+    | storable,
+)
+def test_reading_gives_the_value_or_the_error_of_the_general_way(tag: str, found: Any) -> None:
+    text = f'{{"__t__":"{tag}","v":{JsonWriter().write(found)}}}'
+    general = in_general(lambda: stored(JsonReader().read(text)))
+    assert repr(outcome(lambda: stored(JsonReader().read(text)))) == repr(general)
+
+
+@given(messages, st.integers(0, 999), st.sampled_from(["", "x", '"', "{", "]", "0", "null"]))
+def test_a_damaged_text_gives_the_error_of_the_general_way(message: Message, at: int, damage: str) -> None:
+    text = JsonWriter().write([message])
+    text = text[: at % len(text)] + damage + text[at % len(text) + 1 :]
+    general = in_general(lambda: stored(JsonReader().read(text)))
+    assert repr(outcome(lambda: stored(JsonReader().read(text)))) == repr(general)
