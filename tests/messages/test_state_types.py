@@ -230,6 +230,7 @@ storable = odd_values.map(lambda value: value if type(value) is not object else 
 
 
 @example("content", {"type": "text", "call_id": None, "text": None})
+@example("content", {"type": "text", "approved": "no"})
 @example("content", {"type": "text", "annotations": range(3)})
 @example("message", {"role": "user", "contents": "text", "additional_properties": [["a", 1]]})
 @example("message", {"role": "user", "metadata": {"a": 1}})
