@@ -15,7 +15,7 @@ from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate
 from agentbench.serialization.registry import of_kind, register_type
 
 _MOST_FIELDS: Final = 12
-"""A dictionary with a few more fields is written in parts."""
+"""Contents with more fields are left to the general way, because a writer may cut large dictionaries into parts."""
 _OWN_FIELDS_OF_CONTENT: Final = frozenset(FIELDS_OF_CONTENT) - {"text"}
 _UNCHECKED_FIELDS: Final = frozenset({"type", *FIELDS_OF_CONTENT}) - {"approved"}
 _NONE: Final = frozenset({type(None)})
@@ -42,6 +42,9 @@ def _record_to_state(record: Message | Response[Any]) -> dict[str, Any]:
         own = {"value": record.given_value, "response_format": record.response_format}
         found.update({name: value for name, value in own.items() if value is not None})
     return found
+
+
+# Written field by field, with the same text as the dictionaries above, and without making them.
 
 
 def _write_content(content: Content, write: Callable[[Any], str]) -> str | None:
