@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from operator import is_
 from typing import Any, NoReturn
@@ -158,10 +158,17 @@ def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
 def unshared_writes(writes: TaskWrites) -> TaskWrites:
     """Return writes that share nothing with what a node returned or a caller passed, and may change afterwards."""
     copied = [
-        (name, Overwrite(unshared(update.value)) if isinstance(update, Overwrite) else unshared(update))
+        (
+            name,
+            update
+            if update.__class__ in _ATOMS
+            else Overwrite(unshared(update.value))
+            if isinstance(update, Overwrite)
+            else unshared(update),
+        )
         for name, update in writes.writes
     ]
-    return replace(writes, writes=copied)
+    return TaskWrites(writes.node, writes.task_id, copied, writes.goto, writes.parent_goto)
 
 
 # ---- merging all writes of a superstep -------------------------------------------------------------------------------
@@ -212,6 +219,8 @@ def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
 
     Only the input of the graph approves. A node may run an agent on the conversation, where such an answer would count.
     """
+    if update.__class__ in _ATOMS:
+        return update
     inner = update.value if isinstance(update, Overwrite) else update
     messages = _messages_in(inner)
     if not messages or not answers_in(messages):

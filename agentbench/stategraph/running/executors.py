@@ -385,7 +385,7 @@ class _Task:
 
     def _unreturned_changes(self, value: Any, writes: TaskWrites) -> tuple[str, ...]:
         view = self.node.function.view
-        if self.state is None or view.is_instance(value) or value is self.state:
+        if self.state is None or value is self.state or (value.__class__ is not dict and view.is_instance(value)):
             return ()
         written, values = {name for name, _ in writes.writes}, self.values
         changed = [
