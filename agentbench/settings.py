@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ForwardRef, NamedTuple, TypeVar, cast, get_args
 
 from agentbench._copying import isolate_or_same
@@ -275,6 +274,8 @@ def _convert(field: _Field, text: str) -> Any:
 
 
 def _read_env_file(path: str | os.PathLike[str], encoding: str | None) -> Mapping[str, str | None]:
+    from pathlib import Path  # noqa: PLC0415 - loads ten modules, and most programs read no such file
+
     file = Path(path)
     if not file.exists() or file.is_dir():
         problem = f"Settings file {os.fspath(path)!r} not found. Pass an existing path, or leave out env_file_path."

@@ -18,6 +18,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_node import AgentNode
+from agentbench.workflows.builder.nodes import AgentMode
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
@@ -252,3 +253,12 @@ class AgentExecutor(AgentNode):
         """Restore the result of `on_checkpoint_save`; missing parts are empty."""
         await super().on_checkpoint_restore(state)
         self._ab_full_conversation = [*state.get("full_conversation", ())]
+
+
+def agent_node(agent: SupportsAgentRun, *, agent_mode: AgentMode = "respond") -> AgentNode:
+    """Return the node of an agent."""
+    if agent_mode == "respond":
+        return AgentExecutor(agent)
+    from agentbench.orchestrations.host_executor import AgentHostExecutor  # noqa: PLC0415 - most workflows need none
+
+    return AgentHostExecutor(agent)

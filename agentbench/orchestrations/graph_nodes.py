@@ -11,15 +11,11 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.orchestrations.agent_executor import AgentExecutor
 from agentbench.orchestrations.agent_node import call_agent, message_of_answers
-from agentbench.orchestrations.host_executor import AgentHostExecutor
 from agentbench.stategraph.interrupts import ask_all, current_questions
 from agentbench.stategraph.merging.state_fields import StateFields
-from agentbench.workflows.builder.nodes import AgentMode
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
-from agentbench.workflows.executors.executor import Executor
 
 
 class AgentTask:
@@ -84,8 +80,3 @@ def _note_usage(response: AgentResponse) -> None:
             "completion_tokens": used.get("output_token_count") or 0,
             "total_tokens": used.get("total_token_count") or 0,
         }
-
-
-def agent_node(agent: SupportsAgentRun, *, agent_mode: AgentMode = "respond") -> Executor:
-    """Return the node of an agent."""
-    return AgentHostExecutor(agent) if agent_mode == "turns" else AgentExecutor(agent)

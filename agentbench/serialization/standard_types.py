@@ -9,7 +9,6 @@ from collections import ChainMap, Counter, OrderedDict, UserDict, UserList, User
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from importlib import import_module
-from pathlib import Path, PurePosixPath, PureWindowsPath
 from types import EllipsisType, MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
@@ -34,7 +33,7 @@ _ZONE_KEY: Final = re.compile(r"[\w+-]+(/[\w+-]+)*", re.ASCII)
 
 def standard_type(cls: type, value: Any) -> StateType:
     """Return how instances of exactly this value's class are stored, or raise UnstorableValueError."""
-    found = _TYPES.get(cls) or class_type(cls) or _type_by_name(cls)
+    found = _TYPES.get(cls) or class_type(cls) or _path_type(cls) or _type_by_name(cls)
     if found is not None:
         return found
     if is_type_form(value):
@@ -177,16 +176,35 @@ _STANDARD: Final[tuple[StateType, ...]] = (
     StateType(UserDict, "UserDict", lambda value: value.data, _of(dict, UserDict)),
     StateType(UserList, "UserList", lambda value: value.data, _of(list, UserList)),
     StateType(UserString, "UserString", lambda value: value.data, _of(str, UserString)),
-    StateType(type(Path()), "path", lambda value: value.as_posix(), _of(str, Path)),
-    StateType(PurePosixPath, "posix_path", lambda value: value.as_posix(), _of(str, PurePosixPath)),
-    StateType(PureWindowsPath, "windows_path", lambda value: value.as_posix(), _of(str, PureWindowsPath)),
     StateType(re.Pattern, "pattern", lambda value: [value.pattern, value.flags], _read_pattern),
 )
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 
+# Many programs never load the modules of the following classes.
+
+_PATHS: Final[Mapping[str, str]] = {
+    "path": "Path",
+    "posix_path": "PurePosixPath",
+    "windows_path": "PureWindowsPath",
+}
+"""Classes of pathlib, by tag."""
+
+
+def _path_type(cls: type) -> StateType | None:
+    pathlib = sys.modules.get("pathlib")
+    if pathlib is not None:
+        for tag, name in _PATHS.items():
+            if cls is (type(pathlib.Path()) if tag == "path" else getattr(pathlib, name)):
+                return StateType(cls, tag, lambda value: value.as_posix(), _reader_of_path(name))
+    return None
+
+
+def _reader_of_path(name: str) -> Callable[[Any], Any]:
+    return lambda found: getattr(import_module("pathlib"), name)(of_kind(str, found))
+
 
 class _StandardForm(NamedTuple):
-    """The stored form of a class that most programs never load: `decode` takes the class and the result of `encode`."""
+    """The stored form of a class of another module: `decode` takes the class and the result of `encode`."""
 
     encode: Callable[[Any], Any]
     decode: Callable[[Any, Any], Any]
@@ -234,6 +252,7 @@ def _read_by_name(found: Any) -> Any:
 
 STANDARD_DECODERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **{kind.tag: kind.decode for kind in _STANDARD},
+    **{tag: _reader_of_path(name) for tag, name in _PATHS.items()},
     **CLASS_DECODERS,
     "dict": _read_dict,
     "float": {text: float(text) for text in ("nan", "inf", "-inf")}.__getitem__,

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import os
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
-from urllib.parse import urlsplit
 
 from agentbench.agents.loop.configuration import (
     FunctionInvocationConfiguration,
@@ -121,6 +119,10 @@ def require_network(client: Any) -> None:
 
 def _is_here(url: str) -> bool:
     """Return whether a URL points to the loopback interface."""
+    # Loaded here, because only clients of services are asked for their URL.
+    import ipaddress  # noqa: PLC0415
+    from urllib.parse import urlsplit  # noqa: PLC0415
+
     try:
         host = urlsplit(url).hostname or ""
         return host == "localhost" or host.endswith(".localhost") or ipaddress.ip_address(host).is_loopback

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import FunctionType
 from typing import Any, SupportsIndex, TypeAlias
 
 from agentbench._copying import isolate
+from agentbench.agents.tools.plain_schema import PlainSchema, plain_parameters
 from agentbench.agents.tools.signature import ToolSignature, read_signature
-from agentbench.agents.tools.signature_model import derive_model, is_model_class
 from agentbench.exceptions import ToolArgumentsError
 
 InputModel: TypeAlias = type[Any] | Mapping[str, Any] | None
@@ -42,12 +43,12 @@ def schema_of(func: Callable[..., Any] | None, tool_name: str, input_model: Inpu
 
 
 class LazySchema:
-    """The schema of a tool, shared by its copies. Making it loads pydantic."""
+    """The schema of a tool, shared by its copies. Making it loads pydantic, unless all parameters are plain."""
 
     __slots__ = ("_schema", "input_model", "signature", "tool_name")
 
     def __init__(self, tool_name: str, input_model: InputModel, signature: ToolSignature | None) -> None:
-        if input_model is not None and not isinstance(input_model, Mapping) and not is_model_class(input_model):
+        if input_model is not None and not isinstance(input_model, Mapping) and not _is_model_class(input_model):
             message = (
                 f"input_model={input_model!r} of tool {tool_name!r} does not describe arguments. "
                 "Expected a pydantic model class, a JSON schema as a dict, or None to use the function's signature."
@@ -55,15 +56,15 @@ class LazySchema:
             raise TypeError(message)
         self.tool_name, self.signature = tool_name, signature
         self.input_model = isolate(dict(input_model)) if isinstance(input_model, Mapping) else input_model
-        self._schema: JsonSchema | ModelSchema | None = None
+        self._schema: JsonSchema | ModelSchema | PlainSchema | None = None
 
-    def get(self) -> JsonSchema | ModelSchema:
+    def get(self) -> JsonSchema | ModelSchema | PlainSchema:
         """Return the schema."""
         if self._schema is None:
             self._schema = self._make()
         return self._schema
 
-    def _make(self) -> JsonSchema | ModelSchema:
+    def _make(self) -> JsonSchema | ModelSchema | PlainSchema:
         signature = self.signature
         if isinstance(self.input_model, Mapping):
             return JsonSchema(self.input_model, signature)
@@ -73,18 +74,31 @@ class LazySchema:
             return ModelSchema(self.input_model, self.input_model.model_json_schema(), keep_none=keep_none)
         if signature is None:
             return JsonSchema({"properties": {}, "title": f"{self.tool_name}_input", "type": "object"})
-        derived = derive_model(self.tool_name, signature)
-        return ModelSchema(
-            derived.model,
-            derived.schema,
-            keep_none=frozenset(derived.model.model_fields) - derived.own_defaults,
-            leave_out_unset=derived.own_defaults,
-            parameter_of=derived.parameter_of,
-        )
+        make_model = partial(_derived_schema, self.tool_name, signature)
+        plain = plain_parameters(signature)
+        return make_model() if plain is None else PlainSchema(self.tool_name, plain, make_model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # The schema contains parts that cannot be pickled, so it is made again.
         return LazySchema, (self.tool_name, self.input_model, self.signature)
+
+
+def _derived_schema(tool_name: str, signature: ToolSignature) -> ModelSchema:
+    from agentbench.agents.tools.signature_model import derive_model  # noqa: PLC0415 - not needed for plain parameters
+
+    derived = derive_model(tool_name, signature)
+    return ModelSchema(
+        derived.model,
+        derived.schema,
+        keep_none=frozenset(derived.model.model_fields) - derived.own_defaults,
+        leave_out_unset=derived.own_defaults,
+        parameter_of=derived.parameter_of,
+    )
+
+
+def _is_model_class(value: object) -> bool:
+    """Return whether a value is a pydantic model class, without loading pydantic."""
+    return isinstance(value, type) and hasattr(value, "model_json_schema") and hasattr(value, "model_validate")
 
 
 class ModelSchema:

@@ -62,11 +62,6 @@ def _quiet_generator() -> Any:
     return QuietGenerator
 
 
-def is_model_class(value: object) -> bool:
-    """Return whether a value is a pydantic model class, without loading pydantic."""
-    return isinstance(value, type) and hasattr(value, "model_json_schema") and hasattr(value, "model_validate")
-
-
 def _field_name(name: str, index: int) -> str:
     """Return a valid field name for a pydantic model: not `schema`, `copy` or `_private`."""
     from pydantic import BaseModel

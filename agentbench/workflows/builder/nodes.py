@@ -27,7 +27,7 @@ _MODULE_OF_CLASS: dict[str, str] = {
 }
 """The module that registers the adapter of a class, by the class's module and qualified name."""
 
-_ADAPTER_OF_METHODS = {("run", "create_session"): "agentbench.orchestrations.graph_nodes:agent_node"}
+_ADAPTER_OF_METHODS = {("run", "create_session"): "agentbench.orchestrations.agent_executor:agent_node"}
 """The adapter, as "module:function", for objects that have these methods, such as agents of other libraries."""
 
 
