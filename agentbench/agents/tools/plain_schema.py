@@ -91,7 +91,7 @@ class PlainSchema:
         """Validate the arguments for the function, and convert them if necessary."""
         valid = {}
         for name, type_ in self._types.items():
-            value: Any = arguments.get(name, NO_VALUE)
+            value = arguments.get(name, NO_VALUE)
             if type(value) is type_ and (type_ is not str or _is_text(value)):
                 valid[name] = value
             elif value is not NO_VALUE or name in self._required:
@@ -124,7 +124,7 @@ def _is_json(default: Any) -> bool:
     return math.isfinite(default) if isinstance(default, float) else abs(default) < _LARGEST_INT
 
 
-def _is_text(value: str) -> bool:
+def _is_text(value: Any) -> bool:
     """Return whether a string is without halves of surrogate pairs, which pydantic refuses."""
     if not value.isascii():
         try:

@@ -36,7 +36,7 @@ def parameters(draw: st.DrawFn) -> inspect.Parameter:
     return inspect.Parameter(
         draw(NAMES.filter(lambda name: not keyword.iskeyword(name))),
         inspect.Parameter.KEYWORD_ONLY,
-        annotation=Annotated[type_, draw(DESCRIPTIONS)] if described else type_,  # type: ignore[valid-type]
+        annotation=Annotated[type_, draw(DESCRIPTIONS)] if described else type_,
         default=draw(st.just(inspect.Parameter.empty) | VALUES[type_]),
     )
 
