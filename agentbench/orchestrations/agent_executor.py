@@ -235,9 +235,9 @@ class AgentExecutor(AgentNode):
         """Return the agent's input: the new messages after those that already wait."""
         return [*self._ab_cache, *normalize_messages(messages)]
 
-    async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
+    def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> Awaitable[None]:
         """Yield the response, or each update of a streamed one."""
-        await ctx.yield_output(output)
+        return ctx.yield_output(output)
 
     async def _pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
         """Send the complete response on."""

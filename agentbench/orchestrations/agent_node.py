@@ -257,7 +257,8 @@ def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: On
     They are passed on without approvals. Approvals of an inner agent become parts of this agent's answer.
     """
 
-    async def take(update: AgentResponseUpdate) -> None:
+    # Not a coroutine function: it is called for each update, and a coroutine of its own would be one more to run.
+    def take(update: AgentResponseUpdate) -> Awaitable[None]:
         has_answers = False
         for content in update.contents:
             if content.user_input_request:
@@ -268,7 +269,7 @@ def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: On
             update = copy.copy(update)
             update.contents = [one for one in update.contents if one.type != ANSWER]
             update.agent_id = update.agent_id and agent.id
-        await on_update(update)
+        return on_update(update)
 
     return take
 

@@ -63,7 +63,7 @@ class HandRun(ActiveRun):
     async def follow(self, work: Coroutine[Any, Any, Any]) -> AsyncGenerator[None, None]:
         """Carry out work of the engine and forward its events: once per turn, and a last time at its end."""
         task = asyncio.ensure_future(work)
-        task.add_done_callback(self.log.wake)
+        task.add_done_callback(self.log.waker())
         try:
             ended = False
             while not ended:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -199,8 +200,12 @@ class EventLog:
 
     def take(self) -> list[WorkflowEvent[Any]]:
         """Return the events since the last call, for the live reader."""
-        if self._cursor >= len(self._records):
+        unread = len(self._records) - self._cursor
+        if unread <= 0:
             return []
+        if unread == 1:  # a complete event, because compact records take at least two places
+            self._cursor += 1
+            return self._records[-1:]
         taken = list(self._walk(self._cursor))
         # The reader's objects replace the compact records, so that each event has one identity.
         self._records[self._cursor :] = taken
@@ -228,14 +233,25 @@ class EventLog:
 
     # ---- waiting ---------------------------------------------------------------------------------
 
-    def next_change(self) -> asyncio.Future[None]:
+    def next_change(self, running_loop: asyncio.AbstractEventLoop | None = None) -> asyncio.Future[None]:
         """Return a future that is done at the next event (or `wake()`); for one reader at a time."""
-        loop = asyncio.get_running_loop()
+        loop = running_loop or asyncio.get_running_loop()
         if self._waiter is None or self._waiter.get_loop() is not loop:
             self._waiter = loop.create_future()
         return self._waiter
 
-    def wake(self, *_: object) -> None:
+    def waker(self) -> Callable[[object], None]:
+        """Return a callback that calls `wake`, and does not keep the events alive until the event loop drops it."""
+        reference = weakref.ref(self)
+
+        def wake(_: object) -> None:
+            log = reference()
+            if log is not None:
+                log.wake()
+
+        return wake
+
+    def wake(self) -> None:
         """Wake up the waiting reader, if there is one."""
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():

@@ -106,7 +106,6 @@ class FunctionExecution(Execution):
         if run_input.message is not ABSENT or (run_input.responses is None and run_input.checkpoint_id is None):
             run_state.reset()
         self.begun = True
-        run_state.log = self.log
         if self._traced_as is not None:
             self.run.trace(self._traced_as)
         if run_input.storage is not None:

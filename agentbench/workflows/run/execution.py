@@ -191,7 +191,6 @@ class Execution:
             responses = check_responses(run_state.requests, run_input.responses, self.run.graph)
         self.begun = True
         run_state.unconverged = False
-        run_state.log = log
         if self._traced_as is not None:
             self.run.trace(self._traced_as)
         if run_input.storage is not None:

@@ -55,8 +55,8 @@ class LiveSteps:
         if self._reading:
             msg = "This run already has a reader, and only one is allowed at a time. Await the other one first."
             raise WorkflowRunnerException(msg)
-        loop = self._loop
-        if loop is not None and loop is not asyncio.get_running_loop() and self.running:
+        loop, running_loop = self._loop, asyncio.get_running_loop()
+        if loop is not None and loop is not running_loop and self.running:
             return await await_on(loop, self.next_events(), name="WorkflowRun.step")
         log, may_start = self._execution.log, True
         while True:
@@ -66,9 +66,9 @@ class LiveSteps:
             if self._task is None:
                 if self._execution.ended or not may_start:
                     return None
-                self._loop = self._execution.loop = asyncio.get_running_loop()
-                self._task = self._loop.create_task(self._execution.advance())
-                self._task.add_done_callback(log.wake)
+                self._loop = self._execution.loop = running_loop
+                self._task = running_loop.create_task(self._execution.advance())
+                self._task.add_done_callback(log.waker())
             elif self._task.done():
                 task, self._task = self._task, None
                 if not (self._interrupted and task.cancelled()):
@@ -77,7 +77,7 @@ class LiveSteps:
                 continue
             self._reading = True
             try:
-                await log.next_change()
+                await log.next_change(running_loop)
             except asyncio.CancelledError:
                 await self.cancel()
                 raise
@@ -170,9 +170,11 @@ class WorkflowStream:
         if events is None:
             self._closed = True
             raise StopAsyncIteration
-        self._ready.extend(events)
         if not self._keep:
             self._execution.log.drop_brief()
+        if len(events) == 1:
+            return events[0]
+        self._ready.extend(events)
         return self._ready.popleft()
 
     def __await__(self) -> Generator[Any, None, WorkflowStream]:

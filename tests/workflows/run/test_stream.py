@@ -1,6 +1,7 @@
 import asyncio
 import contextlib
 import gc
+import weakref
 from typing import Any
 
 import pytest
@@ -173,6 +174,29 @@ def endless(ended):
             ended.append(text)
 
     return wait
+
+
+class Thing:
+    """Something that an event holds."""
+
+
+@pytest.mark.parametrize("observe", [False, True])
+async def test_a_finished_stream_leaves_nothing_behind_that_the_next_run_would_have_to_free(observe):
+    held = []
+
+    async def tell(text, ctx):
+        held.append(weakref.ref(thing := Thing()))
+        await ctx.add_event(WorkflowEvent("custom", thing))
+
+    workflow = flow(tell)
+    gc.collect()
+    gc.disable()
+    try:
+        async for _ in workflow.run("hello", stream=True, options=RunOptions(observe=observe)):
+            pass
+        assert [each() for each in held] == [None]
+    finally:
+        gc.enable()
 
 
 async def test_closing_a_stream_breaks_its_run_off_and_frees_the_instance():
