@@ -146,8 +146,9 @@ _door = _Door(
     workflows.by_hand.calls: InProcessExecution
     workflows.by_hand.runner: Runner
     workflows.by_hand.runner_context: InProcRunnerContext
-    workflows.run.result: PlannedDelivery StepReport WorkflowRunResult
+    workflows.run.result: WorkflowRunResult
     workflows.run.run: StreamingRun=WorkflowRun WorkflowRun
+    workflows.run.step_report: PlannedDelivery StepReport
     workflows.run.stream: WorkflowStream
     workflows.run.workflow: Workflow
     """,

@@ -308,10 +308,10 @@ from agentbench.workflows.graph.validation import validate_workflow_graph as val
 from agentbench.workflows.nested import SubWorkflowRequestMessage as SubWorkflowRequestMessage
 from agentbench.workflows.nested import SubWorkflowResponseMessage as SubWorkflowResponseMessage
 from agentbench.workflows.nested import WorkflowExecutor as WorkflowExecutor
-from agentbench.workflows.run.result import PlannedDelivery as PlannedDelivery
-from agentbench.workflows.run.result import StepReport as StepReport
 from agentbench.workflows.run.result import WorkflowRunResult as WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun as WorkflowRun
+from agentbench.workflows.run.step_report import PlannedDelivery as PlannedDelivery
+from agentbench.workflows.run.step_report import StepReport as StepReport
 from agentbench.workflows.run.stream import WorkflowStream as WorkflowStream
 from agentbench.workflows.run.workflow import Workflow as Workflow
 

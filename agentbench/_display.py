@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import re
-import zlib
 from collections.abc import Callable
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -83,4 +82,6 @@ def shorten(value: Any, longest: int = _LONGEST) -> str:
 
 
 def _checksum(text: str) -> str:
+    import zlib  # noqa: PLC0415 - only views of objects need it
+
     return f"{zlib.crc32(text.encode(errors='replace')):08x}"

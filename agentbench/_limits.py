@@ -6,8 +6,6 @@ at all where that makes sense, and is rejected elsewhere. Negative numbers and b
 
 from __future__ import annotations
 
-from numbers import Real
-
 
 def require_limit(name: str, limit: object, *, least: int = 0, none: str = "") -> None:
     """Check a limit that is a count.
@@ -38,6 +36,8 @@ def require_seconds(name: str, seconds: object, *, zero: bool = False, none: str
     """
     if seconds is None and none:
         return
+    from numbers import Real  # noqa: PLC0415 - defines five abstract classes, and few programs set a time limit
+
     is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
     if not (is_number and (seconds > 0 or (zero and seconds == 0))):  # type: ignore[operator]
         raise _error(name, seconds, f"seconds, {'0 or more' if zero else 'above 0'}", none, is_type=is_number)

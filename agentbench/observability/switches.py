@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
 
-from agentbench.settings import read_flag
-
 logger = logging.getLogger("agentbench")
 
 
@@ -19,6 +17,8 @@ def _flag(name: str, *, default: bool) -> bool:
     text = os.environ.get(name)
     if text is None:
         return default
+    from agentbench.settings import read_flag  # noqa: PLC0415 - most environments set none of these variables
+
     flag = read_flag(text)
     if flag is None:
         logger.warning("%s is %r, which counts as false. Expected true or false.", name, text)

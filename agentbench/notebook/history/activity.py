@@ -15,7 +15,7 @@ from agentbench.notebook.history.run_history import Event, ExecutorCall, Superst
 from agentbench.notebook.history.usage import tokens_of
 from agentbench.notebook.look.states import strongest
 from agentbench.workflows.events.events import WorkflowEvent, count_unanswered
-from agentbench.workflows.run.result import PlannedDelivery, StepReport
+from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
 
 Element = str | tuple[str, str]
 """An executor id, or the (source id, target id) of an edge."""

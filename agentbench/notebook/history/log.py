@@ -14,7 +14,7 @@ from agentbench.messages.joined_updates import join_updates
 from agentbench.notebook.history.run_history import BEGINNINGS, ExecutorCall, RunHistory, Superstep
 from agentbench.notebook.runtime import settings
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
-from agentbench.workflows.run.result import StepReport
+from agentbench.workflows.run.step_report import StepReport
 
 LINE_LIMIT = 400
 _NAMED = 6

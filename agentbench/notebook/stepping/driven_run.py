@@ -15,8 +15,8 @@ from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.stepping.model.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
 from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.result import PlannedDelivery, StepReport
 from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
 
 
 class DrivenRun:

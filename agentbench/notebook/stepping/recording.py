@@ -27,7 +27,7 @@ from agentbench.notebook.stepping.view.tabs import TABS, Sources, TabContent, co
 from agentbench.workflows.draw.shape import GraphShape
 from agentbench.workflows.events.events import SuperstepCompletionInfo, WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE
-from agentbench.workflows.run.result import PlannedDelivery, StepReport
+from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
 
 _FULL_LIMIT = 20_000  # characters of a text
 _ABOVE_LIMIT = 200  # characters next to a value whose parts follow below

@@ -30,8 +30,8 @@ from agentbench.notebook.stepping.page import SCRIPT, STYLE
 from agentbench.notebook.stepping.recording import Course, record, report_of_checkpoint, reports_of
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.workflows.draw.shape import read_shape
-from agentbench.workflows.run.result import StepReport
 from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.step_report import StepReport
 
 
 def save_run(run: WorkflowRun, path: str | Path) -> Path:

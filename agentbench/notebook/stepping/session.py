@@ -38,8 +38,8 @@ from agentbench.notebook.stepping.model.messages import (
 )
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.result import StepReport
 from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.step_report import StepReport
 
 T = TypeVar("T")
 

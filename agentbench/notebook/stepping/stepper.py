@@ -32,8 +32,9 @@ from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.workflows.draw.shape import read_shape
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.execution import id_of_request
-from agentbench.workflows.run.result import StepReport, WorkflowRunResult
+from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.step_report import StepReport
 
 if TYPE_CHECKING:
     from agentbench.notebook.frames.frames import Frames

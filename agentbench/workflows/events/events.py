@@ -147,21 +147,25 @@ class SuperstepCompletionInfo:
     activated_executors: list[str] = field(default_factory=list)
 
 
-@dataclass(slots=True, eq=False)
 class EventStamps:
     """Where and when an event of an observed run happened."""
 
-    seq: int
-    run_id: str
-    superstep: int
-    time_ns: int
-    task_id: str | None = None
-    order: int | None = None
-    duration_s: float | None = None
-    span_id: str | None = None
-    parent_span_id: str | None = None
-    attempt: int | None = None
-    path: tuple[str, ...] | None = None
+    __slots__ = (
+        "attempt", "duration_s", "order", "parent_span_id", "path", "run_id", "seq", "span_id", "superstep", "task_id",
+        "time_ns",
+    )  # fmt: skip
+
+    def __init__(self, seq: int, run_id: str, superstep: int, time_ns: int, **others: Any) -> None:
+        self.seq, self.run_id, self.superstep, self.time_ns = seq, run_id, superstep, time_ns
+        self.task_id: str | None = None
+        self.order: int | None = None
+        self.duration_s: float | None = None
+        self.span_id: str | None = None
+        self.parent_span_id: str | None = None
+        self.attempt: int | None = None
+        self.path: tuple[str, ...] | None = None
+        for name, value in others.items():
+            setattr(self, name, value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stamps that are set, by name."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from enum import Enum
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args, get_origin
@@ -63,14 +62,19 @@ NO_EDGE = "no outgoing edge"
 Routed = list[Delivery] | EdgeGroupDeliveryStatus
 
 
-@dataclass(slots=True)
+# Plain classes, because a dataclass is compiled at import, which takes half a millisecond of every first run.
+
+
 class Verdict:
     """The result of a condition or selection function for one message."""
 
-    targets: Sequence[str]
-    condition: str | None
-    result: Any
-    warnings: Sequence[str] = ()
+    __slots__ = ("condition", "result", "targets", "warnings")
+
+    def __init__(
+        self, targets: Sequence[str], condition: str | None, result: Any, warnings: Sequence[str] = ()
+    ) -> None:
+        self.targets, self.condition = targets, condition
+        self.result, self.warnings = result, warnings
 
 
 class EdgeRunner:
@@ -299,30 +303,34 @@ class Drop(NamedTuple):
     targets: Sequence[str]
 
 
-@dataclass(slots=True)
 class PlanNotes:
     """The facts to report about a plan."""
 
-    drops: list[Drop] = field(default_factory=list)
-    verdicts: list[tuple[str, Verdict]] = field(default_factory=list)
-    """Results of conditions and selection functions, with the sender."""
-    outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = field(default_factory=list)
-    """The outcome of each message at each edge group, for tracing."""
+    __slots__ = ("drops", "outcomes", "verdicts")
+
+    def __init__(self) -> None:
+        self.drops: list[Drop] = []
+        self.verdicts: list[tuple[str, Verdict]] = []
+        """Results of conditions and selection functions, with the sender."""
+        self.outcomes: list[tuple[EdgeRunner, WorkflowMessage, EdgeGroupDeliveryStatus]] = []
+        """The outcome of each message at each edge group, for tracing."""
 
 
-@dataclass(slots=True)
 class Plan:
     """The deliveries of one superstep, in plan order."""
 
-    deliveries: list[Delivery]
-    lanes: Lanes | None = None
-    """The order of concurrent work if some of it has to wait: a lane is a sequence of batches; lanes run concurrently,
-    and so do the deliveries in a batch. None if all deliveries run concurrently.
-    """
-    buffers: Buffers | None = None
-    """Fan-in buffers after this superstep, None if they do not change."""
-    notes: PlanNotes | None = None
-    """The facts to report, None if there are none."""
+    __slots__ = ("buffers", "deliveries", "lanes", "notes")
+
+    def __init__(self, deliveries: list[Delivery]) -> None:
+        self.deliveries = deliveries
+        self.lanes: Lanes | None = None
+        """The order of concurrent work if some of it has to wait: a lane is a sequence of batches; lanes run
+        concurrently, and so do the deliveries in a batch. None if all deliveries run concurrently.
+        """
+        self.buffers: Buffers | None = None
+        """Fan-in buffers after this superstep, None if they do not change."""
+        self.notes: PlanNotes | None = None
+        """The facts to report, None if there are none."""
 
     def executor_ids(self) -> list[str]:
         """Return the ids of the executors that the plan calls, each once."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from agentbench.workflows.events.listeners import Callbacks
 from agentbench.workflows.graph.boundary import PauseReason
-from agentbench.workflows.run.result import PlannedDelivery, StepReport
+from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
 
 Predicate = Callable[[StepReport, list[PlannedDelivery]], "PauseReason | str | bool | None"]
 """Called after each boundary: a reason, text or True pauses, None and False continue."""

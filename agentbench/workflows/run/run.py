@@ -28,7 +28,8 @@ from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
-from agentbench.workflows.run.result import PlannedDelivery, StepReport, WorkflowRunResult, planned_deliveries
+from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.step_report import PlannedDelivery, StepReport, planned_deliveries
 from agentbench.workflows.run.stream import LiveSteps
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from agentbench._plain_text import plain_line
 from agentbench.workflows.graph.boundary import PauseReason
-from agentbench.workflows.run.result import PlannedDelivery, StepReport
+from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
 
 BreakpointKind = Literal["before", "after", "superstep", "message", "state", "failure", "request"]
 StatePredicate = Callable[[Mapping[str, Any]], object]

@@ -14,7 +14,7 @@ from agentbench.notebook.history.activity import ElementStates, course_of
 from agentbench.notebook.stepping.model.break_places import Breakpoint, Hit
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.graph.boundary import PauseReason
-from agentbench.workflows.run.result import PlannedDelivery, StepReport
+from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
 
 Until = int | Literal["request", "breakpoint"] | Callable[[StepReport], object]
 """Where a run ends early: after the superstep of this number, at a `request` to a person, at a `breakpoint`, or when a

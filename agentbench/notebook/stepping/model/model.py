@@ -48,7 +48,7 @@ from agentbench.notebook.stepping.model.messages import (
     check_until,
 )
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.result import StepReport
+from agentbench.workflows.run.step_report import StepReport
 
 LOG_LINES = 200
 

@@ -26,7 +26,7 @@ from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.workflows.draw.shape import GraphShape
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import internal_source
-from agentbench.workflows.run.result import StepReport
+from agentbench.workflows.run.step_report import StepReport
 
 Display = tuple[int, str, str, str]
 """The number of values above it, a caption, a media type and its data as text (PNG in base 64)."""
