@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Set
 from enum import Enum
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agentbench._lazy import public_path
 from agentbench._secrets import MASK, field_names, find_secret, is_secret, is_secret_name, mask_secrets, mask_text
@@ -27,8 +27,7 @@ _OF_ARRAYS: Final = frozenset({"numpy", "pandas"})
 _MISSING: Final = frozenset({"NaTType", "NAType"})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """How much of a value is written: levels, entries of each container, characters of each text."""
 
     depth: int = 100

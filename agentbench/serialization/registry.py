@@ -7,9 +7,8 @@ a checkpoint can be read before the part of the library that wrote it is importe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from agentbench._copying import register_frozen
 from agentbench.exceptions import MissingExtraError
@@ -17,8 +16,7 @@ from agentbench.exceptions import MissingExtraError
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class StateType:
+class StateType(NamedTuple):
     """How instances of a class, without its subclasses, are stored under a tag: `encode` returns a simpler value."""
 
     cls: type

@@ -14,6 +14,7 @@ from agentbench import (
     ChatResponse,
     ChatResponseUpdate,
     Content,
+    FunctionTool,
     Message,
     ResponseStream,
     Workflow,
@@ -24,17 +25,22 @@ from tests.benchmarks.workload import Workload, awaited
 
 TURNS = 100
 TOOL_CALLS = 200
+TURNS_WITH_TOOLS = 20
 UPDATES = 10_000
 
 _TEXT = "y" * 50
 
 
 class Offline(BaseChatClient[Any]):
-    """Echoes; or asks for tool calls one after the other; or streams, pausing before each piece as a network does."""
+    """Echoes; or asks for tool calls one after the other; or streams, pausing before each piece as a network does.
 
-    def __init__(self, calls: int = 0, updates: int = 0) -> None:
+    With `calls_per_turn` it asks for that many calls before each answer, not just before the first.
+    """
+
+    def __init__(self, calls: int = 0, updates: int = 0, calls_per_turn: int = 0) -> None:
         super().__init__(function_invocation_configuration={"max_iterations": calls + 5})
-        self.calls, self.updates, self.done = calls, updates, 0
+        self.calls, self.updates, self.done = calls or calls_per_turn, updates, 0
+        self.calls_per_turn = calls_per_turn
 
     def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_: Any) -> Any:
         if stream:
@@ -46,6 +52,7 @@ class Offline(BaseChatClient[Any]):
             self.done += 1
             call = Content.from_function_call(f"c{self.done}", "add", arguments={"a": self.done, "b": 1})
             return ChatResponse(messages=[Message("assistant", [call])])
+        self.calls += self.calls_per_turn
         return ChatResponse(messages=[Message("assistant", [Content.from_text("echo: " + messages[-1].text)])])
 
     async def _stream(self) -> AsyncIterator[ChatResponseUpdate]:
@@ -185,6 +192,43 @@ def _tool_calls() -> Callable[[], Awaitable[object]]:
     return once
 
 
+async def _add_up(a: int, b: int = 0) -> int:
+    "Add two numbers."
+    return a + b
+
+
+def three_agents() -> Workflow:
+    """Three agents in a row; a turn of each makes three model calls and two tool calls."""
+    agents = [
+        Agent(Offline(calls_per_turn=2), name=f"a{number}", tools=[FunctionTool(_add_up, name="add")])
+        for number in range(3)
+    ]
+    return WorkflowBuilder(agents[0], output_from=[agents[-1]]).add_chain(agents).build()
+
+
+def _turns_with_tools() -> Callable[[], Awaitable[object]]:
+    async def once() -> None:
+        workflow = three_agents()
+        for _ in range(TURNS_WITH_TOOLS):
+            result = await workflow.run("go")
+            assert len(result.outputs[0].messages) == 5, result.outputs
+
+    return once
+
+
+def first_turn_ms() -> float:
+    """Milliseconds of processor time that the first turn of a process takes, once the workflow is built."""
+    workflow = three_agents()
+
+    async def run() -> float:
+        began = time.process_time()
+        result = await workflow.run("go")
+        assert len(result.outputs[0].messages) == 5, result.outputs
+        return 1e3 * (time.process_time() - began)
+
+    return asyncio.run(run())
+
+
 def _stream() -> Callable[[], Awaitable[object]]:
     agent = Agent(Offline(updates=UPDATES), name="streamer")
 
@@ -275,6 +319,13 @@ WORKLOADS = (
         unit="us",
         per_call=TOOL_CALLS,
         agentbench=awaited(_tool_calls),
+    ),
+    Workload(
+        name="H7 turn",
+        what="a turn of three agents in a row with nine model calls and six tool calls",
+        unit="ms",
+        per_call=TURNS_WITH_TOOLS,
+        agentbench=awaited(_turns_with_tools),
     ),
     Workload(
         name="W6 agent",

@@ -71,6 +71,12 @@ assert "h9" in draw(workflow)._repr_mimebundle_()["image/svg+xml"]
 print(1e3 * (time.perf_counter() - began))
 """
 
+FIRST_TURN = """
+from tests.benchmarks.agent_workloads import first_turn_ms
+
+print(first_turn_ms())
+"""
+
 MANY_RUNS = """
 import asyncio, os
 from tests.benchmarks.engine_workloads import RUN_SUPERSTEPS, RUNS, Sleepy, ping_pong

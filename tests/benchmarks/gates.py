@@ -78,6 +78,8 @@ TARGETS = {
     "W5 chain": Target(3, 1.5, is_ratio=False),
     "W5 chain growth": Target(2, 1.4, is_ratio=False),
     "W5 tool call": Target(50, 25, is_ratio=False),
+    "H7 turn": Target(1, 0.5, is_ratio=False),
+    "H7 first turn": Target(5, 2, is_ratio=False),
     "W6 engine": Target(4, 2),
     "W6 agent": Target(4, 2),
     "W6 agent first": Target(5, 1, is_ratio=False),
@@ -278,6 +280,13 @@ def _import_notebook(rounds: int) -> Row:
     return _first("import notebook", what, "import agentbench.notebook", "import agentbench, typing", rounds)
 
 
+def _first_turn(rounds: int) -> Row:
+    fresh.compile_package()
+    milliseconds = [float(fresh.run_script(fresh.FIRST_TURN)) for _ in range(rounds)]
+    what = "the first such turn of a process that has built the workflow"
+    return Row("H7 first turn", what, "ms", statistics.median(milliseconds))
+
+
 def _first_draw(rounds: int) -> Row:
     fresh.compile_package()
     milliseconds = [float(fresh.run_script(fresh.FIRST_DRAW)) for _ in range(rounds)]
@@ -315,6 +324,7 @@ def measures() -> dict[str, Measure]:
         "W5 approval": _growth_behind_approval,
         "W6 agent first": _first_update,
         "W6 workflow first": _first_output,
+        "H7 first turn": _first_turn,
         "W7 first use": _first_use,
         "W9 bytes": _kept_bytes,
         "W9 drift": _drift,

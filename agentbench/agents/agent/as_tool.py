@@ -22,7 +22,6 @@ from agentbench.messages.answers import without_answers
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
-from agentbench.observability.instruments import VERSION
 
 _KEY: Final = "inner_conversation"
 
@@ -99,6 +98,8 @@ def serve_tool(
     purpose = "serve an agent over the Model Context Protocol"
     types = require("mcp.types", extra="mcp", purpose=purpose)
     lowlevel = require("mcp.server.lowlevel", extra="mcp", purpose=purpose)
+    from agentbench.observability.instruments import VERSION  # noqa: PLC0415 - makes an enum of all attributes of spans
+
     settings: dict[str, Any] = {"version": version or VERSION}
     if instructions is not None:
         settings["instructions"] = instructions

@@ -37,12 +37,14 @@ class Replacement(NamedTuple):
     messages: list[Message]
 
 
-@dataclass(slots=True, eq=False)
 class ResolvedStart:
     """The start of a conversation in which every call has a result; the session keeps it for later requests."""
 
-    messages: list[Message] = field(default_factory=list)
-    replacements: list[Replacement] = field(default_factory=list)
+    __slots__ = ("messages", "replacements")
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.replacements: list[Replacement] = []
 
     def resolve(self, messages: list[Message]) -> list[Message]:
         """Convert messages that start with the resolved ones to the form for the model."""

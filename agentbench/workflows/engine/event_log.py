@@ -10,7 +10,6 @@ import asyncio
 import itertools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import Clock
@@ -25,6 +24,7 @@ from agentbench.workflows.events.events import (
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.workflows.engine.carried_over import CarriedOver
     from agentbench.workflows.executors.message import Delivery, WorkflowMessage
 
 # Heads of compact records, each with the values that follow it in the flat list.
@@ -52,29 +52,6 @@ _LONG: tuple[Callable[[Any, Any], WorkflowEvent[Any]], ...] = (
 )
 
 _BRIEF = frozenset({"superstep_started", "superstep_completed", "executor_invoked", "executor_completed"})
-
-
-@dataclass(frozen=True, slots=True)
-class CarriedOver:
-    """What a run inherited from earlier runs of its workflow.
-
-    Attributes:
-        state_keys: Keys of shared state that have a value.
-        request_ids: Ids of open requests.
-        executor_ids: Executors that have their own state.
-    """
-
-    state_keys: tuple[str, ...]
-    request_ids: tuple[str, ...]
-    executor_ids: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        named = (("shared state", self.state_keys), ("open requests", self.request_ids))
-        parts = [f"{what} ({', '.join(names)})" for what, names in named if names]
-        text = f"{' and '.join(parts)} of earlier runs; to begin without it, call workflow.reset() or workflow.start()"
-        if self.executor_ids:
-            text += f". Executors keep their own state, except under start(): {', '.join(self.executor_ids)}"
-        return text
 
 
 class EventLog:

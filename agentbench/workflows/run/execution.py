@@ -13,7 +13,7 @@ from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, 
 from agentbench._user_code import cut_to_user, warn_user
 from agentbench.exceptions import MissingResponseHandlerError, WorkflowWarning
 from agentbench.workflows.engine.active_run import RUN_KWARGS, ActiveRun, stored_form
-from agentbench.workflows.engine.event_log import CarriedOver, EventLog
+from agentbench.workflows.engine.event_log import EventLog
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.engine.superstep import apply_outcome
 from agentbench.workflows.events.events import (
@@ -219,6 +219,8 @@ class Execution:
         keys = tuple(key for key in committed if not key.startswith("_"))
         if keys or run_state.requests:
             keeping = tuple(key for key, executor in self.run.graph.executors.items() if executor.keeps_state)
+            from agentbench.workflows.engine.carried_over import CarriedOver  # noqa: PLC0415 - most runs begin empty
+
             self.log.carried_over = CarriedOver(keys, tuple(run_state.requests), keeping)
             text = f"The run began with {self.log.carried_over}."
             self.log.append(WorkflowEvent.warning(text))

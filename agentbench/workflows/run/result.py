@@ -12,7 +12,8 @@ from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
-    from agentbench.workflows.engine.event_log import CarriedOver, EventLog
+    from agentbench.workflows.engine.carried_over import CarriedOver
+    from agentbench.workflows.engine.event_log import EventLog
 
 Events = Iterable[WorkflowEvent[Any]]
 
