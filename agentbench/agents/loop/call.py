@@ -106,28 +106,23 @@ class Calling:
             metadata[INNER_APPROVALS] = InnerApprovals(call.requests, call.answers)
         context = FunctionInvocationContext(tool, arguments, self._session, metadata, kwargs=dict(self._arguments))
         try:
-            ended, is_made_up = await self._invoke(tool, call_id, context)
+            ended = is_made_up = False
+            if self._middleware:
+                ended, is_made_up = await self._run_middleware(tool, call_id, context)
+            else:
+                context.result = await self._call(tool, call_id, context)
         except UserInputRequiredException as error:
             return _outcome_of_requests(content, error.contents)
         except NestedLoopError:  # a programming error, which the model cannot fix
             raise
         except Exception as error:  # noqa: BLE001 - what a function raised may be private
             return self.failure(content, _FAILED, error)
-        result = context.result
-        items = result if isinstance(result, list) else [result]
-        requests = [item for item in items if isinstance(item, Content) and item.user_input_request]
-        if requests:
-            return _outcome_of_requests(content, requests)._replace(ended=ended)
-        result = Content.from_function_result(call_id or "", result=items if isinstance(result, Content) else result)
-        if is_made_up:
-            result.additional_properties[MADE_UP] = True
-        return Outcome(content.name or "", result, ended=ended)
+        return _outcome_of(content, context.result, ended=ended, is_made_up=is_made_up)
 
-    async def _invoke(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> tuple[bool, bool]:
+    async def _run_middleware(
+        self, tool: Any, call_id: str | None, context: FunctionInvocationContext
+    ) -> tuple[bool, bool]:
         """Call the tool inside middleware; return whether a middleware ended the loop, and whether before the call."""
-        if not self._middleware:
-            context.result = await self._call(tool, call_id, context)
-            return False, False
         is_called = False
 
         async def innermost() -> None:
@@ -193,6 +188,18 @@ def _read_arguments(arguments: Any) -> Mapping[str, Any]:
         message = f"The arguments have type {type(read).__name__}; expected a JSON object"
         raise ToolArgumentsError(message, [message])
     return read
+
+
+def _outcome_of(call: Content, found: Any, *, ended: bool, is_made_up: bool) -> Outcome:
+    """Return the outcome of a call whose tool returned `found`."""
+    items = found if isinstance(found, list) else [found]
+    requests = [item for item in items if isinstance(item, Content) and item.user_input_request]
+    if requests:
+        return _outcome_of_requests(call, requests)._replace(ended=ended)
+    result = Content.from_function_result(call.call_id or "", result=items if isinstance(found, Content) else found)
+    if is_made_up:
+        result.additional_properties[MADE_UP] = True
+    return Outcome(call.name or "", result, ended=ended)
 
 
 def _outcome_of_requests(call: Content, requests: Sequence[Content]) -> Outcome:

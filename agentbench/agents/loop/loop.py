@@ -301,10 +301,10 @@ class ToolLoop:
             self._calling = Calling(config, self._middleware, self._session, self._arguments)
         outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room, note=note)
         self._executed += len(calls[:room])
-        failing = {outcome.name for outcome in outcomes if outcome.failed}
         if self._errors_of is None:
-            self._errors = self._errors + 1 if failing else 0
+            self._errors = self._errors + 1 if any(outcome.failed for outcome in outcomes) else 0
         else:
+            failing = {outcome.name for outcome in outcomes if outcome.failed}
             for name in {outcome.name for outcome in outcomes}:
                 self._errors_of[name] = self._errors_of.get(name, 0) + 1 if name in failing else 0
         return outcomes
@@ -454,27 +454,29 @@ def _with_additions(messages: Sequence[Message], additions: Iterable[Addition]) 
     """
     combined = list(messages)
     for role, contents in additions:
-        is_call = role == "assistant"  # results have another role
-        back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id} if is_call else {}
-        used = set[str | None]()
-        for index, message in enumerate(combined if back else ()):
-            ids = back.keys() & {one.call_id for one in message.contents if one.type == "function_call"}
-            if ids:
-                used |= ids
-                combined[index] = copied = copy.copy(message)
-                copied.contents = [
-                    back[one.call_id] if one.type == "function_call" and one.call_id in ids else one
-                    for one in message.contents
-                ]
-        remaining = (
-            [one for one in contents if one.call_id not in used or one.type != "function_call"] if used else contents
-        )
+        remaining = _put_back(combined, contents) if role == "assistant" else contents  # results have another role
         if remaining and combined and combined[-1].role == role:
             combined[-1] = copy.copy(combined[-1])
             combined[-1].contents = [*combined[-1].contents, *remaining]
         elif remaining:
             combined.append(Message(role, remaining))
     return combined
+
+
+def _put_back(messages: list[Message], contents: list[Content]) -> list[Content]:
+    """Replace the calls of which some contents are copies; return the other contents."""
+    back = {one.call_id: one for one in contents if one.type == "function_call" and one.call_id}
+    used = set[str | None]()
+    for index, message in enumerate(messages if back else ()):
+        ids = back.keys() & {one.call_id for one in message.contents if one.type == "function_call"}
+        if ids:
+            used |= ids
+            messages[index] = copied = copy.copy(message)
+            copied.contents = [
+                back[one.call_id] if one.type == "function_call" and one.call_id in ids else one
+                for one in message.contents
+            ]
+    return [one for one in contents if one.call_id not in used or one.type != "function_call"] if used else contents
 
 
 def _merge_responses(responses: Sequence[ChatResponse[Any]], messages: list[Message]) -> ChatResponse[Any]:
@@ -488,9 +490,13 @@ def _merge_responses(responses: Sequence[ChatResponse[Any]], messages: list[Mess
     for response in responses:
         if response.usage_details is not None:
             usage = add_usage_details(usage, response.usage_details)
-        whole.additional_properties.update(response.additional_properties)
+        if response.additional_properties:
+            whole.additional_properties.update(response.additional_properties)
     whole.usage_details = usage
     for name in ("response_id", "conversation_id", "model", "created_at", "finish_reason"):
-        values = (getattr(response, name) for response in reversed(responses))
-        setattr(whole, name, next(filter(None, values), getattr(whole, name)))
+        if not getattr(whole, name):
+            for response in reversed(responses):
+                if value := getattr(response, name):
+                    setattr(whole, name, value)
+                    break
     return whole

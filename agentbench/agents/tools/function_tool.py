@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from functools import partial
+from types import CoroutineType
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 from agentbench._display import Displayable, drawn_by
@@ -350,8 +351,10 @@ class FunctionTool(SerializationMixin, Displayable):
                 result = await run_in_thread(_call_to_end, call)
             else:
                 result = call()
+            if type(result) is CoroutineType or (type(result) not in _PLAIN and inspect.isawaitable(result)):
+                result = await result
             if type(result) not in _PLAIN:
-                result = await _whole(result)
+                result = await _exhausted(result)
         except Exception as error:
             self._count_exception(error)
             raise
@@ -464,10 +467,8 @@ def _has_schema(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) 
         return False
 
 
-async def _whole(result: Any) -> Any:
-    """Return the result of any kind of function: awaited, and as a list for generators."""
-    if inspect.isawaitable(result):
-        result = await result
+async def _exhausted(result: Any) -> Any:
+    """Return the items of a generator as a list, and other results unchanged."""
     if inspect.isgenerator(result):
         return list(result)
     if inspect.isasyncgen(result):
