@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("agentbench")
 
+_KWARGS_KINDS: tuple[RunKwargsKind, ...] = get_args(RunKwargsKind)
+
 OnUpdate = Callable[[AgentResponseUpdate], Awaitable[None]]
 
 
@@ -112,7 +114,7 @@ class AgentNode(Executor):
             logger.warning("Agent node %r runs its agent without a message.", self.id)
         stored = ctx.get_state(RUN_KWARGS)
         kwargs: dict[str, Any] = {"session": self.session, **self._run_arguments()}
-        for kind in get_args(RunKwargsKind):
+        for kind in _KWARGS_KINDS if stored else ():
             if own_kwargs := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own_kwargs
         answers, self._ab_all_answers = self._ab_all_answers, None
