@@ -180,7 +180,7 @@ _STANDARD: Final[tuple[StateType, ...]] = (
 )
 _TYPES: Final[Mapping[type, StateType]] = {kind.cls: kind for kind in _STANDARD}
 
-# Many programs never load the modules of the following classes.
+# Most programs never load the modules of the following classes.
 
 _PATHS: Final[Mapping[str, str]] = {
     "path": "Path",

@@ -26,15 +26,22 @@ NOT_NEEDED = [
     "agentbench.messages",
     "agentbench.notebook",
     "agentbench.orchestrations",
+    "agentbench.settings",
+    "agentbench.workflows.graph.boundary",
     "agentbench.workflows.persist.writer",
     "agentbench.workflows.run.run",
     "datetime",
+    "decimal",
     "hashlib",
+    "ipaddress",
     "json",
     "opentelemetry",
+    "pathlib",
     "pydantic",
     "typing_extensions",
+    "urllib.parse",
     "uuid",
+    "zoneinfo",
 ]
 
 

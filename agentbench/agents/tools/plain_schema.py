@@ -26,7 +26,7 @@ _TAKEN: Final = frozenset(
 """Names of attributes of pydantic models: such a parameter becomes a field with another name."""
 
 _LARGEST_INT: Final = 2**63
-"""JSON numbers beyond are a matter of the libraries that write and read them."""
+"""Larger numbers are left to pydantic, because not every JSON library reads them."""
 
 
 class PlainParameter(NamedTuple):
@@ -118,7 +118,7 @@ def _type_and_description(annotation: TypeLike) -> tuple[Any, str | None]:
 
 
 def _is_json(default: Any) -> bool:
-    """Return whether the schema can contain a default; those of which pydantic decides are not plain."""
+    """Return whether the schema can contain a default for sure; other defaults are left to pydantic."""
     if isinstance(default, str):
         return _is_text(default)
     return math.isfinite(default) if isinstance(default, float) else abs(default) < _LARGEST_INT
