@@ -253,7 +253,9 @@ def decode_found(value: Any, finder: NameFinder) -> Any:
 
 def encode_readable(value: Any, finder: NameFinder | None, path: str = "") -> Any:
     """Return a value, which has this path, in a form that `json.dumps` can write and a finder can read again."""
-    cls = type(value)
+    cls: type = type(value)
+    if isinstance(value, Mapping) and cls.__module__.startswith("agentbench.") and not isinstance(value, dict):
+        value, cls = dict(value), dict  # a log of steps, for which agent-framework has a dictionary
     if cls in _SCALARS:
         return value
     if cls is list:

@@ -40,6 +40,7 @@ _MODULE_OF_TAG: Final[Mapping[str, str]] = {
     "workflow_message": "agentbench.workflows.persist.snapshot",
     "workflow_event": "agentbench.workflows.persist.snapshot",
     **dict.fromkeys(("sub_workflow_request", "sub_workflow_response"), "agentbench.workflows.nested"),
+    **dict.fromkeys(("step_entry", "step_log"), "agentbench.workflows.functional.step_log"),
     **dict.fromkeys(("content", "message", "chat_response", "agent_response"), "agentbench.messages.state_types"),
     **dict.fromkeys(("chat_response_update", "agent_response_update"), "agentbench.messages.state_types"),
     "agent_session": "agentbench.agents.sessions.session",

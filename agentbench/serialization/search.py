@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from agentbench._display import shorten
@@ -60,8 +60,8 @@ def _parts_of(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def items_of(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the items of a built-in container, including keys that are not texts, each with its step of a path."""
-    if isinstance(value, dict):
+    """Yield the items of a mapping or built-in container, each with its step of a path, and keys that are not texts."""
+    if isinstance(value, Mapping):
         for key, item in value.items():
             yield f"[{shorten(key)}]", item
             if type(key) is not str:

@@ -26,6 +26,7 @@ from agentbench.workflows.functional.context import (
     change_in_place,
     fingerprint,
 )
+from agentbench.workflows.functional.step_log import StepLog
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.snapshot import restore_checkpoint
 from agentbench.workflows.persist.writer import CheckpointWriter
@@ -62,11 +63,9 @@ class FunctionExecution(Execution):
         self._tasks: list[asyncio.Task[Any]] = []
         """The tasks in which steps are running."""
         self._before: tuple[dict[str, Any], dict[str, WorkflowEvent[Any]]] = {}, {}
-        # By the key of the step: its results, digests of its arguments, and its number of requests without an id.
-        self._results: dict[str, Any] = {}
-        self._arguments: dict[str, str | None] = {}
-        self._requests: dict[str, int] = {}
-        self._changes: dict[str, dict[int | str, Any]] = {}
+        # By the key of the step: its results, digests of its arguments, and its requests without an id, if any.
+        self._results, self._arguments, self._requests = StepLog(), StepLog(), StepLog()
+        self._changes = StepLog()
         """Arguments that steps changed in place, in their final form: by the key of the step, then by position or name.
         """
         self._answers: dict[str, Any] = {}
@@ -126,10 +125,8 @@ class FunctionExecution(Execution):
     def _remember(self, responses: Mapping[str, Any]) -> None:
         """Restore the cached results of earlier runs, and add the new responses."""
         state = self.run.state
-        self._results = dict(state.get(STEP_RESULTS, {}))
-        self._arguments = dict(state.get(STEP_ARGUMENTS, {}))
-        self._requests = dict(state.get(STEP_REQUESTS, {}))
-        self._changes = dict(state.get(STEP_CHANGES, {}))
+        self._results, self._arguments = StepLog(state.get(STEP_RESULTS)), StepLog(state.get(STEP_ARGUMENTS))
+        self._requests, self._changes = StepLog(state.get(STEP_REQUESTS)), StepLog(state.get(STEP_CHANGES))
         self._answers = {**state.get(ANSWERS, {}), **responses}
         if self._input.message is not ABSENT:
             state.set(MESSAGE, self._input.message)
@@ -226,7 +223,7 @@ class FunctionExecution(Execution):
         if key in self._results:
             result = self._reuse_result(name, key, arguments, context)
             for place, changed in self._changes.get(key, {}).items():
-                change_in_place(args[place] if isinstance(place, int) else kwargs[place], isolate_or_same(changed))
+                change_in_place(args[place] if isinstance(place, int) else kwargs[place], changed)
             return result
         call = isolate_or_same({"args": args, "kwargs": kwargs}) if args or kwargs else None
         self.log.append(WorkflowEvent.executor_invoked(name, call))
@@ -249,9 +246,10 @@ class FunctionExecution(Execution):
                 self._tasks.remove(task)
         if call is not None:
             self._note_changes(name, key, call, args, kwargs)
-        self._results[key] = isolate_or_same(result)
+        self._results[key] = result
         self._arguments[key] = arguments
-        self._requests[key] = inner.requests
+        if inner.requests:
+            self._requests[key] = inner.requests
         context.requests += inner.requests
         self.log.append_end(WorkflowEvent.executor_completed(name, isolate_or_same(result)), began_ns)
         await self._save("step", name, began_ns)
@@ -262,6 +260,7 @@ class FunctionExecution(Execution):
     ) -> None:
         """Record the arguments that a step changed in place; `call` has copies of the earlier values."""
         before = [*enumerate(call["args"]), *call["kwargs"].items()]
+        changes: dict[int | str, Any] = {}
         for (place, old), new in zip(before, [*args, *kwargs.values()], strict=True):
             if old is new or are_equal(old, new):
                 continue
@@ -271,8 +270,7 @@ class FunctionExecution(Execution):
             if digests[0] == digests[1] if is_storable else are_equal(*attributes):
                 continue
             if is_storable and can_change_in_place(new):
-                self._changes.setdefault(key, {})[place] = isolate_or_same(new)
-                self.run.state.set(STEP_CHANGES, self._changes)
+                changes[place] = new
                 continue
             argument = f"argument {place + 1}" if isinstance(place, int) else f"the argument {place!r}"
             text = (
@@ -281,6 +279,9 @@ class FunctionExecution(Execution):
             )
             self.log.append(WorkflowEvent.warning(text, name))
             warn_user(text, RuntimeWarning)
+        if changes:
+            self._changes[key] = changes
+            self.run.state.set(STEP_CHANGES, self._changes)
 
     def _reuse_result(self, name: str, key: str, arguments: str | None, context: RunContext) -> Any:
         earlier = self._arguments.get(key)
@@ -293,7 +294,7 @@ class FunctionExecution(Execution):
             raise WorkflowRunnerException(msg)
         self._request_count += self._requests.get(key, 0)
         context.requests += self._requests.get(key, 0)
-        result = isolate_or_same(self._results[key])
+        result = self._results[key]
         self.log.append(WorkflowEvent.executor_bypassed(name, result))
         return result
 
