@@ -106,6 +106,11 @@ def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
     reasoning-only messages after it, and all tool messages that follow. A result further away also belongs to the group
     of its call. A tool message whose call is not in the list is a separate `tool_call` group.
     """
+    return divide(messages)[0]
+
+
+def divide(messages: Sequence[Message]) -> tuple[list[MessageGroup], list[MessageGroup]]:
+    """Return the groups of a conversation, and those of them with calls that later messages may answer."""
     groups: list[MessageGroup] = []
     waiting: dict[str, MessageGroup] = {}
     index = 0
@@ -116,7 +121,7 @@ def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
         if kind == "tool_call":
             _join_with_callers(groups, waiting, messages)
         index = end
-    return groups
+    return groups, list(waiting.values())
 
 
 def _next_group(messages: Sequence[Message], start: int) -> tuple[GroupKind, int]:
@@ -327,13 +332,20 @@ def _open_turn(messages: list[Message]) -> list[int]:
     for group in reversed(groups):
         if group.kind == "user":
             needed += group.indices
-            contents = [one for index in group.indices for one in messages[index].contents]
-            if not contents or any(one.type != "function_approval_response" for one in contents):
+            if begins_turn(messages[group.indices[0]]):
                 return needed
         elif group.kind == "tool_call" and not has_call:
             needed += group.indices
             has_call = True
     return needed
+
+
+def begins_turn(message: Message) -> bool:
+    """Return whether this is a message of the user that does more than answer approval requests."""
+    if message.role == "assistant" or message.role == "tool" or _KIND_OF_ROLE.get(message.role) == "system":
+        return False
+    contents = message.contents
+    return not contents or any(one.type != "function_approval_response" for one in contents)
 
 
 async def apply_compaction(

@@ -74,7 +74,7 @@ class ToolLoop:
     """The state of one request. The caller's messages and options are not changed.
 
     `messages` and `options` are for the next model call; the messages in `resolved_start` are not read again. With
-    `own_messages` they are copies, because compaction marks them.
+    `own_messages` they are copies of what it returns for a conversation, because compaction marks them.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ToolLoop:
         session: Any = None,
         arguments: Mapping[str, Any] | None = None,
         *,
-        own_messages: bool = False,
+        own_messages: Callable[[list[Message]], list[Message]] | None = None,
     ) -> None:
         self.messages, self._configuration, self._session = messages, configuration, session
         self.resolved_start: ResolvedStart | None = None
@@ -124,7 +124,8 @@ class ToolLoop:
             if pending is not None:
                 more, additions = await self._carry_out(pending)
                 messages += more
-        self.messages = [own_copy(message) for message in messages] if self._own_messages else messages
+        own_messages = self._own_messages
+        self.messages = messages if own_messages is None else [own_copy(one) for one in own_messages(messages)]
         return additions
 
     def _read(self) -> tuple[list[Message], PendingCalls | None]:

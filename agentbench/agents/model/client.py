@@ -15,7 +15,7 @@ from agentbench.agents.loop.configuration import (
     normalize_function_invocation_configuration,
 )
 from agentbench.agents.loop.loop import answer, stream_answer
-from agentbench.agents.model.request import ChatStream, ModelCalls, sort_arguments, tool_loop
+from agentbench.agents.model.request import ChatStream, ModelCalls, continue_strategy, sort_arguments, tool_loop
 from agentbench.agents.model.settings import ClientSettings
 from agentbench.agents.tools.collection import validate_tools
 from agentbench.messages.options import OptionsCoT
@@ -235,12 +235,14 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
             client_kwargs,
         )
         strategy, tokenizer = compaction_strategy or self.compaction_strategy, tokenizer or self.tokenizer
+        continued = None if strategy is None or is_traced else continue_strategy(strategy, arguments)
+        begin = list if continued is None else continued.begin
         loop = tool_loop(
             messages,
             arguments,
             self.function_invocation_configuration,
             enabled=self.FUNCTION_INVOCATION_ENABLED,
-            own_messages=strategy is not None or tokenizer is not None,
+            own_messages=None if strategy is None and tokenizer is None else begin,
         )
         calls = ModelCalls(
             self,
@@ -248,7 +250,7 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
             arguments.chat,
             arguments.client_kwargs,
             arguments.for_tools,
-            compaction_strategy=strategy,
+            compaction_strategy=continued or strategy,
             tokenizer=tokenizer,
             is_traced=is_traced,
         )

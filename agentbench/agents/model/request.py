@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from inspect import iscoroutine
 from operator import is_
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.compaction.grouping import apply_compaction
@@ -22,7 +22,7 @@ from agentbench.agents.loop.loop import ToolLoop, own_copy
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.middleware.sorting import run_pipeline, with_stream_hooks
 from agentbench.agents.model.settings import Middleware, require_network, sort_client_middleware
-from agentbench.agents.sessions.session import RESOLVED_START, AgentSession
+from agentbench.agents.sessions.session import COMPACTED, RESOLVED_START, AgentSession
 from agentbench.agents.tools.collection import normalize_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ChatClientInvalidResponseException
@@ -32,6 +32,10 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate, ids_apart
+
+if TYPE_CHECKING:
+    from agentbench.agents.compaction.continued import ContinuedWindow
+    from agentbench.agents.compaction.grouping import CompactionStrategy
 
 ChatStream: TypeAlias = ResponseStream[ChatResponseUpdate, ChatResponse[Any]]
 BuildStream: TypeAlias = Callable[[AsyncIterable[ChatResponseUpdate]], ChatStream]
@@ -192,7 +196,7 @@ def tool_loop(
     configuration: FunctionInvocationConfiguration | Mapping[str, Any] | None,
     *,
     enabled: bool = True,
-    own_messages: bool = False,
+    own_messages: Callable[[list[Message]], list[Message]] | None = None,
 ) -> ToolLoop:
     """Return the tool loop of a request; with `own_messages` it copies messages, because compaction marks them."""
     checked = _DEFAULT_CONFIGURATION
@@ -223,6 +227,22 @@ def tool_loop(
     )
     loop.resolved_start = resolved_start
     return loop
+
+
+def continue_strategy(strategy: CompactionStrategy, arguments: RequestArguments) -> ContinuedWindow | None:
+    """Return a form of the strategy that continues where the last turn of the session ended; `None` if it has none.
+
+    Middleware and services that store conversations get all messages, also those that the strategy excludes.
+    """
+    gets_all = arguments.chat or arguments.options.get("conversation_id")
+    if gets_all or not isinstance(arguments.session, AgentSession):
+        return None
+    from agentbench.agents.compaction.continued import ContinuedWindow  # noqa: PLC0415 - few agents compact
+    from agentbench.agents.compaction.strategies import SlidingWindowStrategy  # noqa: PLC0415 - as above
+
+    if type(strategy) is not SlidingWindowStrategy:  # subclasses may do anything
+        return None
+    return ContinuedWindow(strategy, vars(arguments.session).setdefault(COMPACTED, {}))
 
 
 @dataclass(slots=True, eq=False)
