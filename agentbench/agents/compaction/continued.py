@@ -41,7 +41,7 @@ class ContinuedWindow:
 
     That changes nothing in the messages that the model gets: a window never moves back while a conversation grows. The
     strategy starts over if the conversation does not begin with the same messages, with the same exclusion marks, or
-    if the window became larger than what follows, for example because messages were removed.
+    if what follows fits into the window, for example because messages were removed.
 
     Args:
         strategy: The strategy.
@@ -61,7 +61,7 @@ class ContinuedWindow:
         start: _Start = self._memory.get(ContinuedWindow, self._start)
         if self._continues(start, conversation):
             rest = [*[conversation[at] for at in start.kept], *conversation[len(start.messages) :]]
-            if self._fills_window(rest):
+            if self._exceeds_window(rest):
                 self._start = start
                 return rest
         return conversation
@@ -76,12 +76,12 @@ class ContinuedWindow:
             and begins_turn(conversation[length])
         )
 
-    def _fills_window(self, messages: list[Message]) -> bool:
+    def _exceeds_window(self, messages: list[Message]) -> bool:
         count = 0
         for group in group_messages(messages):
             if group.kind != "system" and not all(_is_excluded(messages[at]) for at in group.indices):
                 count += 1
-        return count >= self._strategy.keep_last_groups
+        return count > self._strategy.keep_last_groups
 
     async def __call__(self, messages: list[Message]) -> bool:
         """Apply the strategy to the messages of `begin` and those that the run added."""
@@ -102,20 +102,17 @@ class ContinuedWindow:
     def _remember(self, messages: list[Message]) -> None:
         """Remember the longest settled start; it ends before a message of the user.
 
-        Messages that follow change the groups before a message of the user only by answering calls, and the open turn
-        begins there or later.
+        There the grouping of what is before ends, whatever follows, and the open turn begins there or later.
         """
-        start, groups, unanswered = self._start, *divide(messages)
-        kept, length = len(start.kept), len(start.messages)
-        end = count = 0
+        start, end = self._start, 0
+        groups, independent = divide(messages)
         for group in groups:
             first = group.indices[0]
-            if count == first and begins_turn(messages[first]):
+            if first in independent and begins_turn(messages[first]):
                 end = first
-            is_system = group.kind == "system"
-            if group in unanswered or not (is_system or all(_is_excluded(messages[at]) for at in group.indices)):
+            if group.kind != "system" and not all(_is_excluded(messages[at]) for at in group.indices):
                 break
-            count += len(group.indices)
+        kept, length = len(start.kept), len(start.messages)
         if end <= kept:
             return
         settled = self._conversation[: end - kept + length]

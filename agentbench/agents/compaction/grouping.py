@@ -109,19 +109,25 @@ def group_messages(messages: Sequence[Message]) -> list[MessageGroup]:
     return divide(messages)[0]
 
 
-def divide(messages: Sequence[Message]) -> tuple[list[MessageGroup], list[MessageGroup]]:
-    """Return the groups of a conversation, and those of them with calls that later messages may answer."""
+def divide(messages: Sequence[Message]) -> tuple[list[MessageGroup], set[int]]:
+    """Return the groups of a conversation, and the positions where one begins while no earlier call waits for a result.
+
+    Messages from such a position on do not join an earlier group.
+    """
+    independent: set[int] = set()
     groups: list[MessageGroup] = []
     waiting: dict[str, MessageGroup] = {}
     index = 0
     while index < len(messages):
+        if not waiting:
+            independent.add(index)
         kind, end = _next_group(messages, index)
         group = MessageGroup(kind, list(range(index, end)))
         groups.append(group)
         if kind == "tool_call":
             _join_with_callers(groups, waiting, messages)
         index = end
-    return groups, list(waiting.values())
+    return groups, independent
 
 
 def _next_group(messages: Sequence[Message], start: int) -> tuple[GroupKind, int]:
