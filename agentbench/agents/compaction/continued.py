@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter, is_, methodcaller
+from operator import is_
 from typing import Any, Final, NamedTuple
 
 from agentbench.agents.compaction.grouping import (
@@ -127,12 +127,8 @@ class ContinuedWindow:
         )
 
 
-_properties_of = attrgetter("additional_properties")
-_mark_in = methodcaller("get", EXCLUDED_KEY)
-
-
 def _marks_of(messages: Sequence[Message]) -> list[Any]:
-    return list(map(_mark_in, map(_properties_of, messages)))
+    return [message.additional_properties.get(EXCLUDED_KEY) for message in messages]
 
 
 def _is_excluded(message: Message) -> bool:
