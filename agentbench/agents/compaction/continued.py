@@ -10,6 +10,7 @@ from agentbench.agents.compaction.grouping import (
     EXCLUDED_KEY,
     GROUP_ANNOTATION_KEY,
     GROUP_INDEX_KEY,
+    GROUP_KIND_KEY,
     begins_turn,
     divide,
     group_messages,
@@ -23,25 +24,21 @@ _FEWEST: Final = 16
 
 
 class _Start(NamedTuple):
-    """The start of a conversation that is settled: whatever follows, the strategy excludes all of it but `kept`."""
+    """The start of a conversation that is before the window, whatever follows and whatever is marked."""
 
     settings: object = None
     messages: Sequence[Message] = ()
-    marks: Sequence[Any] = ()
-    """Which of the messages were excluded by somebody else."""
-    kept: Sequence[int] = ()
-    """Positions of the system messages that stay."""
-    indexes: Sequence[int] = ()
-    """Indexes of their groups."""
+    systems: Sequence[tuple[int, int]] = ()
+    """Positions of its system messages, which may stay, and the indexes of their groups."""
     n_groups: int = 0
 
 
 class ContinuedWindow:
-    """A `SlidingWindowStrategy` for one run. It does not see again what a run before it excluded for good.
+    """A `SlidingWindowStrategy` for one run. It does not see again what was before the window in an earlier run.
 
     That changes nothing in the messages that the model gets: a window never moves back while a conversation grows. The
-    strategy starts over if the conversation does not begin with the same messages, with the same exclusion marks, or
-    if what follows fits into the window, for example because messages were removed.
+    strategy starts over if the conversation does not begin with the same messages, or if what follows fits into the
+    window, for example because messages were removed or marked.
 
     Args:
         strategy: The strategy.
@@ -53,28 +50,27 @@ class ContinuedWindow:
         self._settings = (strategy.keep_last_groups, strategy.preserve_system)
         self._conversation: list[Message] = []
         self._start = _Start()
+        self._kept: list[tuple[int, int]] = []
+        """Of the system messages of the start, those that stay."""
         self._has_begun = False
 
     def begin(self, conversation: list[Message]) -> list[Message]:
         """Return the messages of a conversation that the strategy has to see."""
         self._conversation = conversation
         start: _Start = self._memory.get(ContinuedWindow, self._start)
-        if self._continues(start, conversation):
-            rest = [*[conversation[at] for at in start.kept], *conversation[len(start.messages) :]]
-            if self._exceeds_window(rest):
-                self._start = start
-                return rest
-        return conversation
-
-    def _continues(self, start: _Start, conversation: list[Message]) -> bool:
         length = len(start.messages)
-        return (
-            start.settings == self._settings
-            and len(conversation) > length
-            and all(map(is_, start.messages, conversation))
-            and _marks_of(start.messages) == start.marks
-            and begins_turn(conversation[length])
-        )
+        if (
+            start.settings != self._settings
+            or len(conversation) <= length
+            or not all(map(is_, start.messages, conversation))
+            or not begins_turn(conversation[length])
+            or not self._exceeds_window(rest := conversation[length:])
+        ):
+            return conversation
+        self._start = start
+        if self._strategy.preserve_system:
+            self._kept = [system for system in start.systems if not _is_excluded(conversation[system[0]])]
+        return [*[conversation[at] for at, _ in self._kept], *rest]
 
     def _exceeds_window(self, messages: list[Message]) -> bool:
         count = 0
@@ -86,13 +82,13 @@ class ContinuedWindow:
     async def __call__(self, messages: list[Message]) -> bool:
         """Apply the strategy to the messages of `begin` and those that the run added."""
         changed = await self._strategy(messages)
-        start = self._start
-        for message in messages if start.n_groups else ():
-            group = group_of(message)
-            index = group[GROUP_INDEX_KEY]
-            kept = len(start.indexes)
-            index = start.indexes[index] if index < kept else index - kept + start.n_groups
-            message.additional_properties[GROUP_ANNOTATION_KEY] = {**group, GROUP_INDEX_KEY: index}
+        if self._start.messages:
+            kept, more = len(self._kept), self._start.n_groups - len(self._kept)
+            for message in messages:
+                group = group_of(message)
+                index = group[GROUP_INDEX_KEY]
+                index = self._kept[index][1] if index < kept else index + more
+                message.additional_properties[GROUP_ANNOTATION_KEY] = {**group, GROUP_INDEX_KEY: index}
         if not self._has_begun:
             self._has_begun = True
             if sum(map(_is_excluded, messages)) >= _FEWEST:
@@ -100,7 +96,7 @@ class ContinuedWindow:
         return changed
 
     def _remember(self, messages: list[Message]) -> None:
-        """Remember the longest settled start; it ends before a message of the user.
+        """Remember the longest start that is excluded, but for system messages; it ends before a message of the user.
 
         There the grouping of what is before ends, whatever follows, and the open turn begins there or later.
         """
@@ -112,23 +108,18 @@ class ContinuedWindow:
                 end = first
             if group.kind != "system" and not all(_is_excluded(messages[at]) for at in group.indices):
                 break
-        kept, length = len(start.kept), len(start.messages)
+        kept, length = len(self._kept), len(start.messages)
         if end <= kept:
             return
-        settled = self._conversation[: end - kept + length]
-        places = [at for at in range(end) if not _is_excluded(messages[at])]
+        new = messages[kept:end]
+        indexes = [group_of(message)[GROUP_INDEX_KEY] for message in new]
+        systems = [at for at, message in enumerate(new) if group_of(message)[GROUP_KIND_KEY] == "system"]
         self._memory[ContinuedWindow] = _Start(
             self._settings,
-            settled,
-            _marks_of(settled),
-            [start.kept[at] if at < kept else at - kept + length for at in places],
-            [group_of(messages[at])[GROUP_INDEX_KEY] for at in places],
+            self._conversation[: length + len(new)],
+            [*start.systems, *[(length + at, indexes[at]) for at in systems]],
             group_of(messages[end])[GROUP_INDEX_KEY],
         )
-
-
-def _marks_of(messages: Sequence[Message]) -> list[Any]:
-    return [message.additional_properties.get(EXCLUDED_KEY) for message in messages]
 
 
 def _is_excluded(message: Message) -> bool:

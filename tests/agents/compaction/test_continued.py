@@ -99,6 +99,20 @@ def weather(city: str) -> str:
     return f"fog in {city}"
 
 
+def edit(session: AgentSession, turn: int) -> None:
+    """Edit the stored messages before some of the turns."""
+    state = session.state.get("in_memory", {})
+    stored = state.get("messages", [])
+    if turn in (5, 11):
+        stored[2].additional_properties["_excluded"] = turn == 5
+    elif turn == 7:
+        state["messages"] = stored[3:]
+    elif turn == 9:
+        state["messages"] = [Message("system", "Be brief."), *stored]
+    elif turn == 13:
+        state["messages"] = stored[:2]
+
+
 async def test_an_agent_sends_the_same_however_the_session_is_edited():
     async def sent(*, starts_over: bool) -> list[Any]:
         model = Model(*[answer for _ in range(8) for answer in (call("weather", city="Oslo"), "fog")])
@@ -107,17 +121,7 @@ async def test_an_agent_sends_the_same_however_the_session_is_edited():
         for turn in range(16):
             if starts_over:
                 vars(session).pop(COMPACTED, None)
-            stored = session.state.get("in_memory", {}).get("messages", [])
-            if turn == 5:
-                stored[2].additional_properties["_excluded"] = True
-            elif turn == 7:
-                session.state["in_memory"]["messages"] = stored[3:]
-            elif turn == 9:
-                session.state["in_memory"]["messages"] = [Message("system", "Be brief."), *stored]
-            elif turn == 11:
-                stored[2].additional_properties["_excluded"] = False
-            elif turn == 13:
-                session.state["in_memory"]["messages"] = stored[:2]
+            edit(session, turn)
             if turn % 4 == 3:
                 async for _ in agent.run(f"question {turn}", session=session, stream=True):
                     pass

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import agentbench
-from agentbench import Agent, AgentSession, Message, tool
+from agentbench import Agent, AgentSession, Message, SlidingWindowStrategy, tool
 from tests.agents.fake_clients import Model, call
 
 PACKAGE = str(Path(agentbench.__file__).parent)
@@ -67,3 +67,20 @@ async def test_a_turn_takes_as_many_steps_after_a_long_conversation_as_after_a_s
         return counted.count
 
     assert await steps(2000) == await steps(20)
+
+
+async def test_a_turn_with_a_sliding_window_takes_as_many_steps_after_a_long_conversation_as_after_a_short_one() -> (
+    None
+):
+    async def steps(length: int) -> int:
+        agent = Agent(Model(), compaction_strategy=SlidingWindowStrategy(keep_last_groups=4))
+        session = AgentSession()
+        messages = [Message(role, [role]) for _ in range(length // 2) for role in ("user", "assistant")]
+        session.state["in_memory"] = {"messages": messages}
+        for _ in range(2):
+            await agent.run("go on", session=session)
+        with Steps() as counted:
+            await agent.run("go on", session=session)
+        return counted.count
+
+    assert await steps(2000) == await steps(100)
