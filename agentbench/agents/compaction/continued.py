@@ -38,11 +38,7 @@ class ContinuedWindow:
 
     That changes nothing in the messages that the model gets: a window never moves back while a conversation grows. The
     strategy starts over if the conversation does not begin with the same messages, or if what follows fits into the
-    window, for example because messages were removed or marked.
-
-    Args:
-        strategy: The strategy.
-        memory: Outlasts the run, with the conversation.
+    window, for example because messages were removed or marked. `memory` outlasts the run, with the conversation.
     """
 
     def __init__(self, strategy: SlidingWindowStrategy, memory: dict[Any, Any]) -> None:
@@ -73,11 +69,9 @@ class ContinuedWindow:
         return [*[conversation[at] for at, _ in self._kept], *rest]
 
     def _exceeds_window(self, messages: list[Message]) -> bool:
-        count = 0
-        for group in group_messages(messages):
-            if group.kind != "system" and not all(_is_excluded(messages[at]) for at in group.indices):
-                count += 1
-        return count > self._strategy.keep_last_groups
+        groups = [group.indices for group in group_messages(messages) if group.kind != "system"]
+        included = [group for group in groups if not all(_is_excluded(messages[at]) for at in group)]
+        return len(included) > self._strategy.keep_last_groups
 
     async def __call__(self, messages: list[Message]) -> bool:
         """Apply the strategy to the messages of `begin` and those that the run added."""

@@ -41,14 +41,6 @@ class StepLog(Mapping[str, Any]):
             for key, value in (values or {}).items():
                 self[key] = value
 
-    @classmethod
-    def of_entries(cls, entries: list[StepEntry]) -> StepLog:
-        """Return a log of these entries."""
-        log = cls()
-        log._entries = [of_kind(StepEntry, entry) for entry in of_kind(list, entries)]
-        log._length = len(entries)
-        return log
-
     def entries(self) -> list[StepEntry]:
         """Return the entries in a new list, oldest first."""
         return self._entries[: self._length]
@@ -79,15 +71,11 @@ class StepLog(Mapping[str, Any]):
     def __len__(self) -> int:
         return self._length
 
-    def __copy__(self) -> StepLog:
-        copied = StepLog()
-        copied._entries, copied._length, copied._is_copy = self._entries, self._length, True
-        copied._uncopied = self._uncopied
-        return copied
-
     def __deepcopy__(self, memo: object) -> StepLog:
         isolate(self._uncopied)  # raises if there are any
-        return self.__copy__()
+        copied = StepLog()
+        copied._entries, copied._length, copied._is_copy = self._entries, self._length, True
+        return copied
 
     def __reduce__(self) -> Any:
         return dict, (dict(self),)
@@ -108,4 +96,9 @@ register_type(
     lambda found: StepEntry(of_kind(str, found[0]), found[1]),
     frozen=True,
 )
-register_type(StepLog, "step_log", StepLog.entries, StepLog.of_entries)
+register_type(
+    StepLog,
+    "step_log",
+    StepLog.entries,
+    lambda found: StepLog({of_kind(StepEntry, entry).key: entry.value for entry in of_kind(list, found)}),
+)

@@ -1,5 +1,6 @@
 """What a functional workflow records of its steps: written once, and nobody else can change it."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ async def test_pickles_contain_the_results_as_a_plain_dictionary(tmp_path: Path)
 
 def test_a_copy_of_a_log_does_not_grow_with_it_and_can_be_edited():
     log = StepLog({"a::0": 1})
-    copied = log.__copy__()
+    copied = copy.deepcopy(log)
     log["b::0"] = 2
     copied["a::0"] = 3
     assert log == {"a::0": 1, "b::0": 2}
