@@ -6,7 +6,6 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -120,8 +119,8 @@ def test_a_checkpoint_is_read_in_a_process_that_has_not_imported_messages(tmp_pa
 def in_general(call: Callable[[], Any]) -> Any:
     """Return what a call does if contents and messages are stored in the way of every other class."""
     types = [
-        replace(registry._BY_CLASS[Content], decode=content_by_constructor, write=None),
-        replace(registry._BY_CLASS[Message], decode=lambda found: Message(**found), write=None),
+        registry._BY_CLASS[Content]._replace(decode=content_by_constructor, write=None),
+        registry._BY_CLASS[Message]._replace(decode=lambda found: Message(**found), write=None),
     ]
     by_class, by_tag = {each.cls: each for each in types}, {each.tag: each for each in types}
     with mock.patch.dict(registry._BY_CLASS, by_class), mock.patch.dict(registry._BY_TAG, by_tag):
