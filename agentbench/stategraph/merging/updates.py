@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from operator import is_
 from typing import Any, NoReturn
@@ -368,7 +368,7 @@ def _dropped_messages(
 
 
 def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tuple[TaskWrites, list[Message]]:
-    """Return an input as writes of `START`, and the messages in it; `current` has the current values.
+    """Return an input as writes of `START`, unshared, and the messages in it; `current` has the current values.
 
     `messages`, `state` and `resume` are keywords of the input unless the state has a field of that name.
 
@@ -398,12 +398,13 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
         raise InvalidUpdateError(message, node=START)
     writes += read_return(values or None, fields, START).writes
     added = [message.stamp() for message in normalize_messages(messages)]
-    if added and fields.is_agent_state:
-        # A new turn never erases the conversation, whatever reducer the field has.
-        writes.append(("context", Overwrite(add_messages(current.get("context", []), added))))
-    else:
+    if not (added and fields.is_agent_state):
         writes += read_return(added, fields, START).writes
-    return TaskWrites(START, START, writes, goto), added
+        return unshared_writes(TaskWrites(START, START, writes, goto)), added
+    # A new turn never erases the conversation, whatever reducer the field has.
+    conversation = add_messages(current.get("context", []), unshared(added))
+    taken = unshared_writes(TaskWrites(START, START, writes, goto))
+    return replace(taken, writes=[*taken.writes, ("context", Overwrite(conversation))]), added
 
 
 def _word(data: dict[str, Any], word: str, fields: StateFields) -> Any:

@@ -23,7 +23,7 @@ from agentbench.exceptions import (
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, interrupt_data
 from agentbench.stategraph.merging.state_fields import StateFields
-from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, read_input, unshared_writes
+from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, read_input
 from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan, StateChanges, graph_options
 from agentbench.stategraph.running.routing import Activation, Waiting, route
@@ -136,7 +136,6 @@ class _Call:
         self.pending, self.waiting = [], Waiting()
         try:
             writes, messages = read_input(data, fields, self.values)
-            writes = unshared_writes(writes)
             merged = merge(fields, self.values, [writes])
             if fields.is_agent_state:
                 fields.require_all(merged.values)
@@ -366,7 +365,7 @@ class _Call:
         self.updates = {RESUME: resume}
         if update is not None:
             writes, messages = read_input(update, self.plan.fields, self.values)
-            self._take(merge(self.plan.fields, self.values, [unshared_writes(writes)]).values)
+            self._take(merge(self.plan.fields, self.values, [writes]).values)
             self.record.messages += messages
         if any(request_id in self.view.pending_requests for request_id in asked):
             return self._outcome("answer")
