@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -235,4 +236,9 @@ def set_runtime_defaults(
 def iso_utc(time_ns: int) -> str:
     """Return nanoseconds since 1970 as ISO 8601 text in UTC with six fractional digits; the text sorts by time."""
     seconds, below = divmod(time_ns, _NS_PER_S)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{below // 1000:06d}+00:00"
+    return f"{_second_text(seconds)}.{below // 1000:06d}+00:00"
+
+
+@lru_cache(maxsize=1)
+def _second_text(seconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

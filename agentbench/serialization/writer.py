@@ -81,7 +81,7 @@ class JsonWriter:
         if len(value) > self.longest_dict or TAG in value or not _TEXT.issuperset(map(type, value)):
             return self.write_pairs(value)
         if len(value) > _FEW and _PLAIN.issuperset(map(type, value.values())):
-            text = _plain_text(value, self.longest_plain)
+            text = flat_text(value, self.longest_plain)
             if text is not None:
                 return text
         methods, other, keys = self._methods, self._write_other, _KEYS
@@ -99,7 +99,7 @@ class JsonWriter:
         """Write a JSON array, even if a subclass overrides `write_list`."""
         items = items if isinstance(items, list) else list(items)
         if len(items) > _FEW and _PLAIN.issuperset(map(type, items)):
-            text = _plain_text(items, self.longest_plain)
+            text = flat_text(items, self.longest_plain)
             if text is not None:
                 return text
         methods, other = self._methods, self._write_other
@@ -187,8 +187,8 @@ def _plain_encoder() -> Callable[[Any], str]:
 _encode_plain: Final = _plain_encoder()
 
 
-def _plain_text(value: Any, longest: int) -> str | None:
-    """Write a flat value with the C encoder; None if it cannot write an entry, or the text is too long."""
+def flat_text(value: Any, longest: int) -> str | None:
+    """Return the JSON of a value without tags, by the C encoder; None if an entry needs a tag, or for a longer text."""
     try:
         text = _encode_plain(value)
         text.isascii() or text.encode()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
 from zlib import crc32
@@ -17,7 +18,7 @@ from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.checkpoints.parts.parts import ChainMemory, Fetch, PartTexts
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
-from agentbench.serialization.writer import TAG, JsonWriter, quote_ascii
+from agentbench.serialization.writer import TAG, JsonWriter, flat_text, quote_ascii
 
 FORMAT: Final = 1
 """The format of heads and contents. A higher number was written by a later version."""
@@ -38,7 +39,6 @@ class _HeadWriter(JsonWriter):
 _WRITER = _HeadWriter()
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 _TEXT: Final = frozenset({str})
-_write_plain: Final = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _SUMS = ',"sums":"'
 """The end of a head: checksums of the content, and of the head with the keys of its record."""
 _SUMS_LENGTH = len(_SUMS) + 16 + len('"}')
@@ -87,10 +87,9 @@ def to_record(checkpoint: WorkflowCheckpoint, memory: ChainMemory) -> tuple[Chec
 
 
 def _metadata_text(metadata: dict[str, Any]) -> str:
-    """Write metadata, with the encoder of the standard library if there are only plain values, as there usually are."""
+    """Write metadata, by the C encoder if there are only plain values, as there usually are."""
     if TAG not in metadata and _TEXT.issuperset(map(type, metadata)) and all(map(_is_plain, metadata.values())):
-        with suppress(ValueError):  # a number that is not finite, or too long
-            return _write_plain(metadata)
+        return flat_text(metadata, sys.maxsize) or _WRITER.write(metadata)
     return _WRITER.write(metadata)
 
 

@@ -18,8 +18,11 @@ from agentbench.exceptions import CheckpointNotFoundError
 
 T = TypeVar("T")
 
+_SHORTEST_PART: Final = 128
+"""Parts are deflated from this size on (bytes), because each is written only once. Data written with every checkpoint
+is small if possible, and must be written quickly.
+"""
 _SHORTEST: Final = 1024
-"""Texts are deflated from this size on (bytes): shorter ones become hardly smaller, and take as long to write."""
 _FEW: Final = 16
 """The numbers of ids per query, few or many: there is a separate statement for each number."""
 _AT_ONCE: Final = 256
@@ -74,7 +77,7 @@ class SQLBackend:
             "content": pack(record.content, _SHORTEST),
         }
         texts = [
-            {"name": name, "part_id": encode_name(part_id), "text": pack(text, _SHORTEST)}
+            {"name": name, "part_id": encode_name(part_id), "text": pack(text, _SHORTEST_PART)}
             for part_id, text in parts.items()
         ]
         statements = self._statements

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -163,6 +163,16 @@ def _message_to_dict(message: WorkflowMessage) -> dict[str, Any]:
     return data
 
 
+def _write_message(message: WorkflowMessage, write: Callable[[Any], str]) -> str | None:
+    """Return the text of `_message_to_dict` for a message of which most fields are not set."""
+    if message.type is not MessageType.STANDARD or message.trace_contexts is not None:
+        return None
+    if message.source_span_ids is not None or message.original_request_info_event is not None:
+        return None
+    target = "" if message.target_id is None else f',"target_id":{write(message.target_id)}'
+    return f'{{"data":{write(message.data)},"source_id":{write(message.source_id)}{target}}}'
+
+
 def _message_from_dict(found: dict[str, Any]) -> WorkflowMessage:
     of_kind(str, found.get("type", ""))  # looking up an enum would compare anything with each member
     return WorkflowMessage.from_dict(found)
@@ -196,5 +206,5 @@ def _event_from_dict(found: dict[str, Any]) -> WorkflowEvent[Any]:
     return event
 
 
-register_type(WorkflowMessage, "workflow_message", _message_to_dict, _message_from_dict)
+register_type(WorkflowMessage, "workflow_message", _message_to_dict, _message_from_dict, write=_write_message)
 register_type(WorkflowEvent, "workflow_event", _event_to_dict, _event_from_dict)
