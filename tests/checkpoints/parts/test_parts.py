@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentbench import Message
 from agentbench.checkpoints.parts import parts
 from agentbench.checkpoints.parts.parts import (
     LONG,
@@ -292,3 +293,99 @@ def test_a_value_that_contains_itself_is_refused() -> None:
     loop.append(loop)
     with pytest.raises((RecursionError, WorkflowCheckpointException)):
         ChainMemory(0).cut(loop)
+
+
+# ---------------------------------------------------------------------------------------------- reading again and again
+
+
+moves = st.lists(
+    st.one_of(
+        st.tuples(st.just("save"), st.integers(1, 40)),
+        st.tuples(st.just("change"), st.integers(0, 400)),
+        st.tuples(st.just("load"), st.integers(0, 20)),
+        st.tuples(st.just("other process"), st.integers(1, 20)),
+    ),
+    max_size=14,
+)
+
+
+@given(start=st.integers(0, 300), moves=moves, twice=st.booleans())
+def test_what_a_memory_reads_is_what_was_cut_and_what_it_read_is_cut_as_if_it_were_new(
+    start: int, moves: list[tuple[str, int]], twice: bool
+) -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    texts: list[str] = []
+    contents: list[list[str]] = []
+
+    def save(writer: ChainMemory, said: list[Any]) -> None:
+        value = {"said": said, "again": said if twice else []}
+        texts.append(shelf.keep(writer.cut(value)))
+        contents.append([each.text for each in said])
+        assert ChainMemory(0).cut(value)[0] == texts[-1]
+
+    def load(number: int) -> list[Any]:
+        found = memory.join(texts[number], shelf.fetch)
+        assert [each.text for each in found["said"]] == contents[number]
+        assert [each.text for each in found["again"]] == (contents[number] if twice else [])
+        if twice and found["said"]:
+            assert found["said"] is not found["again"]
+        return list(found["said"])
+
+    said = [said_at(each) for each in range(start)]
+    save(memory, said)
+    for fresh, (what, where) in enumerate(moves):
+        numbers = range(1000 * (fresh + 1), 1000 * (fresh + 1) + where)
+        if what == "save":
+            said = [*said, *map(said_at, numbers)]
+            save(memory, said)
+        elif what == "change" and where < len(said):
+            said = [*said]
+            said[where] = said_at(1000 * (fresh + 1))
+            save(memory, said)
+        elif what == "load":
+            said = load(where % len(texts))
+            save(memory, said)
+        elif what == "other process":
+            other = ChainMemory(0)
+            save(other, [*other.join(texts[-1], shelf.fetch)["said"], *map(said_at, numbers)])
+            said = load(len(texts) - 1)
+
+
+def test_a_second_load_reads_only_the_end_of_a_long_list_and_the_save_after_it_writes_only_what_is_new() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    first = shelf.keep(memory.cut([said_at(each) for each in range(5_000)]))
+    said = memory.join(first, shelf.fetch)
+    asked: list[str] = []
+
+    def fetch(names: Collection[str]) -> dict[str, str]:
+        asked.extend(names)
+        return shelf.fetch(names)
+
+    text, new = memory.cut([*said, said_at(5_000)])
+    assert len(new) == 1
+    shelf.texts.update(new)
+    again = memory.join(text, fetch)
+
+    assert len(again) == 5_001
+    assert again[0] is said[0]
+    assert len(asked) < 2 * RUN
+
+
+def test_entries_that_can_change_are_made_anew_at_each_load() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    text = shelf.keep(memory.cut([{"n": each} for each in range(50)]))
+    memory.join(text, shelf.fetch)[0]["n"] = "changed"
+
+    assert memory.join(text, shelf.fetch)[0] == {"n": 0}
+
+
+def test_a_loaded_list_that_its_reader_changes_is_as_it_was_at_the_next_load() -> None:
+    shelf, memory = Shelf(), ChainMemory(0)
+    text = shelf.keep(memory.cut([message(each) for each in range(50)]))
+    memory.join(text, shelf.fetch).clear()
+
+    assert len(memory.join(text, shelf.fetch)) == 50
+
+
+def said_at(number: int) -> Message:
+    return Message("user", [message(number, 40 + number % 90)], message_id=number)
