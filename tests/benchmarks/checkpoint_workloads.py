@@ -22,6 +22,7 @@ from agentbench import (
     Executor,
     FileCheckpointStorage,
     InMemoryCheckpointStorage,
+    Message,
     SQLCheckpointStorage,
     Workflow,
     WorkflowBuilder,
@@ -119,7 +120,55 @@ def _bare(_: Await) -> Call:
     return run
 
 
+class Keep(Executor):
+    """Keeps 500 values of its own, of which each superstep replaces one."""
+
+    def __init__(self, name: str, make: Callable[[int], Any]) -> None:
+        super().__init__(name)
+        self.make = make
+        self.values = [make(n) for n in range(500)]
+
+    @handler
+    async def on_turn(self, n: int, ctx: WorkflowContext[int, int]) -> None:
+        self.values[n % 500] = self.make(n)
+        if n < SUPERSTEPS:
+            await ctx.send_message(n + 1)
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        return {"values": self.values}
+
+
+KEPT: dict[str, Callable[[int], Any]] = {
+    "texts": message,
+    "messages": lambda n: Message("user", [message(n)]),
+    "dictionaries": lambda n: {"n": n, "text": message(n), "tags": ["a", "b"]},
+}
+
+
+def _keeping(make: Callable[[int], Any]) -> Callable[[Await], Call]:
+    def prepare(wait: Await) -> Call:
+        def run() -> None:
+            with opened("file") as (storage, _):
+                one, other = Keep("one", make), Keep("other", make)
+                builder = WorkflowBuilder(start_executor=one, max_iterations=_NO_LIMIT, checkpoint_storage=storage)
+                wait(builder.add_edge(one, other).add_edge(other, one).build().run(0))
+
+        return run
+
+    return prepare
+
+
 WORKLOADS = (
+    *(
+        Workload(
+            name=f"H5 {kind}",
+            what=f"a superstep of two executors that keep 500 {kind} each, saved in files",
+            unit="us",
+            per_call=SUPERSTEPS,
+            agentbench=_keeping(make),
+        )
+        for kind, make in KEPT.items()
+    ),
     Workload(
         name="W4 memory",
         what="a superstep with a checkpoint in memory",

@@ -55,44 +55,55 @@ class Target:
 
 
 TARGETS = {
-    "W1": Target(1.2, 0.6),
-    "W2": Target(3, 1.5),
-    "W3": Target(1.2, 0.7),
+    "W1": Target(0.5, 0.38),
+    "W2": Target(1.55, 1.35),
+    "W3": Target(0.6, 0.45),
     "W3 nested": Target(3.3, 3),
-    "W3 build": Target(10, 5, is_ratio=False),
-    "W4 memory": Target(60, 30, is_ratio=False),
-    "W4 file": Target(10, 5),
+    "W3 build": Target(3, 2, is_ratio=False),
+    "W4 memory": Target(50, 35, is_ratio=False),
+    "W4 file": Target(6.3, 5),
     "W4 file size": Target(1024, 300, is_ratio=False),
     "W4 file growth": Target(6, 5.2, is_ratio=False),
-    "W4 file list": Target(10, 2, is_ratio=False),
-    "W4 file resume": Target(10, 3, is_ratio=False),
-    "W4 SQLite": Target(10, 5),
+    "W4 file list": Target(4, 2, is_ratio=False),
+    "W4 file resume": Target(10, 4, is_ratio=False),
+    "W4 SQLite": Target(10, 7),
     "W4 SQLite size": Target(1024, 300, is_ratio=False),
     "W4 SQLite growth": Target(6, 5.2, is_ratio=False),
-    "W4 SQLite list": Target(10, 2, is_ratio=False),
-    "W4 SQLite resume": Target(10, 3, is_ratio=False),
-    "W5 turn": Target(0.12, 0.05, is_ratio=False),
+    "W4 SQLite list": Target(4, 2, is_ratio=False),
+    "W4 SQLite resume": Target(10, 4, is_ratio=False),
+    "W5 turn": Target(0.07, 0.04, is_ratio=False),
     "W5 growth": Target(1.5, 1.2, is_ratio=False),
     "W5 long": Target(10, 4, is_ratio=False),
     "W5 approval": Target(2, 1.4, is_ratio=False),
-    "W5 chain": Target(3, 1.5, is_ratio=False),
-    "W5 chain growth": Target(2, 1.4, is_ratio=False),
-    "W5 tool call": Target(50, 25, is_ratio=False),
+    "W5 chain": Target(1.5, 1, is_ratio=False),
+    "W5 chain growth": Target(1.5, 1.2, is_ratio=False),
+    "W5 tool call": Target(40, 25, is_ratio=False),
     "H7 turn": Target(1, 0.5, is_ratio=False),
     "H7 first turn": Target(5, 2, is_ratio=False),
-    "W6 engine": Target(4, 2),
-    "W6 agent": Target(4, 2),
-    "W6 agent first": Target(5, 1, is_ratio=False),
-    "W6 workflow": Target(4, 2),
-    "W6 workflow first": Target(5, 1, is_ratio=False),
+    "W6 engine": Target(3.1, 2.5),
+    "W6 agent": Target(3.1, 2.5),
+    "W6 agent first": Target(1, 0.4, is_ratio=False),
+    "W6 workflow": Target(3.1, 2.5),
+    "W6 workflow first": Target(1, 0.4, is_ratio=False),
     "W7 build": Target(100, 40, is_ratio=False),
-    "W7 first use": Target(80, 30, is_ratio=False),
-    "W8": Target(2, 1.2),
+    "W7 first use": Target(35, 27, is_ratio=False),
+    "W8": Target(5.5, 3.5),
     "W8 growth": Target(1.1, 1.05),
-    "W9 bytes": Target(300, 150, is_ratio=False),
-    "W9 drift": Target(1.1, 1.03, is_ratio=False),
-    "W10": Target(8, 4),
-    "W10 memory": Target(60, 40, is_ratio=False),
+    "W8 thread in memory": Target(12, 8),
+    "W8 thread in files": Target(23, 15),
+    "W11 memory": Target(1, 0.6, is_ratio=False),
+    "W11 file": Target(2.5, 1.2, is_ratio=False),
+    "W11 SQLite": Target(4, 1.5, is_ratio=False),
+    "W11 memory growth": Target(1.5, 1.1, is_ratio=False),
+    "W11 file growth": Target(1.5, 1.1, is_ratio=False),
+    "W11 SQLite growth": Target(1.5, 1.1, is_ratio=False),
+    "W11 new SQLite": Target(25, 8, is_ratio=False),
+    "W11 reopen": Target(10, 4, is_ratio=False),
+    "W11 first turn": Target(1.5, 1.1, is_ratio=False),
+    "W9 bytes": Target(160, 100, is_ratio=False),
+    "W9 drift": Target(1.05, 1.03, is_ratio=False),
+    "W10": Target(4.5, 3.5),
+    "W10 memory": Target(50, 36, is_ratio=False),
     # Of a click that is to be on the page after so many ms; the browser's part is not in the figure.
     "click 50": Target(100, 50, is_ratio=False),
     "click 500": Target(200, 80, is_ratio=False),
@@ -280,6 +291,34 @@ def _import_notebook(rounds: int) -> Row:
     return _first("import notebook", what, "import agentbench.notebook", "import agentbench, typing", rounds)
 
 
+def _of_chat(kind: str) -> dict[str, Measure]:
+    def last(rounds: int) -> Row:
+        found = [graph_workloads.turns_ms(kind)[1] for _ in range(max(1, rounds // 3))]
+        return Row(f"W11 {kind}", "turn 500 of a thread", "ms", statistics.median(found))
+
+    def growth(rounds: int) -> Row:
+        found = [graph_workloads.turns_ms(kind) for _ in range(max(1, rounds // 3))]
+        ratios = [late / early for early, late in found]
+        return Row(f"W11 {kind} growth", "turn 500 of a thread to turn 30", "x", statistics.median(ratios))
+
+    return {f"W11 {kind}": last, f"W11 {kind} growth": growth}
+
+
+def _new_storage(_: int) -> Row:
+    found = graph_workloads.turns_ms("SQLite", is_new_storage=True)[1]
+    return Row("W11 new SQLite", "turn 500 with a new storage and a new graph for each turn", "ms", found)
+
+
+def _reopening(rounds: int) -> Row:
+    found = [graph_workloads.reopening_ms() for _ in range(max(1, rounds // 3))]
+    return Row("W11 reopen", "the state of 500 turns read from SQLite by new objects", "ms", statistics.median(found))
+
+
+def _first_turn_growth(rounds: int) -> Row:
+    found = [graph_workloads.first_turn_growth() for _ in range(max(1, rounds // 3))]
+    return Row("W11 first turn", "of a thread beside 2,000 others to one beside 100", "x", statistics.median(found))
+
+
 def _first_turn(rounds: int) -> Row:
     fresh.compile_package()
     milliseconds = [float(fresh.run_script(fresh.FIRST_TURN)) for _ in range(rounds)]
@@ -332,6 +371,9 @@ def measures() -> dict[str, Measure]:
     }
     for kind in checkpoint_workloads.OPEN:
         more |= _of_storage(kind)
+    for kind in ("memory", "file", "SQLite"):
+        more |= _of_chat(kind)
+    more |= {"W11 new SQLite": _new_storage, "W11 reopen": _reopening, "W11 first turn": _first_turn_growth}
     if all(map(importlib.util.find_spec, ("ipywidgets", "pandas"))):
         from tests.benchmarks import notebook_workloads
 
