@@ -90,7 +90,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     info = CheckpointInfo.of(checkpoint)
     stored: Mapping[str, Any] = unshared(_public(checkpoint.state))
     meta = checkpoint.state[META]
-    values = unshared(plan.values_in(checkpoint.state))
+    values = plan.values_in(stored)
     pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
     due = [
         (message.target_id or message.source_id, message.data)

@@ -215,7 +215,9 @@ class _Call:
         meta["step"] += source == "step"
         self._warn(merged.warnings)
         for task in tasks:
-            if task.parent_goto and not self.is_nested:
+            if not task.parent_goto:
+                continue
+            if not self.is_nested:
                 message = f"Node {task.node!r} goes to {task.parent_goto} of the outer graph, but there is none."
                 raise GraphError(message, "GRAPH_ROUTING_001", node=task.node)
             self.record.parent_goto += task.parent_goto
@@ -228,7 +230,7 @@ class _Call:
         self._report(merged, tasks, self._new_messages(merged, source))
         frontier = routed.frontier
         meta["current_node"] = frontier[0][0] if frontier else END
-        meta["current_nodes"] = tuple(node for node, _ in frontier)
+        meta["current_nodes"] = tuple([node for node, _ in frontier])
         self._take(merged.values)
         self._take_reserved({PENDING: [], WAITING: routed.waiting, RESUME: {}})
         self.record.done.clear()
@@ -241,7 +243,7 @@ class _Call:
         if self.view.stop_requested:
             self._note_stop(frontier[0][0])
             return self._outcome("stop", messages=frontier, metadata=metadata)
-        breakpoint_ = self._breakpoint([task.node for task in tasks], frontier, [*merged.writers], merged)
+        breakpoint_ = self._breakpoint(tasks, frontier, merged)
         if breakpoint_ is not None and source != "answer":
             if not plan.saves:
                 raise plan.refuse_pause()
@@ -304,20 +306,24 @@ class _Call:
     # ---- pauses ------------------------------------------------------------------------------------------------------
 
     def _breakpoint(
-        self, ran: Sequence[str], frontier: Frontier, changed: Sequence[str], merged: MergedState
+        self, ran: Sequence[TaskWrites], frontier: Frontier, merged: MergedState
     ) -> BreakpointRequest | None:
         after = node_names(self.config.get("interrupt_after"), self.plan.interrupt_after)
         before = node_names(self.config.get("interrupt_before"), self.plan.interrupt_before)
         if not after and not before:
             return None
-        ended = [node for node in ran if node != START and (node in after or "*" in after)]
+        ended = [task.node for task in ran if task.node != START and (task.node in after or "*" in after)]
         begin = [node for node, _ in frontier if node in before or "*" in before]
         if not ended and not begin:
             return None
         reasons = [f"interrupt_after: {node}" for node in ended] + [f"interrupt_before: {node}" for node in begin]
         following = tuple(node for node, _ in frontier)
         return BreakpointRequest(
-            tuple(reasons), ended[0] if ended else begin[0], "after" if ended else "before", following, tuple(changed)
+            tuple(reasons),
+            ended[0] if ended else begin[0],
+            "after" if ended else "before",
+            following,
+            tuple(merged.writers),
         )
 
     def _pause(
