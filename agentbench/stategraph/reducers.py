@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,14 +62,43 @@ def add_messages(left: list[Message] | None, right: list[Message] | Message | No
     Example:
         >>> add_messages([Message("user", "Hi", message_id=1)], Message("assistant", "Hello", message_id=2))
     """
-    there = left or []
-    message_ids = {message.message_id for message in there}
+    there, candidates = left or [], _complete(right)
+    absent = _CONVERSATIONS.absent_ids(there, [message.message_id for message in candidates])
     new = []
-    for message in _complete(right):
-        if message.message_id is None or message.message_id not in message_ids:
-            message_ids.add(message.message_id)
+    for message in candidates:
+        if message.message_id is None or message.message_id in absent:
+            absent.discard(message.message_id)
             new.append(message)
     return there + new
+
+
+class _Conversations:
+    """The ids in the long conversations that were merged last, so that not all of them are read again at each merge."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[int, tuple[list[Message], set[Any]]] = OrderedDict()
+        """By the identity of the first message, which the list keeps alive."""
+
+    def absent_ids(self, messages: list[Message], ids: list[Any]) -> set[Any]:
+        """Return those ids that no message has."""
+        if len(messages) < _LONG:
+            return {*ids} - {message.message_id for message in messages}
+        with self._lock:
+            first = id(messages[0])
+            former, known = self._known.pop(first, ([], set()))
+            # Lists compare the identity of their items first, in C; and equal messages have equal ids.
+            if former != messages[: len(former)]:
+                former, known = [], set()
+            known.update([message.message_id for message in messages[len(former) :]])
+            self._known[first] = messages.copy(), known
+            if len(self._known) > _MOST_CONVERSATIONS:
+                self._known.popitem(last=False)
+            return {*ids} - known
+
+
+_LONG, _MOST_CONVERSATIONS = 100, 16
+_CONVERSATIONS = _Conversations()
 
 
 def replace_messages(left: list[Message] | None, right: list[Message] | Message | None) -> list[Message]:

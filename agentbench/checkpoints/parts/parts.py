@@ -21,8 +21,8 @@ import re
 from binascii import b2a_base64
 from collections.abc import Callable, Collection, Iterable, Mapping
 from hashlib import blake2b
-from itertools import groupby
-from operator import is_
+from itertools import compress, count, groupby
+from operator import is_not
 from typing import Any, Final, TypeAlias
 
 from agentbench._copying import is_atomic, isolate
@@ -228,9 +228,9 @@ class _PartWriter(JsonWriter):
         first, nth = id(value[0]), 0
         while (first, nth) in self._runs:  # several lists of this checkpoint begin with the same entry
             nth += 1
-        runs = self._runs_before.get((first, nth))
-        if runs is None:
-            runs = self.lists_read[first].copy() if first in self.lists_read else Runs()
+        runs, read = self._runs_before.get((first, nth)) or Runs(), self.lists_read.get(first)
+        if read is not None and not _begins(value, runs.entries) and not nth:
+            runs = read.copy()
         same = _common_length(runs.entries, value)
         new = value[same:]
         if not all(map(is_atomic, new)):
@@ -356,12 +356,12 @@ def _groups(runs: Runs) -> str:
 
 
 def _common_length(former: list[Any], value: list[Any]) -> int:
-    if len(former) <= len(value) and all(map(is_, former, value)):
-        return len(former)
-    for at, (before, now) in enumerate(zip(former, value)):  # noqa: B905 - one is longer
-        if before is not now:
-            return at
-    return min(len(former), len(value))
+    return next(compress(count(), map(is_not, former, value)), min(len(former), len(value)))
+
+
+def _begins(value: list[Any], former: list[Any]) -> bool:
+    """Return whether a list seems to begin with another one, judged by the last entry of that."""
+    return 0 < len(former) <= len(value) and former[-1] is value[len(former) - 1]
 
 
 # -------------------------------------------------------------------------------------------------------------- joining

@@ -296,7 +296,7 @@ def _reduce(
         )
         facts = {"left": type(left).__name__, "right": type(update).__name__}
         raise ReducerError(message, context=facts, node=task.node, field=name, task_id=task.task_id) from error
-    if state_field.reducer is add_messages:
+    if state_field.reducer is add_messages and task.node != START:
         merged.warnings += _dropped_messages(name, task, left or [], update, reduced)
     try:
         values[name] = _validate_reduced(fields, state_field, left, reduced, values)
@@ -401,10 +401,11 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
     if not (added and fields.is_agent_state):
         writes += read_return(added, fields, START).writes
         return unshared_writes(TaskWrites(START, START, writes, goto)), added
-    # A new turn never erases the conversation, whatever reducer the field has.
-    conversation = add_messages(current.get("context", []), unshared(added))
     taken = unshared_writes(TaskWrites(START, START, writes, goto))
-    return replace(taken, writes=[*taken.writes, ("context", Overwrite(conversation))]), added
+    conversation = unshared(added)
+    if fields.by_name["context"].reducer is not add_messages:  # a new turn never erases the conversation
+        conversation = Overwrite(add_messages(current.get("context", []), conversation))
+    return replace(taken, writes=[*taken.writes, ("context", conversation)]), added
 
 
 def _word(data: dict[str, Any], word: str, fields: StateFields) -> Any:
