@@ -205,10 +205,12 @@ class FileBackend:
         if limit is not None:
             entries = entries[max(0, len(entries) - limit) :]
         journal = self._journal(workflow_name)
+        in_journal = journal.records([entry for entry in entries if isinstance(entry, JournalEntry)])
+        by_id = {record.checkpoint_id: record for record in in_journal}
         records, problems = [], [*journal.problems.values(), *self._loose.problems.values()]
         for entry in entries:
             try:
-                record = self._loose.get(entry.checkpoint_id) if isinstance(entry, LooseFile) else journal.record(entry)
+                record = by_id.get(entry.checkpoint_id) or self._loose.get(entry.checkpoint_id)
             except UnreadableCheckpointError as error:
                 problems.append(error)
                 continue

@@ -16,7 +16,7 @@ import json
 import os
 import re
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 from zlib import crc32
@@ -39,7 +39,7 @@ _START = len(_SUM) + len('01234567",')
 
 
 class JournalEntry(NamedTuple):
-    """A checkpoint of a journal; entries sort in the order of the chain."""
+    """A checkpoint of a journal, and where its head begins in its line; entries sort in the order of the chain."""
 
     seq: int
     timestamp: str
@@ -47,7 +47,8 @@ class JournalEntry(NamedTuple):
     length: int
     checkpoint_id: str
     run_id: str | None
-    head: bytes
+    head_start: int
+    head_length: int
 
 
 class Journal:
@@ -214,11 +215,22 @@ class Journal:
         reason = "its line was damaged after it was saved; delete it, or restore the file from a copy"
         self.problems[checkpoint_id] = UnreadableCheckpointError(checkpoint_id, self.path, reason)
 
-    def record(self, entry: JournalEntry) -> CheckpointRecord:
-        """Return the data that lists need about a checkpoint."""
-        return CheckpointRecord(
-            entry.checkpoint_id, self.workflow_name, entry.seq, entry.timestamp, entry.run_id, entry.head.decode()
-        )
+    def records(self, entries: Sequence[JournalEntry]) -> list[CheckpointRecord]:
+        """Return the data that lists need about checkpoints, whose heads are not kept in memory."""
+        heads = [(entry.place + entry.head_start, entry.head_length) for entry in entries]
+        if not heads:
+            return []
+        start, end = min(heads)[0], sum(max(heads))
+        if end - start > _CHUNK:
+            texts = [read_at(self._open(), *head) for head in heads]
+        else:
+            data = read_at(self._open(), start, end - start)
+            texts = [data[place - start : place - start + length] for place, length in heads]
+        return [self._record(entry, text) for entry, text in zip(entries, texts, strict=True)]
+
+    def _record(self, entry: JournalEntry, head: bytes) -> CheckpointRecord:
+        text = head.decode(errors="replace")
+        return CheckpointRecord(entry.checkpoint_id, self.workflow_name, entry.seq, entry.timestamp, entry.run_id, text)
 
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """Return a checkpoint with its content; UnreadableCheckpointError if its line is damaged."""
@@ -231,8 +243,9 @@ class Journal:
         if not _has_right_sum(line):
             self._add_problem(line, entry.place)
             raise self.problems[checkpoint_id]
-        start = line.index(b"]" + _HEAD) + 1 + len(_HEAD) + len(entry.head) + len(_CONTENT)
-        return replace(self.record(entry), content=line[start:-1].decode())
+        end = entry.head_start + entry.head_length
+        record = self._record(entry, line[entry.head_start : end])
+        return replace(record, content=line[end + len(_CONTENT) : -1].decode())
 
     def newest_damage(self) -> UnreadableCheckpointError | None:
         """Return the problem of a damaged checkpoint that was saved after the newest readable one."""
@@ -274,7 +287,16 @@ class Journal:
         self._write(b"".join(lines))
         stored.update(places)
         self._add(
-            JournalEntry(record.seq, record.timestamp, place, len(line) - 1, record.checkpoint_id, record.run_id, head)
+            JournalEntry(
+                record.seq,
+                record.timestamp,
+                place,
+                len(line) - 1,
+                record.checkpoint_id,
+                record.run_id,
+                _START + len(b'"key":[') + len(key.encode()) + len(b"]") + len(_HEAD),
+                len(head),
+            )
         )
 
     def remove(self, ids: Iterable[str]) -> int:
@@ -378,8 +400,7 @@ def _entry_of(line: bytes, place: int) -> JournalEntry:
     checkpoint_id, seq, timestamp, run_id, size = found.groups()
     read = _read_escaped if b"\\" in found[0] else bytes.decode
     run = None if run_id is None else read(run_id)
-    head = line[found.end() : found.end() + int(size)]
-    return JournalEntry(int(seq), read(timestamp), place, len(line), read(checkpoint_id), run, head)
+    return JournalEntry(int(seq), read(timestamp), place, len(line), read(checkpoint_id), run, found.end(), int(size))
 
 
 def _read_escaped(text: bytes) -> str:
