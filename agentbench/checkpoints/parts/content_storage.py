@@ -48,7 +48,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _MOST_CHAINS: Final = 64
-"""Number of chains whose parts are remembered; the chain unused for longest is then saved in full the next time."""
+_MOST_CHARACTERS: Final = 1 << 28
+"""Limits of the chains whose values are remembered; the chain unused for longest is then read and saved in full."""
 _ATTEMPTS: Final = 8
 """Other processes may remove parts of a chain between reading its generation and saving, but rarely this often."""
 _SMALL: Final = 1 << 16
@@ -200,8 +201,10 @@ class ContentAddressedStorage(ChainStorage):
         memory = ChainMemory(self._ab_backend.generation(chain))
         with self._ab_lock:
             self._ab_memories[chain] = memory
-            while len(self._ab_memories) > _MOST_CHAINS:
+            sizes = [each.size for each in self._ab_memories.values()]
+            while len(sizes) > _MOST_CHAINS or (len(sizes) > 1 and sum(sizes) > _MOST_CHARACTERS):
                 self._ab_memories.popitem(last=False)
+                del sizes[0]
         return memory
 
     def _cut_and_put(

@@ -105,13 +105,17 @@ class ChainMemory:
     def __init__(self, generation: int) -> None:
         self.generation = generation
         self.spoilt = False
+        self.size = 0
+        """About the number of characters of the value that was last written or read."""
         self._writer = _PartWriter()
         self._last_part: tuple[Any, PartReference] | None = None
         self._lists_read: list[Runs] = []
 
     def cut(self, value: Any) -> tuple[str, PartTexts]:
         """Return the JSON of a value and its parts that are not stored yet; from now on they count as stored."""
-        return self._writer.cut(value)
+        cut = self._writer.cut(value)
+        self.size = self._writer.weight + len(cut[0])
+        return cut
 
     def make_part(self, value: Any) -> tuple[PartReference, PartTexts]:
         """Make a value a separate part; meant for a value that stays equal along the chain."""
@@ -129,7 +133,7 @@ class ChainMemory:
         """
         reader = _PartReader(fetch, self._lists_read)
         value = reader.join(text)
-        self._lists_read = reader.lists
+        self._lists_read, self.size = reader.lists, reader.weight + len(text)
         self._writer.lists_read = {id(runs.entries[0]): runs for runs in reader.lists}
         return value
 
@@ -149,7 +153,7 @@ class _PartWriter(JsonWriter):
         super().__init__()
         self._methods[PartReference] = _reference
         self._known: set[str] = set()
-        self._weight = 0
+        self.weight = 0
         self._parts: dict[str, str] = {}
         # By the identity of the first entry, and the number of earlier lists that begin with it.
         self._runs: dict[tuple[int, int], Runs] = {}
@@ -164,14 +168,14 @@ class _PartWriter(JsonWriter):
     def cut(self, value: Any) -> tuple[str, PartTexts]:
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
-        self._parts, self._weight = {}, 0
+        self._parts, self.weight = {}, 0
         # Removed first, because it is only half written if the value turns out to be unstorable.
         self._runs_before, self._runs = self._runs, {}
         self._plain_runs_before, self._plain_runs = self._plain_runs, {}
         self._texts_before, self._texts = self._texts, {}
         try:
             text = self.write(value)
-            _require_weight(self._weight)
+            _require_weight(self.weight)
         except BaseException:
             self._runs, self._plain_runs, self._texts = {}, {}, {}
             raise
@@ -181,7 +185,7 @@ class _PartWriter(JsonWriter):
     def write_text(self, value: str) -> str:
         if len(value) <= LONG:
             return quote(value)
-        self._weight += _LIGHT
+        self.weight += _LIGHT
         cached = self._texts_before.get(id(value))
         if cached is None or cached[0] is not value:
             cached = (value, self._part(quote(value)))
@@ -192,7 +196,7 @@ class _PartWriter(JsonWriter):
         length = len(value)
         if length < _FEW:
             return self.write_items(value)
-        before = self._weight
+        before = self.weight
         return self._written(self._runs_of(value) or self._runs_of_plain(value) or self._new_runs(value), before)
 
     def _new_runs(self, value: Iterable[Any]) -> Runs:
@@ -211,15 +215,15 @@ class _PartWriter(JsonWriter):
         weights: list[int] = []
         write = write or self.write
         for item in items:
-            before = self._weight
+            before = self.weight
             texts.append(write(item))
-            weights.append(self._weight - before)
+            weights.append(self.weight - before)
         return texts, weights
 
     def write_pairs(self, value: dict[Any, Any]) -> str:
         if len(value) <= RUN:
             return super().write_pairs(value)
-        before, runs = self._weight, Runs()
+        before, runs = self.weight, Runs()
         self._append(runs, *self._write_each(value.items(), self._write_pair))
         return self.add_tag("dict", self._written(runs, before))
 
@@ -308,7 +312,7 @@ class _PartWriter(JsonWriter):
             spine = f"[{','.join(rest)}]"
             runs.spine = self._part_id(spine)
             runs.spine_weight = weight(spine) + _LIGHT * sum(map(len, levels[1:]))
-        self._weight = before + runs.weight
+        self.weight = before + runs.weight
         tail = _groups(runs)
         if runs.spine is not None:
             return self.add_tag(_RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
@@ -397,7 +401,7 @@ class _PartReader(JsonReader):
         super().__init__()
         self._fetch = fetch
         self._texts: dict[str, str] = {}
-        self._weight = 0
+        self.weight = 0
         # Texts, and lists of atoms, are read once, however often they are referenced.
         self._flat: dict[str, Any] = {}
         self.lists: list[Runs] = []
@@ -461,8 +465,8 @@ class _PartReader(JsonReader):
         return value
 
     def _add_weight(self, added: int) -> None:
-        self._weight += added
-        _require_weight(self._weight)
+        self.weight += added
+        _require_weight(self.weight)
 
     def _read_runs(self, found: Any) -> list[Any]:
         spine, *groups = found
@@ -502,11 +506,11 @@ class _PartReader(JsonReader):
                     runs.levels.append([])
                 runs.levels[height].append(name)
             else:
-                before = self._weight
+                before = self.weight
                 entries = self._read_part(name)
                 runs.entries += entries
                 runs.levels[0].append(name)
-                runs.weights.append(runs.weights[-1] + self._weight - before)
+                runs.weights.append(runs.weights[-1] + self.weight - before)
                 are_frozen = are_frozen and len(entries) == RUN and all(map(is_atomic, entries))
         return are_frozen
 
@@ -519,11 +523,11 @@ class _PartReader(JsonReader):
         return None
 
     def _add_tail_part(self, name: str, runs: Runs) -> None:
-        before = self._weight
+        before = self.weight
         runs.entries.append(self._read_part(name))
         runs.tail.append(self._texts[name])
         runs.written_tail.append(name)
-        runs.tail_weights.append(self._weight - before)
+        runs.tail_weights.append(self.weight - before)
         runs.parts_in_tail += 1
 
     def _add_tail_entry(self, entry: Any, runs: Runs) -> bool:

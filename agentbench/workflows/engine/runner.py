@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -219,7 +219,7 @@ class SuperstepRunner:
             if self._hook is None:
                 return invoke(deliveries[0], self.run)  # a single delivery needs no task and no frame
             if self._gate is None and self._hook.failure_policy == "finish":
-                return self._deliver_alone(deliveries[0])
+                return self._deliver_to_end(deliveries[0])
         return self._deliver_all(plan)
 
     async def _deliver_all(self, plan: Plan) -> list[WorkflowMessage]:
@@ -227,7 +227,8 @@ class SuperstepRunner:
             return []
         one: Callable[[Delivery], Sends] = partial(invoke, run=self.run)
         if self._hook is not None:
-            one = self._deliver_to_end if self._hook.failure_policy == "finish" else self._deliver_for_hook
+            to_end = self._deliver_to_end if self._gate is None else self._deliver_gated
+            one = to_end if self._hook.failure_policy == "finish" else self._deliver_for_hook
         if plan.lanes is None:
             return _flatten(await run_all(one, plan.deliveries))
         return _flatten(await run_all(partial(self._run_lane, one), plan.lanes))
@@ -258,41 +259,23 @@ class SuperstepRunner:
             if state and self.writer is not None:
                 await self.writer.save_amid(state)
 
-    async def _deliver_to_end(self, delivery: Delivery) -> list[WorkflowMessage]:
-        """Run a delivery; the hook handles its failure, or its cancellation by `cancel_deliveries`."""
-        if self._gate is None:
-            return await self._deliver_in_task(delivery)
+    async def _deliver_gated(self, delivery: Delivery) -> list[WorkflowMessage]:
+        assert self._gate is not None
         async with self._gate:
-            return await self._deliver_in_task(delivery)
+            return await self._deliver_to_end(delivery)
 
-    async def _deliver_alone(self, delivery: Delivery) -> list[WorkflowMessage]:
-        """Run the only delivery of a superstep like `_deliver_in_task`, but in the task of the run."""
-        task = asyncio.current_task()
-        if task is None:
-            return await self._deliver_in_task(delivery)
+    async def _deliver_to_end(self, delivery: Delivery) -> list[WorkflowMessage]:
+        """Run a delivery; the hook handles its failure, or its cancellation by `cancel_deliveries`.
+
+        A single delivery runs in the task of the run, which costs less than a task of its own.
+        """
+        call = self._deliver_for_hook(delivery) if self._reports else invoke(delivery, self.run, note_result=True)
+        is_alone = len(self._deliveries) == 1
+        work: Awaitable[list[WorkflowMessage]] = call if is_alone else asyncio.ensure_future(call)
+        task: Any = asyncio.current_task() if is_alone else work
         self._tasks[delivery] = task
         try:
-            if self._reports:
-                return await self._deliver_for_hook(delivery)
-            return await invoke(delivery, self.run, note_result=True)
-        except asyncio.CancelledError as error:
-            if not self._is_intended(delivery):
-                raise
-            delivery.error = error
-        except BaseException as error:
-            if delivery.error is not error:  # as below
-                raise
-        finally:
-            del self._tasks[delivery]
-            if self._cancelled and delivery in self._cancelled:
-                await _end_cancellation(task)
-        return []
-
-    async def _deliver_in_task(self, delivery: Delivery) -> list[WorkflowMessage]:
-        task = asyncio.ensure_future(self._deliver_for_hook(delivery))
-        self._tasks[delivery] = task
-        try:
-            return await task
+            return await work
         except asyncio.CancelledError as error:
             if not self._is_intended(delivery):
                 raise
@@ -302,6 +285,8 @@ class SuperstepRunner:
                 raise
         finally:
             del self._tasks[delivery]
+            if is_alone and delivery in self._cancelled:
+                await _end_cancellation(task)
         return []
 
     def _is_intended(self, delivery: Delivery) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.parts import content_storage
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.exceptions import (
     CheckpointNotFoundError,
@@ -244,6 +245,19 @@ async def test_a_chain_that_is_saved_to_all_the_time_is_remembered_among_many_ot
         await storage.save(checkpoint(1, f"other-{seq}"))
     written = [parts for record, parts in storage.backend.puts if record.workflow_name == "busy"]
     assert not any(written[1:])
+
+
+async def test_a_chain_that_is_forgotten_for_its_size_is_read_and_written_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(content_storage, "_MOST_CHARACTERS", 20_000)
+    storage, said = PlainStorage(), conversation(100)
+    for seq in range(1, 5):
+        for chain in ("one", "other"):
+            before = [] if seq == 1 else (await storage.load(f"{chain}-{seq - 1}")).state["said"]
+            await storage.save(checkpoint(seq, chain, state={"said": [*before, *said]}))
+
+    assert (await storage.load("one-4")).state == (await storage.load("other-4")).state == {"said": said * 4}
 
 
 @pytest.mark.parametrize("keep_last", [None, 1])

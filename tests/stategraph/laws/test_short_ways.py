@@ -27,12 +27,19 @@ def general_ways() -> Iterator[None]:
     """Let the engine take the general way everywhere."""
     end_superstep = boundary._Call.end_superstep
 
+    deliver = SuperstepRunner._deliver
+
+    def deliver_in_tasks(self: Any, plan: Any, superstep: int) -> Any:
+        sends = deliver(self, plan, superstep)
+        self._deliveries = _NotAlone(self._deliveries)
+        return sends
+
     def end_in_general(self: Any, deliveries: Any) -> Any:
         return end_superstep(self, _NotAlone(deliveries))
 
     with (
         mock.patch.object(Router, "_plan_lone", return_value=None),
-        mock.patch.object(SuperstepRunner, "_deliver_alone", SuperstepRunner._deliver_in_task),
+        mock.patch.object(SuperstepRunner, "_deliver", deliver_in_tasks),
         mock.patch.object(routing, "_route_to_one", return_value=None),
         mock.patch.object(boundary._Call, "end_superstep", end_in_general),
         mock.patch.object(ChainMemory, "join", lambda self, text, fetch: join_parts(text, fetch)),
