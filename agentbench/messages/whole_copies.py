@@ -15,6 +15,8 @@ from agentbench.messages.message import Message
 
 def unshared(value: Any) -> Any:
     """Return a deep copy of a value, in which the messages in lists and dictionaries are copied too."""
+    if type(value) is list and _ATOMS.issuperset(map(type, value)):
+        return value.copy()
     copied = isolate_or_same(value)
     if type(copied) is Message:
         return copy_message(copied)
@@ -62,3 +64,4 @@ def _copy_messages_in(holder: Any, seen: set[int]) -> None:
 
 
 _HOLDERS = frozenset({Message, list, dict})
+_ATOMS = frozenset({str, int, float, bool, type(None)})

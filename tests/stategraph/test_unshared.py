@@ -11,7 +11,7 @@ import pytest
 
 from agentbench import Content, FileCheckpointStorage, Message
 from agentbench.checkpoints.sql import SQLCheckpointStorage
-from agentbench.stategraph import END, AgentState, StateGraph, add_messages
+from agentbench.stategraph import END, AgentState, Overwrite, StateGraph, add_messages
 
 CONFIG = {"thread_id": "t"}
 KEPT: list[Any] = []
@@ -98,3 +98,17 @@ async def test_nothing_outside_a_graph_changes_it(cls: Any, storage: str, tmp_pa
 
     assert "spoilt" not in written(values)
     assert len(values.context if cls is Talk else values["messages"]) == 3 * 12
+
+
+async def test_an_answer_in_the_conversation_stays_when_a_node_writes_the_conversation_anew() -> None:
+    call = Content.from_function_call("c1", "refund", arguments="{}")
+    answer = Content.from_function_approval_response(approved=True, id="r1", function_call=call)
+
+    async def trim(state: Talk) -> dict[str, Any]:
+        return {"context": Overwrite([*state.context])}
+
+    app = StateGraph(Talk()).add_node("trim", trim).set_entry_point("trim").add_edge("trim", END).compile()
+    result = await app.ainvoke({"messages": [Message("user", [answer])]}, CONFIG)
+
+    assert result.state.context[0].contents[0].approved is True
+    assert result.warnings == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from operator import is_
 from typing import Any, NoReturn
@@ -155,22 +155,6 @@ def updates_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict
     return updates
 
 
-def unshared_writes(writes: TaskWrites) -> TaskWrites:
-    """Return writes that share nothing with what a node returned or a caller passed, and may change afterwards."""
-    copied = [
-        (
-            name,
-            update
-            if update.__class__ in _ATOMS
-            else Overwrite(unshared(update.value))
-            if isinstance(update, Overwrite)
-            else unshared(update),
-        )
-        for name, update in writes.writes
-    ]
-    return TaskWrites(writes.node, writes.task_id, copied, writes.goto, writes.parent_goto)
-
-
 # ---- merging all writes of a superstep -------------------------------------------------------------------------------
 
 
@@ -181,6 +165,7 @@ def merge(
     *,
     last_wins: bool = False,
     debug: bool = False,
+    shares: bool = False,
 ) -> MergedState:
     """Return the state after the writes of all tasks, in their order. Either all writes apply, or it raises.
 
@@ -190,6 +175,7 @@ def merge(
         tasks: The results of the tasks.
         debug: Treat reducers that change their left value as an error.
         last_wins: Let the last of several different writes to a field without a reducer win; otherwise raise.
+        shares: Take the written objects themselves, which their owner may change afterwards, instead of copies.
 
     Raises:
         ConcurrentUpdateError: Two tasks wrote different values to a field without a reducer.
@@ -200,8 +186,13 @@ def merge(
     by_field: dict[str, list[tuple[TaskWrites, Any]]] = {}
     for task in tasks:
         for name, update in task.writes:
-            written = update if task.node == START else without_new_answers(update, values.values(), task.node)
-            by_field.setdefault(name, []).append((task, written))
+            if update.__class__ not in _ATOMS:
+                if task.node != START:
+                    update = without_new_answers(update, values.values(), task.node)
+                if not shares:
+                    is_whole = isinstance(update, Overwrite)
+                    update = Overwrite(unshared(update.value)) if is_whole else unshared(update)
+            by_field.setdefault(name, []).append((task, update))
     for name, updates in by_field.items():
         _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
     if by_field:
@@ -219,8 +210,6 @@ def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
 
     Only the input of the graph approves. A node may run an agent on the conversation, where such an answer would count.
     """
-    if update.__class__ in _ATOMS:
-        return update
     inner = update.value if isinstance(update, Overwrite) else update
     messages = _messages_in(inner)
     if not messages or not answers_in(messages):
@@ -368,7 +357,7 @@ def _dropped_messages(
 
 
 def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tuple[TaskWrites, list[Message]]:
-    """Return an input as writes of `START`, unshared, and the messages in it; `current` has the current values.
+    """Return an input as writes of `START`, and the messages in it; `current` has the current values.
 
     `messages`, `state` and `resume` are keywords of the input unless the state has a field of that name.
 
@@ -398,14 +387,12 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
         raise InvalidUpdateError(message, node=START)
     writes += read_return(values or None, fields, START).writes
     added = [message.stamp() for message in normalize_messages(messages)]
-    if not (added and fields.is_agent_state):
+    if added and fields.is_agent_state and fields.by_name["context"].reducer is not add_messages:
+        # A new turn never erases the conversation, whatever reducer the field has.
+        writes.append(("context", Overwrite(add_messages(current.get("context", []), added))))
+    else:
         writes += read_return(added, fields, START).writes
-        return unshared_writes(TaskWrites(START, START, writes, goto)), added
-    taken = unshared_writes(TaskWrites(START, START, writes, goto))
-    conversation = unshared(added)
-    if fields.by_name["context"].reducer is not add_messages:  # a new turn never erases the conversation
-        conversation = Overwrite(add_messages(current.get("context", []), conversation))
-    return replace(taken, writes=[*taken.writes, ("context", conversation)]), added
+    return TaskWrites(START, START, writes, goto), added
 
 
 def _word(data: dict[str, Any], word: str, fields: StateFields) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -62,14 +62,14 @@ class GraphHook:
             "deferred": [name for name, node in plan.nodes.items() if node.defer],
         }
 
-    async def at_boundary(self, view: SuperstepView) -> BoundaryOutcome:
+    def at_boundary(self, view: SuperstepView) -> Coroutine[Any, Any, BoundaryOutcome]:
         """Merge the results of the tasks, and route; or keep the results, and fail or wait for answers."""
-        if not view.deliveries:  # only some of several questions were answered
-            return BoundaryOutcome(checkpoint=BoundaryCheckpoint("answer"))
-        call = _Call(self.plan, view)
-        if view.deliveries[0].executor_id == START:
-            return await call.take_input(view.deliveries[0].data)
-        return await call.end_superstep(view.deliveries)
+        call, deliveries = _Call(self.plan, view), view.deliveries
+        if not deliveries:
+            return call.keep_waiting()
+        if deliveries[0].executor_id == START:
+            return call.take_input(deliveries[0].data)
+        return call.end_superstep(deliveries)
 
     async def _keep_results(self, delivery: DeliveryView, view: SuperstepView) -> Mapping[str, Any] | None:
         """Save the result of each task when it ends, so that it is not repeated after a crash."""
@@ -197,7 +197,8 @@ class _Call:
             self._warn(result.warnings)
         tasks = [result.writes for result in finished]
         try:
-            merged = merge(self.plan.fields, self.values, tasks, last_wins=self.plan.last_wins, debug=self.plan.debug)
+            plan, shares = self.plan, self.plan.isolation == "shallow"
+            merged = merge(plan.fields, self.values, tasks, last_wins=plan.last_wins, debug=plan.debug, shares=shares)
             return await self._go_on(merged, tasks, "step", finished)
         except GraphError as error:
             error.step = self.meta["step"] + 1
@@ -232,7 +233,7 @@ class _Call:
         meta["current_node"] = frontier[0][0] if frontier else END
         meta["current_nodes"] = tuple([node for node, _ in frontier])
         self._take(merged.values)
-        self._take_reserved({PENDING: [], WAITING: routed.waiting, RESUME: {}})
+        self._take_reserved(routed.waiting)
         self.record.done.clear()
         metadata = {"changed": merged.writers}
         if not frontier:
@@ -261,11 +262,15 @@ class _Call:
                 self.updates[name] = value
         self.values = values
 
-    def _take_reserved(self, values: Mapping[str, Any]) -> None:
-        """Store the values of reserved keys that differ; in most supersteps none does."""
-        for key, value in values.items():
-            if key not in self.stored or self.stored[key] != value:
-                self.updates[key] = value
+    def _take_reserved(self, waiting: Waiting) -> None:
+        """Store which nodes wait, and that nothing is pending; in most supersteps that is so already."""
+        stored = self.stored
+        if stored.get(PENDING) != []:
+            self.updates[PENDING] = []
+        if stored.get(RESUME) != {}:
+            self.updates[RESUME] = {}
+        if waiting is not self.waiting or WAITING not in stored:
+            self.updates[WAITING] = waiting
 
     def _new_messages(self, merged: MergedState, source: str) -> list[Message]:
         """Return the messages that the nodes added to the conversation."""
@@ -356,6 +361,10 @@ class _Call:
             for question in result.interrupts
         ]
         return self._outcome("interrupt", requests=requests)
+
+    async def keep_waiting(self) -> BoundaryOutcome:
+        """Save the answers to some of several questions."""
+        return BoundaryOutcome(checkpoint=BoundaryCheckpoint("answer"))
 
     async def take_answers(self, answers: Mapping[str, Any]) -> BoundaryOutcome:
         """Store the answers; when all have arrived, let the tasks that asked run again."""

@@ -20,7 +20,7 @@ from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions, interrupt
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class
-from agentbench.stategraph.merging.updates import Collected, TaskWrites, read_return, unshared_writes
+from agentbench.stategraph.merging.updates import Collected, TaskWrites, read_return
 from agentbench.stategraph.running.plan import GraphPlan, NodeSpec, graph_options
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import AgentState, ExecutionState
@@ -376,10 +376,7 @@ class _Task:
                 )
                 raise GraphError(message, "GRAPH_010", node=node, task_id=self.activation.task_id)
             return TaskResult(self.activation, TaskWrites(node, self.activation.task_id), tuple(questions.open))
-        plan = self.node.plan
-        writes = read_return(value, plan.fields, node, self.activation.task_id, self.values)
-        if plan.isolation == "deep":
-            writes = unshared_writes(writes)
+        writes = read_return(value, self.node.plan.fields, node, self.activation.task_id, self.values)
         warnings = (*questions.warnings, *self._unreturned_changes(value, writes))
         return TaskResult(self.activation, writes, (), warnings)
 

@@ -81,7 +81,7 @@ async def route(
     arrived = {key: [*sources] for key, sources in waiting.joins.items()}
     targets_of = [await _targets(plan, task, arrived, state_for, config) for task in tasks]
     if len(tasks) == 1 and not arrived and not waiting.deferred:
-        routed = _route_to_one(plan, tasks[0], targets_of[0], step)
+        routed = _route_to_one(plan, tasks[0], targets_of[0], waiting, step)
         if routed is not None:
             return routed
     return _route_all(plan, tasks, targets_of, Waiting(arrived, waiting.deferred), step, values)
@@ -124,17 +124,19 @@ def _route_all(
     return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _join_warnings(plan, arrived))
 
 
-def _route_to_one(plan: GraphPlan, task: TaskWrites, targets: Sequence[str | Send], step: int) -> Routed | None:
+def _route_to_one(
+    plan: GraphPlan, task: TaskWrites, targets: Sequence[str | Send], waiting: Waiting, step: int
+) -> Routed | None:
     """Return the activation after one task with one target, as in most supersteps; None if there is more to decide."""
     if len(targets) != 1 or targets[0].__class__ is not str:
         return None
     target: Any = targets[0]
     if target == END:
-        return Routed([], Waiting(), [])
+        return Routed([], waiting, [])
     node = plan.nodes.get(target)
     if node is None or node.defer:
         return None
-    return Routed([(target, Activation(f"{step}:{target}:1", 0, (task.task_id,)))], Waiting(), [])
+    return Routed([(target, Activation(f"{step}:{target}:1", 0, (task.task_id,)))], waiting, [])
 
 
 def _with_fields(plan: GraphPlan, send: Send, sender: str, values: Mapping[str, Any]) -> Send:

@@ -19,7 +19,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.exceptions import GraphError, ThreadBusyError, WorkflowBusyError
 from agentbench.stategraph.merging.state_fields import StateFields
-from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return, unshared_writes
+from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation, Waiting, route
@@ -123,7 +123,7 @@ class Threads:
         """Save a copy of a checkpoint with further writes, and return it; see `update`."""
         meta = dict(checkpoint.state[META])
         before = self.plan.values_in(checkpoint.state)
-        merged = merge(self.plan.fields, before, [unshared_writes(writes)])
+        merged = merge(self.plan.fields, before, [writes])
         state: dict[str, Any] = {
             name: value for name, value in merged.values.items() if name not in before or value is not before[name]
         }
