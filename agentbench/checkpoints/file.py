@@ -12,8 +12,8 @@ from agentbench.checkpoints.file_storage.backend import FileBackend
 from agentbench.checkpoints.file_storage.folder import UnreadableCheckpointError
 from agentbench.checkpoints.file_storage.loose_files import WholeRecord
 from agentbench.checkpoints.parts.backend import CheckpointRecord
+from agentbench.checkpoints.parts.chain_memory import ChainMemory
 from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
-from agentbench.checkpoints.parts.parts import ChainMemory
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.file_storage.pickled_format import PickledFormat

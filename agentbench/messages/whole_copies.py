@@ -15,7 +15,7 @@ from agentbench.messages.message import Message
 
 def unshared(value: Any) -> Any:
     """Return a deep copy of a value, in which the messages in lists and dictionaries are copied too."""
-    if type(value) is list and _ATOMS.issuperset(map(type, value)):
+    if type(value) is list and ATOMS.issuperset(map(type, value)):
         return value.copy()
     copied = isolate_or_same(value)
     if type(copied) is Message:
@@ -29,25 +29,21 @@ def copy_message(message: Message) -> Message:
     """Return a copy of a message with its own contents."""
     copied = message.__copy__()
     copied.contents = [_copy_content(content) for content in message.contents]
-    copied.additional_properties = _copy_mapping(message.additional_properties)
-    if message.usages is not None:
-        copied.usages = isolate_or_same(message.usages)
+    copied.additional_properties = isolate_or_same(message.additional_properties)
+    copied.usages = isolate_or_same(message.usages)
     return copied
 
 
 def _copy_content(content: Content) -> Content:
-    copied = content.__class__.__new__(content.__class__)
-    copied.type, copied.text = content.type, content.text
-    copied.annotations = isolate_or_same(content.annotations)
-    copied.additional_properties = _copy_mapping(content.additional_properties)
-    copied.raw_representation = content.raw_representation
     rare = content._rare  # noqa: SLF001 - the fields of its type
-    copied._rare = NO_FIELDS if rare is NO_FIELDS else SetFields(**unshared(vars(rare)))  # noqa: SLF001
+    if rare is not NO_FIELDS:
+        rare = SetFields(**unshared(vars(rare)))
+    copied = content._bare(content.type, content.text, rare)  # noqa: SLF001 - without the checks of the constructor
+    copied.annotations = isolate_or_same(content.annotations)
+    if content.additional_properties:
+        copied.additional_properties = isolate_or_same(content.additional_properties)
+    copied.raw_representation = content.raw_representation
     return copied
-
-
-def _copy_mapping(mapping: dict[str, Any]) -> dict[str, Any]:
-    return isolate_or_same(mapping) if mapping else {}
 
 
 def _copy_messages_in(holder: Any, seen: set[int]) -> None:
@@ -64,4 +60,5 @@ def _copy_messages_in(holder: Any, seen: set[int]) -> None:
 
 
 _HOLDERS = frozenset({Message, list, dict})
-_ATOMS = frozenset({str, int, float, bool, type(None)})
+ATOMS = frozenset({str, int, float, bool, type(None)})
+"""The types of most values; there is nothing to copy in them."""

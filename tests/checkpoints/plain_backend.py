@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.content_storage import ContentAddressedStorage
-from agentbench.checkpoints.parts.parts import live_parts
+from agentbench.checkpoints.parts.joining import live_parts
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 

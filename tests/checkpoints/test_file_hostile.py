@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -251,6 +252,23 @@ def test_after_any_damage_what_is_loaded_is_what_was_saved(pristine, tmp_path_fa
     finally:
         storage.close()
         shutil.rmtree(folder)
+
+
+async def test_reading_a_file_whose_first_line_is_damaged_changes_nothing_and_the_next_save_repairs_it(
+    pristine, tmp_path
+):
+    source, saved = pristine
+    damaged = b"X" + source.read_bytes()[1:]
+    (tmp_path / JOURNAL).write_bytes(damaged)
+    storage = FileCheckpointStorage(tmp_path)
+    first = next(iter(saved.values()))
+    await ids_of(storage)  # as in `judge`
+
+    assert await storage.load(first.checkpoint_id) == first
+    assert (tmp_path / JOURNAL).read_bytes() == damaged
+    await storage.save(replace(first, checkpoint_id="one-more"))
+    assert not (tmp_path / JOURNAL).read_bytes().startswith(b"X")
+    assert len(await FileCheckpointStorage(tmp_path).list_checkpoint_ids(workflow_name=FLOW)) == len(saved) + 1
 
 
 async def error_of(storage, saved):

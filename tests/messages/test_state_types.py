@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from agentbench._copying import is_atomic, isolate
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file import FileCheckpointStorage
-from agentbench.checkpoints.parts.parts import ChainMemory
+from agentbench.checkpoints.parts.chain_memory import ChainMemory
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from agentbench import Message
-from agentbench.exceptions import GraphError
+from agentbench.exceptions import GraphError, NodeError
 from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.reducers import replace_value
@@ -94,6 +94,25 @@ def test_a_join_that_misses_a_source_is_named_or_goes_on_without():
     assert "'join' did not run" in result.warnings[0]
     assert "b did not finish" in result.warnings[0]
     assert run(graph(when="active")).state.notes == ["a", "join"]
+
+
+def test_a_new_turn_forgets_which_sources_of_a_join_an_unfinished_turn_had_reached():
+    def fail_once(state: Notes) -> dict[str, Any]:
+        if "again" not in state.city:
+            message = "not this time"
+            raise ValueError(message)
+        return {"notes": ["c"]}
+
+    graph = graph_of("a", "b", "long", "join").add_node("c", fail_once).add_edge(START, "a").add_edge("long", "c")
+    graph.add_edge(["b", "c"], "join").add_edge("join", END)
+    graph.add_conditional_edges("a", lambda state: "long" if state.city else ["b", "long"], ["b", "long"])
+    app = graph.compile()
+    with pytest.raises(NodeError):
+        app.invoke("go", THREAD)  # b has reached the join, and c fails
+    result = app.invoke({"messages": "go", "city": "again"}, THREAD)
+
+    assert result.state.notes[-3:] == ["a", "long", "c"]
+    assert "'join' did not run" in result.warnings[-1]
 
 
 @pytest.mark.filterwarnings("ignore:No edge leads to")

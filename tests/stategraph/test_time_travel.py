@@ -6,6 +6,7 @@ import operator
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel
 
 from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage, Message
 from agentbench.exceptions import GraphError, GraphMismatchError, StateValidationError
@@ -236,3 +237,21 @@ def test_a_checkpoint_that_fits_its_class_no_longer_is_listed_all_the_same():
     snapshot = grown(storage, state=Renamed).get_state(THREAD)
     assert (snapshot.values.notes, dict(snapshot.extra)) == (["a"], {"topic": "old"})
     assert "notes" in str(snapshot.invalid)
+
+
+class Before(BaseModel):
+    n: str = "many"
+
+
+class After(BaseModel):
+    n: int = 0
+
+
+def test_what_no_longer_fits_a_pydantic_model_is_named_by_its_field():
+    def compiled(cls: Any) -> Any:
+        graph = StateGraph(cls, name="renamed").add_node("a", lambda state: {}).set_entry_point("a").add_edge("a", END)
+        return graph.compile(storage)
+
+    storage = InMemoryCheckpointStorage()
+    compiled(Before).invoke({"n": "lots"}, THREAD)
+    assert compiled(After).get_state(THREAD).invalid.errors()[0]["loc"] == ("n",)

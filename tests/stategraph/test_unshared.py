@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import operator
+import pickle
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -112,3 +114,14 @@ async def test_an_answer_in_the_conversation_stays_when_a_node_writes_the_conver
 
     assert result.state.context[0].contents[0].approved is True
     assert result.warnings == []
+
+
+async def test_a_result_is_copied_and_pickled_with_its_state_and_events() -> None:
+    app = StateGraph(Talk()).add_node("answer", answer).set_entry_point("answer").add_edge("answer", END).compile()
+    result = await app.ainvoke({"messages": ["Hello"]}, CONFIG)
+
+    for copied in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+        assert dict(copied) == dict(result)
+        assert copied.state == result.state
+        assert [event.type for event in copied.events] == [event.type for event in result.events]
+        assert copied.tasks == result.tasks

@@ -90,9 +90,9 @@ class ContinuedWindow:
         return changed
 
     def _remember(self, messages: list[Message]) -> None:
-        """Remember the longest start that is excluded, but for system messages; it ends before a message of the user.
+        """Remember the longest start of which all but the system messages are excluded.
 
-        There the grouping of what is before ends, whatever follows, and the open turn begins there or later.
+        It ends before a message of the user, because no group contains messages from both sides of that.
         """
         start, end = self._start, 0
         groups, independent = divide(messages)

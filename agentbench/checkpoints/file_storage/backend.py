@@ -22,7 +22,7 @@ from agentbench.checkpoints.file_storage.folder import (
 from agentbench.checkpoints.file_storage.journal import Journal, JournalEntry, new_generation
 from agentbench.checkpoints.file_storage.loose_files import LooseFile, LooseFiles, WholeRecord
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parts.parts import live_parts
+from agentbench.checkpoints.parts.joining import live_parts
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 
@@ -57,7 +57,7 @@ class FileBackend:
         self._has_followed = False
         self._stamp = 0
         self._is_settled = False
-        self._names: set[str] = set()
+        self._names: list[str] = []
         self._loose_names: list[str] = []
 
     def __repr__(self) -> str:
@@ -71,17 +71,15 @@ class FileBackend:
     # ---- writing ---------------------------------------------------------------------------------
 
     def generation(self, workflow_name: str) -> int:
-        """Return the generation of the chain's journal; for a chain without one, the generation it will get."""
+        """Return the generation of the chain's journal; for a chain without one, the generation it will get.
+
+        It is 0 if the first line is damaged, which the next `put` repairs.
+        """
         self._folder.require()
         journal = self._journal(workflow_name)
         journal.follow()
         if not journal.exists:
             return self._drawn.setdefault(workflow_name, new_generation())
-        if journal.generation is None:  # the first line is damaged
-            with self._folder.writing():
-                journal.follow()
-                if journal.generation is None:
-                    journal.rewrite(new_generation())
         return journal.generation or 0
 
     def put(
@@ -103,8 +101,8 @@ class FileBackend:
         with self._folder.writing(patient=patient):
             journal = self._journal(chain)
             journal.follow()
-            if not isinstance(record, WholeRecord) and journal.exists and journal.generation != generation:
-                raise StalePartsError
+            if not isinstance(record, WholeRecord) and journal.exists:
+                _require_generation(journal, generation)
             if expected_seq is not None:
                 entries = self._entries(chain, is_locked=True)
                 require_head(chain, entries[-1].seq if entries else 0, expected_seq)
@@ -129,7 +127,7 @@ class FileBackend:
         journal.rewrite(generation)
         if is_listed:
             self._stamp, self._is_settled = os.stat(self._folder.path).st_mtime_ns, False
-            self._names.add(os.path.basename(journal.path))
+            self._names.append(os.path.basename(journal.path))
 
     def _remove_from(self, journal: Journal, checkpoint_id: str) -> None:
         journal.follow()
@@ -265,10 +263,8 @@ class FileBackend:
         try:
             stamp = os.stat(self._folder.path).st_mtime_ns
             if stamp != self._stamp or not (self._is_settled or is_locked):
-                names = set(os.listdir(self._folder.path))
-                if names != self._names:
-                    self._names = names
-                    self._loose_names = [name for name in names if name.endswith(SUFFIX)]
+                self._names = os.listdir(self._folder.path)
+                self._loose_names = [name for name in self._names if name.endswith(SUFFIX)]
                 self._stamp, self._is_settled = stamp, time.time_ns() - stamp > _SETTLED_NS
         except OSError:
             self._folder.require()
@@ -311,6 +307,13 @@ class FileBackend:
         if len(self._open) > _OPEN_JOURNALS:
             self._open.popitem(last=False)[1].release()
         return journal
+
+
+def _require_generation(journal: Journal, generation: int) -> None:
+    if journal.generation != generation:
+        if journal.generation is None:  # its first line is damaged
+            journal.rewrite(new_generation())
+        raise StalePartsError
 
 
 def _warn(problems: Sequence[UnreadableCheckpointError]) -> None:

@@ -281,7 +281,8 @@ class Journal:
         run_id = "null" if record.run_id is None else quote_ascii(record.run_id)
         head = record.head.encode()
         key = f"{quote_ascii(record.checkpoint_id)},{record.seq},{quote_ascii(record.timestamp)},{run_id},{len(head)}"
-        body = b'"key":[%b]%b%b%b%b}' % (key.encode(), _HEAD, head, _CONTENT, record.content.encode())
+        start = b'"key":[%b]%b' % (key.encode(), _HEAD)
+        body = b"%b%b%b%b}" % (start, head, _CONTENT, record.content.encode())
         line = _with_checksum(body)
         lines.append(line)
         self._write(b"".join(lines))
@@ -294,7 +295,7 @@ class Journal:
                 len(line) - 1,
                 record.checkpoint_id,
                 record.run_id,
-                _START + len(b'"key":[') + len(key.encode()) + len(b"]") + len(_HEAD),
+                _START + len(start),
                 len(head),
             )
         )

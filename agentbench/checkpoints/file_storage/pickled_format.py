@@ -10,7 +10,7 @@ from typing import Any
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.file_storage.loose_files import WholeRecord
 from agentbench.checkpoints.metadata import GRAPH_SIGNATURE
-from agentbench.checkpoints.parts.parts import ChainMemory
+from agentbench.checkpoints.parts.chain_memory import ChainMemory
 from agentbench.checkpoints.parts.records import to_record
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.serialization.pickled import NameFinder, decode_found, encode_readable

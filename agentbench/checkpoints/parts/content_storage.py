@@ -23,7 +23,9 @@ from agentbench._limits import require_limit
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError, StorageBackend
-from agentbench.checkpoints.parts.parts import ChainMemory, PartTexts, join_part
+from agentbench.checkpoints.parts.chain_memory import ChainMemory
+from agentbench.checkpoints.parts.joining import join_part
+from agentbench.checkpoints.parts.parts import PartTexts
 from agentbench.checkpoints.parts.records import (
     CONTENT,
     looks_whole,

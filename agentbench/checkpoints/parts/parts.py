@@ -1,4 +1,4 @@
-"""Cuts values into texts that a chain of checkpoints stores once, and joins them again.
+"""Cuts values into texts that a chain of checkpoints stores once; `joining.py` joins them again.
 
 A part is a text under an id derived from it, so equal texts are the same part, whoever writes them and when. The
 checkpoints of a chain share parts. Three rules determine the parts:
@@ -25,10 +25,9 @@ from itertools import compress, count, groupby
 from operator import is_not
 from typing import Any, Final, TypeAlias
 
-from agentbench._copying import is_atomic, isolate
-from agentbench.checkpoints.parts.runs import RUN, Block, Runs, blocks_in, blocks_of, split_ids
+from agentbench._copying import is_atomic
+from agentbench.checkpoints.parts.runs import RUN, Runs, split_ids
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.serialization.reader import JsonReader
 from agentbench.serialization.writer import TAG, JsonWriter, quote
 
 LONG: Final = 1024
@@ -43,18 +42,16 @@ LARGEST: Final = 1 << 29
 """Limit of the total weight of a value's parts, each counted as often as it is referred to, for writers and readers.
 Without it, parts that each refer to the next one twice would be few and small, but unfold without end.
 """
-_LIGHT, _HEAVY = 128, 2048
+LIGHT, _HEAVY = 128, 2048
 
 PartTexts: TypeAlias = Mapping[str, str]
 Fetch: TypeAlias = Callable[[Collection[str]], PartTexts]
 
-_PART, _RUNS = "part", "part.runs"
+PART, RUNS = "part", "part.runs"
 _PART_MARK = '{"__t__":"part","v":"'
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 _LIST_START: Final = 5  # a marshalled list begins with a letter and its length
 _IDS = re.compile(r'"((?:[pr][A-Za-z0-9_-]{27})+)"')
-_SPINES = re.compile(r'"part\.runs","v":\["([pr][A-Za-z0-9_-]{27})"')
-_TEXTS = re.compile(r'"([^"]*)"')
 
 
 # ------------------------------------------------------------------------------------------------------------------ ids
@@ -77,16 +74,17 @@ def verify_part(wanted: str, text: str) -> bool:
 def weight(text: str) -> int:
     """Return the weight of a part per reference: its characters, or the cost of building it again."""
     if text[:1] == '"':  # one object, however often it is referenced
-        return _LIGHT
-    return max(len(text), _LIGHT if _is_flat(text) else _HEAVY)
+        return LIGHT
+    return max(len(text), LIGHT if is_flat(text) else _HEAVY)
 
 
-def _is_flat(text: str) -> bool:
+def is_flat(text: str) -> bool:
     """Return whether a part is an atom or a list of atoms."""
     return "{" not in text and text.rfind("[") <= 0
 
 
-def _ids_in(text: str) -> set[str]:
+def ids_in(text: str) -> set[str]:
+    """Return the ids of parts in a text, including what only looks like one."""
     return {name for ids in _IDS.findall(text) for name in split_ids(ids)}
 
 
@@ -99,51 +97,7 @@ class PartReference(str):
 # -------------------------------------------------------------------------------------------------------------- cutting
 
 
-class ChainMemory:
-    """A writer's memory of its chain, so that unchanged values are not encoded again."""
-
-    def __init__(self, generation: int) -> None:
-        self.generation = generation
-        self.spoilt = False
-        self.size = 0
-        """About the number of characters of the value that was last written or read."""
-        self._writer = _PartWriter()
-        self._last_part: tuple[Any, PartReference] | None = None
-        self._lists_read: list[Runs] = []
-
-    def cut(self, value: Any) -> tuple[str, PartTexts]:
-        """Return the JSON of a value and its parts that are not stored yet; from now on they count as stored."""
-        cut = self._writer.cut(value)
-        self.size = self._writer.weight + len(cut[0])
-        return cut
-
-    def make_part(self, value: Any) -> tuple[PartReference, PartTexts]:
-        """Make a value a separate part; meant for a value that stays equal along the chain."""
-        if self._last_part is not None and self._last_part[0] == value:
-            return self._last_part[1], {}
-        text = JsonWriter().write(value)
-        reference = PartReference(part_id(text))
-        self._last_part = isolate(value), reference
-        return reference, {str(reference): text}
-
-    def join(self, text: str, fetch: Fetch) -> Any:
-        """Join a value like `join_parts`, but read only the parts that differ from the value that was read before.
-
-        Immutable entries of lists are the same objects as before, and a later `cut` knows them. One thread at a time.
-        """
-        reader = _PartReader(fetch, self._lists_read)
-        value = reader.join(text)
-        self._lists_read, self.size = reader.lists, reader.weight + len(text)
-        self._writer.lists_read = {id(runs.entries[0]): runs for runs in reader.lists}
-        return value
-
-    def join_part(self, name: str, fetch: Fetch) -> Any:
-        """Read a value that `make_part` wrote."""
-        last = self._last_part
-        return isolate(last[0]) if last is not None and last[1] == name else join_part(name, fetch)
-
-
-class _PartWriter(JsonWriter):
+class PartWriter(JsonWriter):
     """Writes one value after another, and collects their parts."""
 
     longest_plain = LONG
@@ -151,7 +105,7 @@ class _PartWriter(JsonWriter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._methods[PartReference] = _reference
+        self._methods[PartReference] = refer_to
         self._known: set[str] = set()
         self.weight = 0
         self._parts: dict[str, str] = {}
@@ -166,6 +120,7 @@ class _PartWriter(JsonWriter):
         """The lists that were read last, by the identity of their first entries; they do not change."""
 
     def cut(self, value: Any) -> tuple[str, PartTexts]:
+        """Return the JSON of a value and its parts that are not stored yet; from now on they count as stored."""
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._parts, self.weight = {}, 0
@@ -175,7 +130,7 @@ class _PartWriter(JsonWriter):
         self._texts_before, self._texts = self._texts, {}
         try:
             text = self.write(value)
-            _require_weight(self.weight)
+            require_weight(self.weight)
         except BaseException:
             self._runs, self._plain_runs, self._texts = {}, {}, {}
             raise
@@ -183,9 +138,10 @@ class _PartWriter(JsonWriter):
         return text, self._parts
 
     def write_text(self, value: str) -> str:
+        """Write a text, a long one as a part."""
         if len(value) <= LONG:
             return quote(value)
-        self.weight += _LIGHT
+        self.weight += LIGHT
         cached = self._texts_before.get(id(value))
         if cached is None or cached[0] is not value:
             cached = (value, self._part(quote(value)))
@@ -193,6 +149,7 @@ class _PartWriter(JsonWriter):
         return cached[1]
 
     def write_list(self, value: list[Any]) -> str:
+        """Write a list in runs."""
         length = len(value)
         if length < _FEW:
             return self.write_items(value)
@@ -221,6 +178,7 @@ class _PartWriter(JsonWriter):
         return texts, weights
 
     def write_pairs(self, value: dict[Any, Any]) -> str:
+        """Write a dictionary as pairs, many of them in runs."""
         if len(value) <= RUN:
             return super().write_pairs(value)
         before, runs = self.weight, Runs()
@@ -311,17 +269,17 @@ class _PartWriter(JsonWriter):
                 rest.append(f'"{"".join(level[taken:])}"')
             spine = f"[{','.join(rest)}]"
             runs.spine = self._part_id(spine)
-            runs.spine_weight = weight(spine) + _LIGHT * sum(map(len, levels[1:]))
+            runs.spine_weight = weight(spine) + LIGHT * sum(map(len, levels[1:]))
         self.weight = before + runs.weight
         tail = _groups(runs)
         if runs.spine is not None:
-            return self.add_tag(_RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
+            return self.add_tag(RUNS, f'["{runs.spine}"{"," if tail else ""}{tail}]')
         if runs.parts_in_tail:
-            return self.add_tag(_RUNS, f"[null,{tail}]")
+            return self.add_tag(RUNS, f"[null,{tail}]")
         return tail or "[]"
 
     def _part(self, text: str) -> str:
-        return text if text.startswith(_PART_MARK) else _reference(self._part_id(text))
+        return text if text.startswith(_PART_MARK) else refer_to(self._part_id(text))
 
     def _part_id(self, text: str) -> str:
         name = part_id(text)
@@ -330,7 +288,8 @@ class _PartWriter(JsonWriter):
         return name
 
 
-def _require_weight(found: int) -> None:
+def require_weight(found: int) -> None:
+    """Raise `WorkflowCheckpointException` if a value weighs more than `LARGEST`."""
     if found > LARGEST:
         message = (
             f"Its parts unfold to more than {LARGEST:,} characters, because lists or dictionaries that occur in it "
@@ -339,7 +298,8 @@ def _require_weight(found: int) -> None:
         raise WorkflowCheckpointException(message)
 
 
-def _reference(name: str) -> str:
+def refer_to(name: str) -> str:
+    """Return the JSON that refers to a part."""
     return f'{_PART_MARK}{name}"}}'
 
 
@@ -366,175 +326,3 @@ def _common_length(former: list[Any], value: list[Any]) -> int:
 def _begins(value: list[Any], former: list[Any]) -> bool:
     """Return whether a list seems to begin with another one, judged by the last entry of that."""
     return 0 < len(former) <= len(value) and former[-1] is value[len(former) - 1]
-
-
-# -------------------------------------------------------------------------------------------------------------- joining
-
-
-def join_parts(text: str, fetch: Fetch) -> Any:
-    """Join a value; parts are fetched once per level of reference, not one by one."""
-    return _PartReader(fetch).join(text)
-
-
-def join_part(name: str, fetch: Fetch) -> Any:
-    """Read a value that `ChainMemory.make_part` wrote."""
-    return join_parts(_reference(name), fetch)
-
-
-def live_parts(contents: Iterable[str], fetch: Fetch) -> set[str]:
-    """Find the parts that texts need, directly or not; text that only looks like an id may keep a part needlessly."""
-    live: set[str] = set()
-    for content in contents:
-        live |= _ids_in(content)
-    fresh = {name for name in live if name[0] == "r"}
-    while fresh:
-        names = {name for text in fetch(fresh).values() for name in _ids_in(text)}
-        fresh = {name for name in names - live if name[0] == "r"}
-        live |= names
-    return live
-
-
-class _PartReader(JsonReader):
-    """Reads one value; `former` are lists that were read before, whose common runs are not read again."""
-
-    def __init__(self, fetch: Fetch, former: Iterable[Runs] = ()) -> None:
-        super().__init__()
-        self._fetch = fetch
-        self._texts: dict[str, str] = {}
-        self.weight = 0
-        # Texts, and lists of atoms, are read once, however often they are referenced.
-        self._flat: dict[str, Any] = {}
-        self.lists: list[Runs] = []
-        """The lists of immutable entries in the value."""
-        self._former: dict[str, list[Runs]] = {}
-        """By their first block of each height."""
-        self._taken: set[int] = set()
-        for runs in former:
-            for level in runs.levels:
-                if level:
-                    self._former.setdefault(level[0], []).append(runs)
-        self.decoders[_PART] = self._read_part
-        self.decoders[_RUNS] = self._read_runs
-
-    def join(self, text: str) -> Any:
-        """Read a value and the parts to which it refers."""
-        self._fetch_parts(text)
-        return self.read(text)
-
-    def _fetch_parts(self, text: str) -> None:
-        """Fetch the parts to which a text refers, level by level, without those that `former` lists have."""
-        spines = set(_SPINES.findall(text))
-        wanted = _ids_in(text)
-        blocks: dict[str, Block] = {}
-        while wanted:
-            found = self._fetch(wanted)
-            self._texts.update(found)
-            wanted, below = set(), []
-            for name, part in found.items():
-                if name in spines:
-                    below.append([*blocks_of(_TEXTS.findall(part))])
-                elif name in blocks and blocks[name][0]:
-                    below.append(blocks_in(blocks[name], part[1:-1]))
-                elif name[0] == "r":
-                    wanted |= _ids_in(part)
-            blocks = {block[2]: block for group in below for block in self._unread(group)}
-            wanted = {name for name in wanted | blocks.keys() if name not in self._texts}
-
-    def _unread(self, blocks: list[Block]) -> list[Block]:
-        former = self._former.get(blocks[0][2], ()) if blocks else ()
-        return [block for block in blocks if not any(runs.has(block) for runs in former)]
-
-    def _read_part(self, name: Any) -> Any:
-        if name not in self._texts and isinstance(name, str):
-            self._texts.update(self._fetch([name]))
-        text = self._texts.get(name) if isinstance(name, str) else None
-        if text is None:
-            message = f"Its part {name!r} is missing: it was removed from the storage, or lost."
-            raise WorkflowCheckpointException(message)
-        self._add_weight(weight(text))
-        if name in self._flat:
-            value = self._flat[name]
-            return value.copy() if type(value) is list else value
-        if not verify_part(name, text):
-            message = f"Its part {name!r} is damaged: the stored text differs from the saved one."
-            raise WorkflowCheckpointException(message)
-        value = self.read(text)
-        if type(value) is str or (type(value) is list and _is_flat(text)):
-            self._flat[name] = value
-            return value.copy() if type(value) is list else value
-        return value
-
-    def _add_weight(self, added: int) -> None:
-        self.weight += added
-        _require_weight(self.weight)
-
-    def _read_runs(self, found: Any) -> list[Any]:
-        spine, *groups = found
-        runs, are_frozen = Runs(), True
-        if spine is not None:
-            levels = self._read_part(spine)
-            are_frozen = self._add_blocks([*blocks_of(levels)], runs, None)
-            runs.spine = spine
-            runs.spine_weight = weight(self._texts[spine]) + _LIGHT * sum(map(len, runs.levels[1:]))
-        n_before = len(runs.entries)
-        for group in groups:
-            if isinstance(group, str):
-                for name in split_ids(group):
-                    self._add_tail_part(name, runs)
-            else:
-                for entry in group:
-                    are_frozen &= self._add_tail_entry(entry, runs)
-        if runs.entries and are_frozen and all(map(is_atomic, runs.entries[n_before:])):
-            self.lists.append(runs)
-            return runs.entries.copy()
-        return runs.entries
-
-    def _add_blocks(self, blocks: list[Block], runs: Runs, former: Runs | None) -> bool:
-        """Add the entries of blocks to a list, and return whether all those that were read now are immutable."""
-        are_frozen = True
-        for block in blocks:
-            height, first, name = block
-            if former is None and first == 0:
-                former = self._take_former(name)
-            if former is not None and former.has(block):
-                before = runs.weights[-1]
-                runs.add_from(former, block)
-                self._add_weight(runs.weights[-1] - before)
-            elif height:
-                are_frozen &= self._add_blocks(blocks_in(block, self._read_part(name)), runs, former)
-                while len(runs.levels) <= height:
-                    runs.levels.append([])
-                runs.levels[height].append(name)
-            else:
-                before = self.weight
-                entries = self._read_part(name)
-                runs.entries += entries
-                runs.levels[0].append(name)
-                runs.weights.append(runs.weights[-1] + self.weight - before)
-                are_frozen = are_frozen and len(entries) == RUN and all(map(is_atomic, entries))
-        return are_frozen
-
-    def _take_former(self, name: str) -> Runs | None:
-        """Return a list that begins with this block; each one once, so that two equal lists share no entries."""
-        for runs in self._former.get(name, ()):
-            if id(runs) not in self._taken:
-                self._taken.add(id(runs))
-                return runs
-        return None
-
-    def _add_tail_part(self, name: str, runs: Runs) -> None:
-        before = self.weight
-        runs.entries.append(self._read_part(name))
-        runs.tail.append(self._texts[name])
-        runs.written_tail.append(name)
-        runs.tail_weights.append(self.weight - before)
-        runs.parts_in_tail += 1
-
-    def _add_tail_entry(self, entry: Any, runs: Runs) -> bool:
-        """Add an entry that was written in place, and return whether its text is known."""
-        runs.entries.append(entry)
-        text = quote(entry) if type(entry) is str else JsonWriter().write(entry) if is_atomic(entry) else ""
-        runs.tail.append(text)
-        runs.written_tail.append(text)
-        runs.tail_weights.append(0)
-        return 0 < len(text) <= SHORT

@@ -15,7 +15,8 @@ from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, writers_of
 from agentbench.checkpoints.parts.backend import CheckpointRecord
-from agentbench.checkpoints.parts.parts import ChainMemory, Fetch, PartTexts
+from agentbench.checkpoints.parts.chain_memory import ChainMemory
+from agentbench.checkpoints.parts.parts import Fetch, PartTexts
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.reader import JsonReader
 from agentbench.serialization.writer import TAG, JsonWriter, flat_text, quote_ascii

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from agentbench._extras import require
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parts.parts import live_parts
+from agentbench.checkpoints.parts.joining import live_parts
 from agentbench.checkpoints.redis_storage import scripts
 from agentbench.checkpoints.redis_storage.client import RedisClient, connect
 from agentbench.checkpoints.storage import require_head

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final, TypeVar
 
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
-from agentbench.checkpoints.parts.parts import live_parts
+from agentbench.checkpoints.parts.joining import live_parts
 from agentbench.checkpoints.sql_storage.database import Database
 from agentbench.checkpoints.sql_storage.session import Row, Session, database_url
 from agentbench.checkpoints.sql_storage.tables import decode_name, encode_name, pack, unpack

@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from annotated_types import BaseMetadata, GroupedMetadata
-from pydantic import BaseModel, ConfigDict, InstanceOf, PydanticUserError, TypeAdapter
+from pydantic import BaseModel, ConfigDict, InstanceOf, PydanticUserError, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import SchemaValidator, core_schema
 from typing_extensions import is_typeddict
@@ -106,7 +106,14 @@ def model_fields(cls: type[BaseModel], names: Iterable[str]) -> dict[str, StateF
         if definitions or declared.get("frozen") or _reads_others(declared["schema"]):
             return partial(validate, name)
         alone = SchemaValidator(declared["schema"]).validate_python
-        return lambda value, values: alone(value)
+
+        def validate_alone(value: Any, values: Mapping[str, Any]) -> Any:
+            try:
+                return alone(value)
+            except ValidationError:
+                return validate(name, value, values)  # its error names the field
+
+        return validate_alone
 
     return {
         name: StateField(

@@ -21,15 +21,13 @@ from agentbench.exceptions import (
 from agentbench.messages.answers import answers_in, without_answers
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
-from agentbench.messages.whole_copies import unshared
+from agentbench.messages.whole_copies import ATOMS, unshared
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.merging.fields import MESSAGE_REDUCERS, StateField
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
 from agentbench.stategraph.state import START, AgentState
-
-_ATOMS = frozenset({str, int, float, bool, type(None)})
 
 Write = tuple[str, Any]
 """A field's name and its update, which may be an `Overwrite`."""
@@ -132,7 +130,7 @@ def _require_field(name: Any, fields: StateFields, node: str) -> str:
 
 def _stamp(update: Any) -> Any:
     """Return an update in which all messages have an id and a time."""
-    if update.__class__ in _ATOMS:
+    if update.__class__ in ATOMS:
         return update
     inner = update.value if isinstance(update, Overwrite) else update
     for message in inner if isinstance(inner, list) else (inner,):
@@ -186,7 +184,7 @@ def merge(
     by_field: dict[str, list[tuple[TaskWrites, Any]]] = {}
     for task in tasks:
         for name, update in task.writes:
-            if update.__class__ not in _ATOMS:
+            if update.__class__ not in ATOMS:
                 if task.node != START:
                     update = without_new_answers(update, values.values(), task.node)
                 if not shares:

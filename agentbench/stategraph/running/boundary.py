@@ -269,7 +269,7 @@ class _Call:
             self.updates[PENDING] = []
         if stored.get(RESUME) != {}:
             self.updates[RESUME] = {}
-        if waiting is not self.waiting or WAITING not in stored:
+        if stored.get(WAITING) is not waiting:
             self.updates[WAITING] = waiting
 
     def _new_messages(self, merged: MergedState, source: str) -> list[Message]:

@@ -152,15 +152,12 @@ def _with_fields(plan: GraphPlan, send: Send, sender: str, values: Mapping[str, 
     if not takes_fields:
         return send
     writes = read_return(arg or {}, plan.fields, sender).writes
-    valid: dict[str, Any] = {}
-    for name, value in writes:
-        try:
-            valid[name] = plan.fields.validate(name, value, {})
-        except ValidationError as error:
-            problem = error.errors()[0]["msg"]
-            message = f"Node {sender!r} sends {send.node!r} a value that does not fit {name!r}: {problem}."
-            raise StateValidationError(message, node=sender, field=name) from error
-    return Send(send.node, valid)
+    try:
+        return Send(send.node, {name: plan.fields.validate(name, value, {}) for name, value in writes})
+    except ValidationError as error:
+        field, problem = error.errors()[0]["loc"][0], error.errors()[0]["msg"]
+        message = f"Node {sender!r} sends {send.node!r} a value that does not fit {str(field)!r}: {problem}."
+        raise StateValidationError(message, node=sender, field=str(field)) from error
 
 
 class _Due(NamedTuple):

@@ -210,9 +210,9 @@ class EventLog:
 
     # ---- waiting ---------------------------------------------------------------------------------
 
-    def next_change(self, running_loop: asyncio.AbstractEventLoop | None = None) -> asyncio.Future[None]:
+    def next_change(self) -> asyncio.Future[None]:
         """Return a future that is done at the next event (or `wake()`); for one reader at a time."""
-        loop = running_loop or asyncio.get_running_loop()
+        loop = asyncio.get_running_loop()
         if self._waiter is None or self._waiter.get_loop() is not loop:
             self._waiter = loop.create_future()
         return self._waiter

@@ -155,17 +155,24 @@ class EventStamps:
         "time_ns",
     )  # fmt: skip
 
-    def __init__(self, seq: int, run_id: str, superstep: int, time_ns: int, **others: Any) -> None:
+    def __init__(  # noqa: PLR0913 - a record: one parameter per field
+        self,
+        seq: int,
+        run_id: str,
+        superstep: int,
+        time_ns: int,
+        task_id: str | None = None,
+        order: int | None = None,
+        duration_s: float | None = None,
+        span_id: str | None = None,
+        parent_span_id: str | None = None,
+        attempt: int | None = None,
+        path: tuple[str, ...] | None = None,
+    ) -> None:
         self.seq, self.run_id, self.superstep, self.time_ns = seq, run_id, superstep, time_ns
-        self.task_id: str | None = None
-        self.order: int | None = None
-        self.duration_s: float | None = None
-        self.span_id: str | None = None
-        self.parent_span_id: str | None = None
-        self.attempt: int | None = None
-        self.path: tuple[str, ...] | None = None
-        for name, value in others.items():
-            setattr(self, name, value)
+        self.task_id, self.order, self.duration_s = task_id, order, duration_s
+        self.span_id, self.parent_span_id = span_id, parent_span_id
+        self.attempt, self.path = attempt, path
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stamps that are set, by name."""

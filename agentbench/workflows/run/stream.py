@@ -77,7 +77,7 @@ class LiveSteps:
                 continue
             self._reading = True
             try:
-                await log.next_change(running_loop)
+                await log.next_change()
             except asyncio.CancelledError:
                 await self.cancel()
                 raise

@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 
 from agentbench import Message
 from agentbench.checkpoints.parts import parts
-from agentbench.checkpoints.parts.parts import (
-    LONG,
-    ChainMemory,
-    join_part,
-    join_parts,
-    live_parts,
-    part_id,
-    verify_part,
-)
+from agentbench.checkpoints.parts.chain_memory import ChainMemory
+from agentbench.checkpoints.parts.joining import join_part, join_parts, live_parts
+from agentbench.checkpoints.parts.parts import LONG, part_id, verify_part
 from agentbench.checkpoints.parts.runs import RUN
 from agentbench.exceptions import WorkflowCheckpointException
 from tests.parts.errors import raises

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from agentbench import InMemoryCheckpointStorage
 from agentbench.checkpoints import list_infos
-from agentbench.checkpoints.parts.parts import ChainMemory, join_parts
+from agentbench.checkpoints.parts.chain_memory import ChainMemory
+from agentbench.checkpoints.parts.joining import join_parts
 from agentbench.stategraph.running import boundary, routing
 from agentbench.workflows.engine.runner import SuperstepRunner
 from agentbench.workflows.graph.routing import Router
@@ -79,7 +80,7 @@ async def events_and_course(seed: int, fails: int) -> tuple[Any, ...]:
                     asked.append(event.data)
         except Exception as error:  # noqa: BLE001 - compared below
             errors.append(f"{type(error).__name__}: {error}")
-            data = None
+            data = None if seed % 2 else "a new turn"
             continue
         if not asked:
             break
