@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from agentbench.exceptions import GraphError, GraphRecursionError, WorkflowConvergenceException
 from agentbench.messages.message import Message
-from agentbench.messages.whole_copies import unshared
+from agentbench.messages.whole_copies import copy_whole
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, ask_all, current_questions
@@ -258,7 +258,7 @@ class GraphAnswers(GraphExecutor):
     def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         assert isinstance(options, GraphOptions)
         given = [*map(id, message)] if isinstance(message, list) else [id(message)]
-        return unshared([message for message in options.record.messages if id(message) not in given])
+        return copy_whole([message for message in options.record.messages if id(message) not in given])
 
 
 def graph_agent(graph: CompiledGraph[Any], name: str, **settings: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, Generic
 
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench.messages.message import Message
-from agentbench.messages.whole_copies import unshared
+from agentbench.messages.whole_copies import copy_whole
 from agentbench.stategraph.interrupts import Interrupt
 from agentbench.stategraph.running.plan import CallRecord, GraphPlan
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
@@ -109,10 +109,10 @@ def graph_result(
 ) -> GraphResult[Any]:
     """Return the result of a call from its record."""
     fields, values, meta = plan.fields, record.values, ExecutionState(**record.meta)
-    messages = unshared(record.messages)
+    messages = copy_whole(record.messages)
 
     def make_state() -> Any:
-        return fields.to_display(unshared(fields.public(values)), meta)
+        return fields.to_display(copy_whole(fields.public(values)), meta)
 
     level = ResponseGranularity(granularity)
     result: GraphResult[Any]

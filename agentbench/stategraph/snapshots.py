@@ -13,7 +13,7 @@ from agentbench._secrets import masked_fields
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.messages.whole_copies import unshared
+from agentbench.messages.whole_copies import copy_whole
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.running.executors import META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
@@ -88,7 +88,7 @@ class StateSnapshot(Displayable, Generic[StateT]):
 def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot[Any]:
     """Return a checkpoint of a thread as a snapshot; it need not fit the state class."""
     info = CheckpointInfo.of(checkpoint)
-    stored: Mapping[str, Any] = unshared(_public(checkpoint.state))
+    stored: Mapping[str, Any] = copy_whole(_public(checkpoint.state))
     meta = checkpoint.state[META]
     values = plan.values_in(stored)
     pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
@@ -106,7 +106,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
             result.writes.node,
             None,
             result.interrupts,
-            dict(unshared([*result.writes.writes])),
+            copy_whole(dict(result.writes.writes)),
         )
         for result in pending
     ]
@@ -124,7 +124,9 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         tasks=tuple(tasks),
         interrupts=tuple(request for request in requests if isinstance(request, (Interrupt, BreakpointRequest))),
         pending_writes={
-            result.activation.task_id: unshared([*result.writes.writes]) for result in pending if not result.interrupts
+            result.activation.task_id: [(name, copy_whole(value)) for name, value in result.writes.writes]
+            for result in pending
+            if not result.interrupts
         },
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=plan.fields.misfit(values),

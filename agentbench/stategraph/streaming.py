@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentbench.messages.message import Message
-from agentbench.messages.whole_copies import copy_message, unshared
+from agentbench.messages.whole_copies import copy_message, copy_whole
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import ResponseGranularity
 from agentbench.stategraph.running.plan import CallRecord, GraphPlan, StateChanges
@@ -110,7 +110,7 @@ class Chunks:
     def _state(self, changes: StateChanges) -> Iterator[StreamChunk]:
         yield from self._messages(changes.messages, None)
         if self.level is not ResponseGranularity.LOW:
-            state = self.plan.fields.to_display(unshared(changes.values_after), ExecutionState(**changes.meta))
+            state = self.plan.fields.to_display(copy_whole(changes.values_after), ExecutionState(**changes.meta))
             yield self._chunk(StreamEvent.STATE, state=state)
         if self.level is ResponseGranularity.FULL:
             writers = {name: change["writers"] for name, change in changes.items()}
@@ -157,4 +157,4 @@ def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[
         found["updates"] = [{"__interrupt__": [data]}]
     for mode in modes:
         for payload in found.get(mode, ()):
-            yield mode, payload if mode == "events" else unshared(payload)
+            yield mode, payload if mode == "events" else copy_whole(payload)

@@ -39,19 +39,23 @@ class Typed(TypedDict):
 
 async def answer(state: Any) -> dict[str, Any]:
     call = Content.from_function_call("c1", "look", arguments={"at": ["a"]})
-    given: dict[str, Any] = {"messages": [Message("assistant", ["well", call], additional_properties={"k": ["v"]})]}
-    given |= {"items": [{"n": [1]}], "box": {"k": ["v"]}}
+    asked = Content.from_function_approval_request("r1", call)
+    said = Message("assistant", ["well", call, asked], additional_properties={"k": ["v"]})
+    given: dict[str, Any] = {"messages": [said], "box": {"content": Content.from_text("well")}}
+    given |= {"items": [{"n": [1]}]}
     KEPT.append(given)
     return given
 
 
 def spoil(value: Any) -> None:
     """Change everything in a value that can be changed."""
-    if isinstance(value, Message):
+    if isinstance(value, Content):
+        value.text = "spoilt"
+        for part in (value.arguments, value.function_call):
+            spoil(part)
+    elif isinstance(value, Message):
         for content in value.contents:
-            content.text = "spoilt"
-            if isinstance(content.arguments, dict):
-                spoil(content.arguments)
+            spoil(content)
         value.contents.append(Content.from_text("spoilt"))
         spoil(value.additional_properties)
     elif isinstance(value, AgentState):
@@ -72,6 +76,8 @@ def written(value: Any) -> str:
         value = {name: getattr(value, name) for name in ("context", "items", "box")}
     if isinstance(value, Message):
         return str([value.role, [content.to_dict() for content in value.contents], value.additional_properties])
+    if isinstance(value, Content):
+        return str(value.to_dict())
     if isinstance(value, dict):
         return str({key: written(item) for key, item in value.items()})
     return str([written(item) for item in value]) if isinstance(value, list) else repr(value)

@@ -191,7 +191,7 @@ class PartWriter(JsonWriter):
         while (first, nth) in self._runs:  # several lists of this checkpoint begin with the same entry
             nth += 1
         runs, read = self._runs_before.get((first, nth)) or Runs(), self.lists_read.get(first)
-        if read is not None and not _begins(value, runs.entries) and not nth:
+        if read is not None and not _begins_with(value, runs.entries) and not nth:
             runs = read.copy()
         same = _common_length(runs.entries, value)
         new = value[same:]
@@ -323,6 +323,6 @@ def _common_length(former: list[Any], value: list[Any]) -> int:
     return next(compress(count(), map(is_not, former, value)), min(len(former), len(value)))
 
 
-def _begins(value: list[Any], former: list[Any]) -> bool:
+def _begins_with(value: list[Any], former: list[Any]) -> bool:
     """Return whether a list seems to begin with another one, judged by the last entry of that."""
     return 0 < len(former) <= len(value) and former[-1] is value[len(former) - 1]

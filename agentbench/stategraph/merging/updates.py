@@ -21,7 +21,7 @@ from agentbench.exceptions import (
 from agentbench.messages.answers import answers_in, without_answers
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
-from agentbench.messages.whole_copies import ATOMS, unshared
+from agentbench.messages.whole_copies import ATOMS, copy_whole
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.merging.fields import MESSAGE_REDUCERS, StateField
@@ -189,7 +189,7 @@ def merge(
                     update = without_new_answers(update, values.values(), task.node)
                 if not shares:
                     is_whole = isinstance(update, Overwrite)
-                    update = Overwrite(unshared(update.value)) if is_whole else unshared(update)
+                    update = Overwrite(copy_whole(update.value)) if is_whole else copy_whole(update)
             by_field.setdefault(name, []).append((task, update))
     for name, updates in by_field.items():
         _merge_field(fields, fields.by_name[name], updates, merged, last_wins=last_wins, debug=debug)
