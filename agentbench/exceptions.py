@@ -318,6 +318,67 @@ class EvalNotPassedError(AgentFrameworkException):
         super().__init__(message)
 
 
+# -------------------------------------------------------------------------------------------------------------- batches
+
+
+class BatchError(AgentFrameworkException):
+    """A batch, or one of its rows, cannot do what was asked. The base class of the errors of batches."""
+
+
+class BatchInputError(BatchError, ValueError):
+    """An input or its key cannot be used.
+
+    Attributes: `position`, the place of the input, counted from 0; `key`, its key, if it has one.
+    """
+
+    def __init__(self, message: str, inner: BaseException | None = None, *, position: int, key: str = "") -> None:
+        self.position, self.key = position, key
+        super().__init__(message, inner)
+
+
+class BatchChangedError(BatchError):
+    """Rows of a batch were computed by another graph or by other code.
+
+    Attributes: `changes`, the parts of the graph that differ, each with `added`, `removed` or `changed`; `rows`, the
+    number of rows concerned.
+    """
+
+    def __init__(self, message: str, *, changes: Mapping[str, str], rows: int) -> None:
+        self.changes, self.rows = dict(changes), rows
+        super().__init__(message)
+
+
+class BatchStoppedError(BatchError):
+    """A batch stopped because of failed rows, as `on_error=` asked; its rows are kept.
+
+    Attributes: `failed`, the number of failed rows; `key`, the row that failed last.
+    """
+
+    def __init__(self, message: str, *, failed: int, key: str) -> None:
+        self.failed, self.key = failed, key
+        super().__init__(message)
+
+
+class RunTimeoutError(BatchError, TimeoutError):
+    """A run of a batch took longer than its `timeout=`.
+
+    Attributes: `executors`, the ids of those that were running; `timeout`, the limit in seconds.
+    """
+
+    def __init__(self, executors: Sequence[str], timeout: float) -> None:
+        self.executors, self.timeout = list(executors), timeout
+        where = f"in {', '.join(map(repr, executors))}" if executors else "between two supersteps"
+        super().__init__(
+            f"The run took longer than {timeout:g} seconds and was ended {where}. Pass a longer timeout=, or give the "
+            "executor a limit of its own.",
+            log_level=logging.DEBUG,
+        )
+
+
+class ClaimLostError(BatchError):
+    """This process was not seen alive for so long that another one may run the input; the run is given up here."""
+
+
 # ------------------------------------------------------------------------------------------------ settings and packages
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench.checkpoints.sql_storage import tables
-from agentbench.checkpoints.sql_storage.tables import decode_name, encode_name, pack, unpack
+from agentbench.checkpoints.sql_storage.packing import decode_name, encode_name, pack, unpack
 
 TEXTS = st.text(st.characters(codec=None))
 WORDS = st.lists(st.sampled_from(["", "\0", "\1", "ab", "\ud800", "x" * 3000]), max_size=6).map("".join)

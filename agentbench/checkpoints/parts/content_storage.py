@@ -85,6 +85,11 @@ class ContentAddressedStorage(ChainStorage):
         self._ab_unswept: dict[str, int] = {}
         self._begin()
 
+    @property
+    def backend(self) -> StorageBackend:
+        """Where records and parts are stored."""
+        return self._ab_backend
+
     def _begin(self) -> None:
         self._ab_pid = os.getpid()
         self._ab_worker = Worker("agentbench-checkpoints")

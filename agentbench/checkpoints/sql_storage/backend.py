@@ -12,7 +12,7 @@ from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsErr
 from agentbench.checkpoints.parts.joining import live_parts
 from agentbench.checkpoints.sql_storage.database import Database
 from agentbench.checkpoints.sql_storage.session import Row, Session, database_url
-from agentbench.checkpoints.sql_storage.tables import decode_name, encode_name, pack, unpack
+from agentbench.checkpoints.sql_storage.packing import decode_name, encode_name, pack, unpack
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 
@@ -38,6 +38,11 @@ class SQLBackend:
         # The statements that every resumption needs, compiled early so that the first one does not have to wait.
         self._statements.find_parts(_FEW)
         self._statements.heads(of_run=False, before=False, limited=True)
+
+    @property
+    def database(self) -> Database:
+        """The database, for tables of other parts of the library beside those of checkpoints."""
+        return self._database
 
     @property
     def is_local(self) -> bool:
@@ -187,6 +192,13 @@ class SQLBackend:
             return len(rows)
 
         return self._database.change(write)
+
+    def remove_chain(self, session: Session, workflow_name: str) -> None:
+        """Remove a whole chain within a transaction, without reading it."""
+        chain = {"chain_id": self._lock(session, workflow_name)}
+        session.run(self._statements.remove_records, chain)
+        session.run(self._statements.remove_parts, chain)
+        session.run(self._statements.next_generation, chain)
 
     def close(self) -> None:
         """Close the connection; a later call opens another one."""

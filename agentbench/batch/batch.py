@@ -1,0 +1,519 @@
+"""A batch as a person holds it: await it, iterate over it, read its rows, answer its questions, open its runs."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from agentbench._bridge import run_sync, submit, wait_sync
+from agentbench._display import Displayable, call_view, drawn_by
+from agentbench._workers import run_in_thread
+from agentbench.batch.driver import Driver
+from agentbench.batch.rows import BatchProgress, BatchRow, RowStatus, Traffic
+from agentbench.batch.store.store import BatchStore
+from agentbench.batch.tally import EndedRow, Tally
+from agentbench.checkpoints.fork import fork_checkpoint
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import BatchError
+from agentbench.workflows.run.execution import check_responses
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from agentbench.batch.targets import Target
+    from agentbench.workflows.run.run import WorkflowRun
+    from agentbench.workflows.run.workflow import Workflow
+
+MakeDriver = Callable[[Callable[[EndedRow], None]], Awaitable[Driver[Any]]]
+
+
+@dataclass(frozen=True)
+class Question:
+    """An open question of a run.
+
+    Attributes:
+        key: The key of the row.
+        request: The request, as an event of the run; answer it under its `request_id`.
+
+    Example:
+        for question in batch.questions():
+            print(question.key, question.request.data)
+    """
+
+    key: str
+    request: Any
+
+
+class RowView:
+    """The rows of a batch that have one status: `batch.failed`, `batch.waiting`.
+
+    Example:
+        print(len(batch.failed), batch.failed.inputs)
+        await batch.failed.retry()
+    """
+
+    def __init__(self, batch: Batch, status: RowStatus) -> None:
+        self._batch, self._status = batch, status
+
+    def __len__(self) -> int:
+        return self._batch.store.totals().get(self._status, (0,))[0]
+
+    def __iter__(self) -> Iterator[BatchRow]:
+        return iter(self.rows())
+
+    def rows(self) -> list[BatchRow]:
+        """Return the rows, in the order of the inputs."""
+        return self._batch.rows(self._status)
+
+    @property
+    def inputs(self) -> list[Any]:
+        """The inputs of the rows."""
+        return [row.input for row in self.rows()]
+
+    def frame(self, **options: Any) -> pd.DataFrame:
+        """Return the rows as a DataFrame; see `Batch.frame`."""
+        return self._batch.frame(status=self._status, **options)
+
+    def retry(self) -> Batch:
+        """Run these rows again, failed ones from their last checkpoints; await the batch for the outcome."""
+        return self._batch.retry(self._status)
+
+    def __repr__(self) -> str:
+        return f"RowView({len(self)} {self._status} rows of {self._batch.name!r})"
+
+
+@drawn_by("agentbench.notebook.batches.cards:batch_bundle")
+class Batch(Displayable):
+    """Many runs of one workflow, made by `run_many`: their rows, questions and runs.
+
+    A batch runs when it is awaited, iterated, or `result()` is called; in a notebook at once. Iteration yields rows in
+    the order in which they end. Rows that wait for a person do not hold it up.
+
+    Attributes:
+        name: The name of the batch.
+        store: Its rows, for other parts of the library.
+
+    Example:
+        >>> batch = run_many(workflow, questions, into="answers.db")
+        >>> await batch
+        >>> batch.frame().status.value_counts()
+    """
+
+    def __init__(self, store: BatchStore, target: Target | None, make_driver: MakeDriver | None, total: int | None) -> None:
+        self.name, self.store = store.name, store
+        self._target, self._make_driver, self._total = target, make_driver, total
+        self._driver: Driver[Any] | None = None
+        self._run: Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._state, self._reason = "ready", ""
+        self._listeners: list[Callable[[], object]] = []
+        self._readers: list[_Reader] = []
+        self._lock = threading.Lock()
+
+    # ---- running -----------------------------------------------------------------------------------------------------
+
+    def __await__(self) -> Generator[Any, None, Batch]:
+        return self._wait().__await__()
+
+    async def _wait(self) -> Batch:
+        run = self._begin(asyncio.get_running_loop())
+        assert self._loop is not None
+        try:
+            await asyncio.wrap_future(run)
+        except asyncio.CancelledError:
+            if self._driver is not None:
+                self._driver.cancel()
+            raise
+        return self
+
+    def result(self) -> Batch:
+        """Run the batch to its end, in synchronous code, and return it.
+
+        Raises:
+            BatchStoppedError: It stopped because of failed rows, as `on_error=` asked.
+            BatchInputError: An input or its key cannot be used.
+        """
+        run = self._begin(None)
+        try:
+            run_sync(_outcome(run))
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
+        return self
+
+    def start(self) -> Batch:
+        """Begin in the background, on the engine's thread, unless it has begun; in a notebook this happens by itself."""
+        self._begin(None)
+        return self
+
+    def _begin(self, loop: asyncio.AbstractEventLoop | None) -> Future[None]:
+        """Start the driver on a loop, by default the engine's; return the future of its end."""
+        with self._lock:
+            if self._run is None:
+                if self._make_driver is None:
+                    msg = f"The batch {self.name!r} was opened to be read. Call run_many() with its workflow to continue it."
+                    raise BatchError(msg)
+                self._state, self._reason = "running", ""
+                self._run = submit(self._drive(), loop=loop)
+            return self._run
+
+    async def _drive(self) -> None:
+        assert self._make_driver is not None
+        self._loop = asyncio.get_running_loop()
+        state = "done"
+        try:
+            self._driver = await self._make_driver(self._note)
+            await self._driver.drive()
+            if self._driver.is_cancelled or self._driver.reason:
+                state = "cancelled" if self._driver.is_cancelled else "stopped"
+            self._reason = self._driver.reason
+        except BaseException as error:
+            state, self._reason = "stopped", str(error)
+            raise
+        finally:
+            self._state = state
+            for reader in list(self._readers):
+                reader.close()
+            self._tell()
+
+    def _note(self, row: EndedRow) -> None:
+        for reader in self._readers:
+            if row.status is not RowStatus.WAITING:
+                reader.put(row.key)
+        self._tell()
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            with suppress(Exception):  # a broken view must not end a batch
+                listener()
+
+    def listen(self, listener: Callable[[], object]) -> Callable[[], None]:
+        """Call `listener()` after each change, on the thread of the batch; return a function that removes it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    def cancel(self) -> None:
+        """Stop the runs at their last checkpoints; `resume()` or another call of `run_many` continues them."""
+        if self._driver is not None and self._run is not None and not self._run.done():
+            self._driver.cancel()
+
+    def resume(self) -> Batch:
+        """Continue a batch that was cancelled or that stopped; await it for the outcome."""
+        return self.retry(RowStatus.CANCELLED)
+
+    def retry(self, status: RowStatus = RowStatus.FAILED, keys: Sequence[str] | None = None) -> Batch:
+        """Open rows with this status again and run them, failed ones from their last checkpoints.
+
+        Args:
+            status: The status.
+            keys: Only these rows; by default all.
+        """
+        self.store.reopen(RowStatus(status), keys)
+        self._continue()
+        return self
+
+    def _continue(self) -> None:
+        """Let the driver look for open rows, and start it again if it has ended."""
+        with self._lock:
+            run, driver = self._run, self._driver
+        if run is not None and run.done() and self._make_driver is not None:
+            with self._lock:
+                self._run = None
+            self._begin(None if self._loop is None or self._loop.is_closed() or not self._loop.is_running() else self._loop)
+        elif driver is not None:
+            driver.wake()
+
+    # ---- iterating ---------------------------------------------------------------------------------------------------
+
+    async def __aiter__(self) -> AsyncIterator[BatchRow]:
+        reader = _Reader()
+        self._readers.append(reader)
+        try:
+            run = self._begin(asyncio.get_running_loop())
+            for key in await run_in_thread(self.store.ended_keys):
+                reader.put(key)
+            while (keys := await reader.take()) is not None:
+                for row in await run_in_thread(self._rows_of, keys):
+                    yield row
+            await asyncio.wrap_future(run)
+            for row in await run_in_thread(self._rows_of, await run_in_thread(self.store.ended_keys), reader.seen):
+                yield row
+        finally:
+            self._readers.remove(reader)
+
+    def __iter__(self) -> Iterator[BatchRow]:
+        self._begin(None)
+        rows = self.__aiter__()
+        end = object()
+        try:
+            while (row := run_sync(anext(rows, end))) is not end:
+                yield row  # type: ignore[misc]
+        finally:
+            run_sync(rows.aclose())  # type: ignore[attr-defined]
+
+    def _rows_of(self, keys: Sequence[str], seen: set[str] | None = None) -> list[BatchRow]:
+        wanted = [key for key in keys if seen is None or key not in seen]
+        found: list[BatchRow] = []
+        for start in range(0, len(wanted), 200):
+            part = wanted[start : start + 200]
+            by_key = {row.key: row for row in self.store.rows(keys=part)}
+            found += [by_key[key] for key in part if key in by_key]
+        return found
+
+    # ---- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def workflow(self) -> Workflow | None:
+        """The workflow; None if the batch was opened without one."""
+        return None if self._target is None else self._target.workflow
+
+    @property
+    def progress(self) -> BatchProgress:
+        """A snapshot of the numbers, from any thread."""
+        driver = self._driver
+        if driver is None:
+            tally = Tally(None)
+            tally.load(self.store)
+            return tally.progress(name=self.name, total=self._total, state=self._state, reason=self._reason)
+        return driver.tally.progress(
+            name=self.name,
+            total=driver.reader.distinct,
+            duplicates=driver.reader.duplicates,
+            concurrency=driver.rules.concurrency(),
+            state=self._state,
+            reason=self._reason or driver.reason,
+        )
+
+    def rows(
+        self,
+        status: RowStatus | str | None = None,
+        *,
+        error: str | None = None,
+        path: str | None = None,
+        keys: Sequence[str] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[BatchRow]:
+        """Return rows in the order of the inputs; an input that equals an earlier one has no row of its own.
+
+        Args:
+            status: Only rows with this status.
+            error: Only rows that failed with an error of this class.
+            path: Only rows whose runs took this path.
+            keys: Only rows with these keys.
+            limit: Maximum number of rows.
+            offset: Number of rows to leave out at the beginning.
+        """
+        wanted = None if status is None else RowStatus(status)
+        return self.store.rows(wanted, error=error, path=path, keys=keys, limit=limit, offset=offset)
+
+    def row(self, key: str) -> BatchRow:
+        """Return the row with this key. KeyError: there is none."""
+        found = self.store.rows(keys=[key])
+        if not found:
+            msg = f"The batch {self.name!r} has no row {key!r}. Its keys are in batch.frame().key."
+            raise KeyError(msg)
+        return found[0]
+
+    def traffic(self) -> list[Traffic]:
+        """Return what passed each node and each edge of the graph, row by row."""
+        return self.store.traffic()
+
+    def repeats(self) -> dict[int, str]:
+        """Return the positions of inputs that equal an earlier one, each with the key of that one's row."""
+        return self.store.repeats()
+
+    @property
+    def failed(self) -> RowView:
+        """The failed rows."""
+        return RowView(self, RowStatus.FAILED)
+
+    @property
+    def waiting(self) -> RowView:
+        """The rows that wait for a person."""
+        return RowView(self, RowStatus.WAITING)
+
+    def frame(self, *, status: RowStatus | str | None = None, expand: str | Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the rows as a DataFrame, one row per input in the order of the inputs.
+
+        Args:
+            status: Only rows with this status.
+            expand: `input`, `output` or both: turn the fields of inputs or outputs into columns.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        made: pd.DataFrame = call_view("agentbench.notebook.batches.frame:batch_frame", self, status=status, expand=expand)
+        return made
+
+    def explore(self) -> Any:
+        """Return a map of all runs: the graph with its traffic, the paths through it, and the rows.
+
+        Raises:
+            MissingExtraError: The notebook extra is not installed.
+        """
+        return call_view("agentbench.notebook.batches.explore:explore", self)
+
+    def compare(self, other: Batch) -> Any:
+        """Compare the rows with those of another batch, key by key; the result shows what changed, and where first."""
+        from agentbench.batch.comparison import compare_rows  # noqa: PLC0415 - few batches are compared
+
+        return compare_rows(self.rows(), other.rows())
+
+    # ---- questions ---------------------------------------------------------------------------------------------------
+
+    def questions(self) -> list[Question]:
+        """Return the open questions of all runs, in the order of the inputs."""
+        return [Question(key, request) for key, requests in self.store.questions() for request in requests or ()]
+
+    def inbox(self) -> Any:
+        """Return the open questions of all runs as forms; equal questions can be answered together.
+
+        Raises:
+            MissingExtraError: The notebook extra is not installed.
+        """
+        return call_view("agentbench.notebook.batches.inbox:batch_inbox", self)
+
+    async def answer(
+        self, key: str | Callable[[Question], Any], answers: Mapping[str, Any] | None = None
+    ) -> int:
+        """Answer questions. An answered run continues at once if the batch has begun, otherwise at the next call.
+
+        Args:
+            key: The key of a row; or a function that gets each `Question` and returns its answer, or None for none.
+            answers: The answers by request id.
+
+        Returns:
+            The number of rows that were answered.
+
+        Raises:
+            ValueError: An answer fits no open question of the row, which keeps waiting.
+        """
+        return await run_in_thread(self._answer_all, key, answers)
+
+    def answer_now(self, key: str | Callable[[Question], Any], answers: Mapping[str, Any] | None = None) -> int:
+        """Do the same as `answer`, from synchronous code."""
+        return self._answer_all(key, answers)
+
+    def _answer_all(self, key: str | Callable[[Question], Any], answers: Mapping[str, Any] | None) -> int:
+        if isinstance(key, str):
+            given = {key: dict(answers or {})}
+        else:
+            given = {}
+            for question in self.questions():
+                value = key(question)
+                if value is not None:
+                    given.setdefault(question.key, {})[question.request.request_id] = value
+        count = sum(self._answer_one(name, values) for name, values in given.items())
+        if count:
+            self._continue()
+        return count
+
+    def _answer_one(self, key: str, answers: dict[str, Any]) -> bool:
+        found = self.store.questions(key)
+        open_requests = {request.request_id: request for _, requests in found for request in requests or ()}
+        if not open_requests:
+            msg = f"Row {key!r} of batch {self.name!r} asks nothing. See batch.questions()."
+            raise ValueError(msg)
+        graph = None if self._target is None else self._target.workflow.graph
+        return self.store.answer(key, check_responses(open_requests, answers, graph))
+
+    # ---- single runs -------------------------------------------------------------------------------------------------
+
+    def open(self, key: str, *, rerun: bool = False) -> WorkflowRun:
+        """Return a handle on the run of a row, at its last checkpoint: step it, go back, fork it.
+
+        What is done with the handle changes neither the row nor the row's checkpoints: it works on a copy.
+
+        Args:
+            key: The key of the row.
+            rerun: Begin again from the row's input, for rows that keep no checkpoints.
+
+        Raises:
+            KeyError: There is no such row.
+            BatchError: The row keeps no checkpoints, or the batch was opened without its workflow.
+        """
+        row = self.row(key)
+        if self._target is None:
+            msg = f"The batch {self.name!r} was opened without its workflow. Call run_many() with it to open runs."
+            raise BatchError(msg)
+        if rerun:
+            return self._target.open(key, row.input, None, InMemoryCheckpointStorage())
+        if row.checkpoint_id is None:
+            msg = (
+                f"Row {key!r} keeps no checkpoints, because it is {row.status} (checkpoints='failed' keeps those of failed "
+                "runs). Run it again with open(key, rerun=True), or pass checkpoints='all' to run_many()."
+            )
+            raise BatchError(msg)
+        storage = self.store.database.storage
+        chain = f"{self._target.chain(key)}/opened"
+        copied = run_sync(fork_checkpoint(storage, row.checkpoint_id, workflow_name=chain))
+        checkpoint = run_sync(storage.load(copied.checkpoint_id))  # type: ignore[attr-defined]
+        return self._target.open(key, None, checkpoint, storage)
+
+    def close(self) -> None:
+        """Stop the batch, wait for it, and close its database."""
+        self.cancel()
+        if self._run is not None:
+            with suppress(BaseException):
+                wait_sync(self._run)  # type: ignore[arg-type]
+        self.store.close()
+
+    def __repr__(self) -> str:
+        progress = self.progress
+        parts = [f"{count:,} {status}" for status, count in progress.counts.items() if count]
+        reason = f"; {progress.reason}" if progress.reason else ""
+        return f"Batch({self.name!r}, {', '.join(parts) or 'no rows yet'}; {progress.state}{reason})"
+
+
+async def _outcome(run: Future[None]) -> None:
+    await asyncio.wrap_future(run)
+
+
+class _Reader:
+    """The keys of ended rows for one iteration, each once; filled from any thread."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self._keys: deque[str] = deque()
+        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
+        self._closed = False
+
+    def put(self, key: str) -> None:
+        if key not in self.seen:
+            self.seen.add(key)
+            self._keys.append(key)
+            self._wake()
+
+    def close(self) -> None:
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None:
+            with suppress(RuntimeError):
+                waiter[0].call_soon_threadsafe(waiter[1].set)
+
+    async def take(self) -> list[str] | None:
+        """Return the keys that came since the last call; wait for one; None at the end."""
+        if self._waiter is None:
+            self._waiter = asyncio.get_running_loop(), asyncio.Event()
+        event = self._waiter[1]
+        while not self._keys:
+            event.clear()
+            if self._keys:
+                break
+            if self._closed:
+                return None
+            await event.wait()
+        keys = []
+        while self._keys:
+            keys.append(self._keys.popleft())
+        return keys

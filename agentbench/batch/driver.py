@@ -1,0 +1,330 @@
+"""Drives a batch: reads inputs, starts runs while there is room and budget, and writes rows as they end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from agentbench._workers import run_in_thread
+from agentbench.batch.budget import Budget
+from agentbench.batch.inputs import InputReader
+from agentbench.batch.rows import RowError, RowStatus
+from agentbench.batch.run_one import RowRunner
+from agentbench.batch.store.store import BatchStore, Claim, Ending
+from agentbench.batch.tally import EndedRow, Tally
+from agentbench.exceptions import BatchInputError, BatchStoppedError
+
+ItemT = TypeVar("ItemT")
+_LOOK_AGAIN_S: Final = 1.0
+"""How often a driver that has nothing to do looks whether another one has left rows behind."""
+_AGAIN_S: Final = 0.5
+_PATIENCE_S: Final = 300.0
+_LEAST_ENDED: Final = 20
+"""A fraction of failed rows is judged as if at least this many had ended."""
+
+
+@dataclass
+class DriveRules:
+    """When a batch stops early.
+
+    Attributes:
+        budget: What it may use.
+        on_error: `keep`, `stop`, or the fraction of failed rows at which it stops.
+        concurrency: How many runs may be in progress; a function, because it may change.
+    """
+
+    budget: Budget | None = None
+    on_error: str | float = "keep"
+    concurrency: Callable[[], int] = field(default=lambda: 4)
+
+
+class Driver(Generic[ItemT]):
+    """The loop that all backends share. An item is what a backend starts: a claimed row, or the key of one.
+
+    Attributes:
+        tally: The numbers of this call.
+        reason: Why the batch stops early, for a person; empty otherwise.
+        error: The error that ends the batch, if there is one.
+    """
+
+    def __init__(
+        self, store: BatchStore, reader: InputReader, rules: DriveRules, on_ended: Callable[[EndedRow], None]
+    ) -> None:
+        self.store, self.reader, self.rules = store, reader, rules
+        self.tally = Tally(rules.budget)
+        self.reason = ""
+        self.error: Exception | None = None
+        self.is_cancelled = False
+        self._on_ended = on_ended
+        self._ready: deque[ItemT] = deque()
+        self._changed = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+
+    # ---- what a backend does -----------------------------------------------------------------------------------------
+
+    async def register(self, inputs: Sequence[tuple[str, int, Any]]) -> list[ItemT]:
+        """Add inputs to the batch, and return those to start."""
+        raise NotImplementedError
+
+    async def take_free(self, count: int) -> list[ItemT]:
+        """Return open rows that no process runs, to be started here."""
+        raise NotImplementedError
+
+    def room(self) -> int:
+        """Return how many further items may be started now."""
+        raise NotImplementedError
+
+    def start(self, item: ItemT) -> None:
+        """Start an item; it counts as running until `ended` is called for its row."""
+        raise NotImplementedError
+
+    async def give_back(self, items: Sequence[ItemT]) -> None:
+        """Give up items that were not started."""
+        raise NotImplementedError
+
+    async def stop_running(self) -> None:
+        """End the running items, which can be continued, and wait for them."""
+        raise NotImplementedError
+
+    # ---- the loop ----------------------------------------------------------------------------------------------------
+
+    async def drive(self) -> None:
+        """Run the batch until no row is open, or until it stops."""
+        await run_in_thread(self.tally.load, self.store)
+        self.tally.skipped = sum(self.tally.counts.values()) - self.tally.counts[RowStatus.OPEN]
+        try:
+            while not self.is_cancelled:
+                self._changed.clear()
+                self._check_rules()
+                if not self.reason and self.error is None:
+                    await self._start_some()
+                if self.tally.running or (self._ready and not self.reason and self.error is None):
+                    await self._changed.wait()
+                elif self.reason or self.error is not None or not await self._wait_for_others():
+                    break
+        finally:
+            await self._finish()
+        if self.error is not None:
+            raise self.error
+
+    async def _start_some(self) -> None:
+        while (room := self.room()) > 0 and not self.is_cancelled:
+            if not self._ready and not await self._fill(room):
+                return
+            for _ in range(min(room, len(self._ready))):
+                self.tally.running += 1
+                self.start(self._ready.popleft())
+            self._check_rules()
+            if self.reason:
+                return
+
+    async def _fill(self, room: int) -> bool:
+        """Get more items: further inputs, or at their end open rows that nobody runs; return whether there are any."""
+        while not self.reader.is_exhausted and not self._ready:
+            try:
+                inputs = self.reader.take(max(room, 8))
+            except BatchInputError as error:
+                self.error = error
+                return False
+            known = self.tally.counts[RowStatus.OPEN]
+            items = await self._patiently(lambda inputs=inputs: self.register(inputs))  # type: ignore[misc]
+            self._ready += items
+            self.tally.counts[RowStatus.OPEN] = known + len(items)
+        if not self._ready and self.reader.is_exhausted:
+            self._ready += await self._patiently(lambda: self.take_free(max(room, 8)))
+        return bool(self._ready)
+
+    async def _wait_for_others(self) -> bool:
+        """Wait if other processes run rows of the batch, and return whether to look again."""
+        busy = await self._patiently(lambda: run_in_thread(self.store.busy))
+        if not busy:
+            return False
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), _LOOK_AGAIN_S)
+        await run_in_thread(self.tally.load, self.store)
+        return True
+
+    async def _finish(self) -> None:
+        ready, self._ready = list(self._ready), deque()
+        with suppress(Exception):  # their claims end with this process
+            await self.give_back(ready)
+        if self.tally.running:
+            await self.stop_running()
+        with suppress(Exception):
+            await run_in_thread(self.tally.load, self.store)
+
+    async def _patiently(self, work: Callable[[], Any]) -> Any:
+        """Await work with the database, again and again while it is out of reach."""
+        ends = self._loop.time() + _PATIENCE_S
+        while True:
+            try:
+                return await work()
+            except (ConnectionError, TimeoutError):
+                if self._loop.time() > ends:
+                    raise
+                await asyncio.sleep(_AGAIN_S)
+
+    def _check_rules(self) -> None:
+        tally, on_error = self.tally, self.rules.on_error
+        for name, (used, limit) in tally.used().items():
+            if used >= limit and not self.reason:
+                self.reason = f"The budget of {limit:,g} {name} is used up: {used:,g}."
+        failed = tally.failed_here
+        if self.error is not None or not failed or on_error == "keep":
+            return
+        if on_error == "stop":
+            limit, what = 1, "on_error='stop'"
+        else:
+            ended = max(tally.ended_here, _LEAST_ENDED)
+            limit, what = float(on_error) * ended, f"on_error={on_error:g}"
+        if failed >= limit:
+            key = self._last_failed
+            msg = f"The batch stopped because of {failed} failed rows ({what}). The last one is {key!r}; see batch.failed."
+            self.error = BatchStoppedError(msg, failed=failed, key=key)
+
+    _last_failed = ""
+
+    # ---- from any thread ---------------------------------------------------------------------------------------------
+
+    def cancel(self) -> None:
+        """Stop the batch; its running rows can be continued."""
+        self.is_cancelled = True
+        self.wake()
+
+    def wake(self) -> None:
+        """Let the driver look whether there is something to do."""
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._changed.set)
+
+    def ended(self, row: EndedRow | None) -> None:
+        """Count an item that has ended; None if its row belongs to another process."""
+        self.tally.running -= 1
+        if row is not None:
+            self.tally.add(row)
+            if row.status is RowStatus.FAILED:
+                self._last_failed = row.key
+            self._on_ended(row)
+        self._changed.set()
+
+
+class LocalDriver(Driver[Claim]):
+    """Runs all inputs on one event loop of this process."""
+
+    def __init__(
+        self,
+        store: BatchStore,
+        reader: InputReader,
+        rules: DriveRules,
+        on_ended: Callable[[EndedRow], None],
+        runner: RowRunner,
+    ) -> None:
+        super().__init__(store, reader, rules, on_ended)
+        self._runner = runner
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._endings: list[tuple[Ending, asyncio.Future[bool]]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._is_memory = store.database.into is None
+
+    async def register(self, inputs: Sequence[tuple[str, int, Any]]) -> list[Claim]:
+        """Add inputs to the batch, and claim those to start."""
+        if self._is_memory:
+            return self.store.register(inputs, claim=True)
+        return await run_in_thread(self.store.register, inputs, claim=True)
+
+    async def take_free(self, count: int) -> list[Claim]:
+        """Claim open rows that no process runs."""
+        keys = await run_in_thread(self.store.free_keys, count)
+        return await run_in_thread(self.store.claim, keys) if keys else []
+
+    def room(self) -> int:
+        """Return how many further runs may begin now."""
+        return self.rules.concurrency() - self.tally.running
+
+    def start(self, item: Claim) -> None:
+        """Start the run of a claimed row."""
+        task = asyncio.ensure_future(self._run(item))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, claim: Claim) -> None:
+        row: EndedRow | None = None
+        try:
+            ending = await self._runner.run(claim)
+            if ending is not None and await self._write(ending):
+                row = summary(ending)
+        except asyncio.CancelledError:
+            status = RowStatus.CANCELLED if self.is_cancelled else RowStatus.OPEN
+            await self._release(claim, status)
+            raise
+        except BaseException as error:  # noqa: BLE001 - such as a full disk: the batch ends, and its rows can be continued
+            self.error = self.error or (error if isinstance(error, Exception) else RuntimeError(repr(error)))
+            await self._release(claim, RowStatus.OPEN)
+        finally:
+            self.ended(row)
+
+    async def _release(self, claim: Claim, status: RowStatus) -> None:
+        with suppress(Exception):  # the claim ends with this process
+            await run_in_thread(self.store.release, [claim], status)
+
+    async def _write(self, ending: Ending) -> bool:
+        """Write a row, together with the others that end while the database is busy; return whether it was ours."""
+        if self._is_memory:
+            return (await self._stored([ending]))[0]
+        written: asyncio.Future[bool] = self._loop.create_future()
+        self._endings.append((ending, written))
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.ensure_future(self._write_all())
+        return await written
+
+    async def _write_all(self) -> None:
+        while self._endings:
+            group, self._endings = self._endings, []
+            try:
+                ours = await self._patiently(lambda group=group: self._stored([each for each, _ in group]))  # type: ignore[misc]
+            except Exception as error:  # noqa: BLE001 - raised where the rows are awaited
+                for _, written in group:
+                    if not written.done():
+                        written.set_exception(error)
+                continue
+            for (_, written), is_ours in zip(group, ours, strict=True):
+                if not written.done():
+                    written.set_result(is_ours)
+
+    async def _stored(self, endings: list[Ending]) -> list[bool]:
+        if self._is_memory:
+            for ending in endings:
+                if ending.chain_to_remove is not None:
+                    await self.store.database.storage.delete_chain(ending.chain_to_remove)
+            return self.store.end(endings)
+        return await run_in_thread(self.store.end, endings)
+
+    async def give_back(self, items: Sequence[Claim]) -> None:
+        """Give up claims that were not started."""
+        if items:
+            await run_in_thread(self.store.release, items, begun=False)
+
+    async def stop_running(self) -> None:
+        """End the running runs at their last checkpoints, and wait for them."""
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def summary(ending: Ending) -> EndedRow:
+    """Return what a driver counts of a row that has ended."""
+    fields = ending.fields
+    error: RowError | None = fields["error"]
+    return EndedRow(
+        ending.claim.key,
+        ending.status,
+        fields["seconds"],
+        fields["tokens_in"] or 0,
+        fields["tokens_out"] or 0,
+        fields["cost"],
+        "" if error is None else error.type,
+    )

@@ -1,0 +1,121 @@
+"""The inputs of a batch: read lazily, each with its key."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from agentbench.exceptions import BatchInputError, UnstorableValueError
+from agentbench.serialization.json_text import to_json
+
+Keys = Callable[[Any], Any] | Iterable[Any]
+
+
+@dataclass(frozen=True)
+class Start:
+    """An input that begins at a checkpoint instead of at the beginning.
+
+    Attributes:
+        checkpoint: The checkpoint, as loaded from a storage.
+        changes: Replaces values before the run begins: `{"state": {...}, "messages": {...}}`, as in `WorkflowRun.fork`.
+
+    Example:
+        checkpoint = await storage.load(info.checkpoint_id)
+        batch = run_many(workflow, [Start(checkpoint, {"state": {"tone": tone}}) for tone in ("short", "long")])
+    """
+
+    checkpoint: Any
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+class InputReader:
+    """Reads inputs in groups and names them.
+
+    Attributes:
+        total: The number of inputs, if it is known: that of a list, or once all were read.
+        duplicates: The number of inputs so far whose key occurred before.
+    """
+
+    def __init__(self, inputs: Any, keys: Keys | None) -> None:
+        self.total = len(inputs) if hasattr(inputs, "__len__") else None
+        self.duplicates = 0
+        self.is_exhausted = False
+        self._read = 0
+        self._inputs = _iterate(inputs)
+        self._key_of = keys if callable(keys) else None
+        self._keys = None if keys is None or callable(keys) else iter(keys)
+        self._seen: dict[str, int] = {}
+
+    def take(self, count: int) -> list[tuple[str, int, Any]]:
+        """Return up to `count` further inputs: key, number of earlier occurrences of the key, value.
+
+        Raises:
+            BatchInputError: An input has no usable key. The inputs before it can still be taken.
+        """
+        taken = []
+        for value in islice(self._inputs, count):
+            key = self._key(value)
+            nth = self._seen.get(key, 0)
+            self._seen[key] = nth + 1
+            self.duplicates += bool(nth)
+            self._read += 1
+            taken.append((key, nth, value))
+        if len(taken) < count:
+            self.is_exhausted, self.total = True, self._read
+        return taken
+
+    @property
+    def distinct(self) -> int | None:
+        """The number of different inputs, as far as it is known; an estimate until all were read."""
+        return None if self.total is None else self.total - self.duplicates
+
+    def _key(self, value: Any) -> str:
+        position = self._read
+        if self._keys is not None:
+            key = next(self._keys, None)
+            if key is None:
+                msg = f"keys has only {position} keys, but there are more inputs. Pass one key for each input."
+                raise BatchInputError(msg, position=position)
+        elif self._key_of is not None:
+            try:
+                key = self._key_of(value)
+            except Exception as error:
+                msg = f"The function keys= raised {type(error).__name__} for the input at position {position}: {error}."
+                raise BatchInputError(msg, error, position=position) from error
+        else:
+            return _digest(value, position)
+        if isinstance(key, bool) or not isinstance(key, (str, int)) or key == "":
+            msg = f"The key of the input at position {position} is {key!r}; expected a text or a whole number."
+            raise BatchInputError(msg, position=position)
+        return str(key)
+
+
+def _digest(value: Any, position: int) -> str:
+    if isinstance(value, Start):
+        value = {"checkpoint": value.checkpoint.checkpoint_id, "changes": dict(value.changes)}
+    try:
+        text = to_json(value)
+    except UnstorableValueError as error:
+        msg = f"The input at position {position} has no key: {error} Or pass keys=, a function that names an input."
+        raise BatchInputError(msg, error, position=position) from error
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _iterate(inputs: Any) -> Iterator[Any]:
+    if hasattr(inputs, "itertuples") and hasattr(inputs, "columns"):  # a DataFrame
+        names = [str(name) for name in inputs.columns]
+        return (dict(zip(names, row, strict=True)) for row in inputs.itertuples(index=False, name=None))
+    if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):
+        msg = f"inputs is {inputs!r}; expected a list of inputs, such as [{inputs!r}], or any other iterable."
+        raise TypeError(msg)
+    if inspect.isgenerator(inputs) and inspect.getgeneratorstate(inputs) == inspect.GEN_CLOSED:
+        msg = (
+            f"The generator {inputs.__name__!r} was read to its end before, so it has no inputs left. Pass a new one, "
+            "or a list."
+        )
+        raise ValueError(msg)
+    return iter(inputs)

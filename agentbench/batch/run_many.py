@@ -1,0 +1,179 @@
+"""`run_many`: the runs of one workflow over many inputs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from agentbench._display import call_view
+from agentbench._limits import require_limit, require_seconds
+from agentbench.batch.batch import Batch
+from agentbench.batch.budget import Budget
+from agentbench.batch.driver import Driver, DriveRules, LocalDriver
+from agentbench.batch.inputs import InputReader, Keys
+from agentbench.batch.run_one import RowRunner, RunRules
+from agentbench.batch.store.database import BatchDatabase
+from agentbench.batch.store.store import BatchStore
+from agentbench.batch.tally import EndedRow
+from agentbench.batch.targets import Target, make_target
+from agentbench.exceptions import BatchChangedError, MissingExtraError
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.workflow import check_options
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+_MOST: Final = 100
+_CHECKPOINTS: Final = ("failed", "all", "none")
+_CHANGED: Final = ("ask", "keep", "rerun")
+
+
+def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
+    workflow: Any,
+    inputs: Any,
+    into: str | os.PathLike[str] | URL | None = None,
+    name: str | None = None,
+    *,
+    keys: Keys | None = None,
+    backend: Any = "here",
+    concurrency: int | str = "auto",
+    limits: Mapping[Any, int] | None = None,
+    budget: Budget | None = None,
+    prices: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+    options: RunOptions | None = None,
+    run_kwargs: Mapping[str, Any] | None = None,
+    retry: int = 1,
+    on_error: str | float = "keep",
+    checkpoints: str = "failed",
+    changed: str = "ask",
+    progress: bool | None = None,
+) -> Batch:
+    """Run a workflow on many inputs: each in a run of its own, with one table of results.
+
+    Called again with the same `into` and `name`, also from another process or while another one is still running, it
+    continues: finished inputs are skipped, interrupted runs go on at their last checkpoints, failed ones are tried
+    again, new inputs are added. In a script it starts when it is awaited, iterated or `.result()` is called; in a
+    notebook at once.
+
+    Args:
+        workflow: A workflow, a compiled state graph, an agent, or a function without parameters that makes one.
+        inputs: Any iterable, read lazily; a DataFrame counts as its rows, as dictionaries.
+        into: An SQLite file or a URL, as for `SQLCheckpointStorage`. None keeps the rows in memory, so that the batch
+            cannot be continued by another process.
+        name: The name of the batch in that file, by default that of the workflow.
+        keys: The names of the inputs: a function of an input, or one text or number per input. By default a hash of the
+            input. Inputs with equal keys are run once.
+        backend: `"here"`, one event loop of this process; `"processes"`, a Dask cluster on this machine with one
+            process per core, which ends with the batch; or a `dask.distributed.Client`.
+        concurrency: How many runs may be in progress; or `"auto"`, which finds out how many the services of the models
+            can take, at most 100.
+        limits: The maximum number of concurrent calls over all runs, by executor id or by chat client.
+        budget: Limits of the batch as a whole.
+        prices: Prices of models per million tokens, as in `usage_frame`.
+        timeout: Seconds for each run. A run that takes longer fails, with the executor that was running in its error.
+        options: Options of each run.
+        run_kwargs: Further keyword arguments of `workflow.run` for each run; `config` for a state graph.
+        retry: Further attempts for a failed run, from its last checkpoint.
+        on_error: `"keep"` goes on; `"stop"` ends the batch at the first failed row; a number is the fraction of failed
+            rows at which it ends.
+        checkpoints: Which runs keep their checkpoints when they have ended: `"failed"`, `"all"` or `"none"`. A waiting
+            run always keeps its own.
+        changed: What to do with rows that were finished by another graph or by other code: `"ask"` raises an error that
+            lists the changes, `"keep"` keeps them, `"rerun"` runs them again.
+        progress: Whether to show the progress; by default only in notebooks.
+
+    Returns:
+        The batch: await it, iterate over its rows, or call `result()`.
+
+    Raises:
+        TypeError: `workflow` or `inputs` cannot be run.
+        ValueError: An argument has an unknown value, or a generator was already read.
+        BatchChangedError: Finished rows belong to another graph, and `changed` is `"ask"`.
+        MissingExtraError: SQLAlchemy, psycopg or Dask is needed and not installed.
+
+    Example:
+        >>> batch = await run_many(workflow, questions, into="answers.db", budget=Budget(tokens=1_000_000))
+        >>> batch.frame()[["input", "output", "status", "tokens_out"]]
+        >>> await batch.failed.retry()
+    """
+    _require_one_of("checkpoints", checkpoints, _CHECKPOINTS)
+    _require_one_of("changed", changed, _CHANGED)
+    if isinstance(on_error, str):
+        _require_one_of("on_error", on_error, ("keep", "stop"))
+    elif not 0 < on_error <= 1:
+        msg = f"on_error is {on_error!r}; expected 'keep', 'stop', or the fraction of failed rows, above 0 and up to 1."
+        raise ValueError(msg)
+    if isinstance(concurrency, str):
+        _require_one_of("concurrency", concurrency, ("auto",))
+    else:
+        require_limit("concurrency", concurrency, least=1)
+    require_limit("retry", retry)
+    require_seconds("timeout", timeout, none="no limit")
+    reader = InputReader(inputs, keys)
+    target = make_target(workflow, name, run_kwargs or {})
+    store = BatchStore(BatchDatabase(into), target.batch_name)
+    _settle_changes(store, target, changed)
+    run_rules = RunRules(retry, timeout, checkpoints, check_options(options), _executor_limits(limits, target))
+    drive_rules = DriveRules(budget, on_error, lambda: 4 if isinstance(concurrency, str) else concurrency)
+    readers = iter([reader])
+
+    async def make_driver(note: Callable[[EndedRow], None]) -> Driver[Any]:
+        inputs_left = next(readers, None) or InputReader((), None)
+        return LocalDriver(store, inputs_left, drive_rules, note, RowRunner(target, store, run_rules))
+
+    batch = Batch(store, target, make_driver, reader.distinct)
+    if "ipykernel" in sys.modules:
+        batch.start()
+    if progress or (progress is None and "ipykernel" in sys.modules):
+        try:
+            call_view("agentbench.notebook.batches.live:show_live", batch, progress)
+        except MissingExtraError:
+            pass
+    return batch
+
+
+def _require_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        msg = f"{name} is {value!r}; expected {' or '.join(map(repr, allowed))}."
+        raise ValueError(msg)
+
+
+def _executor_limits(limits: Mapping[Any, int] | None, target: Target) -> dict[str, int]:
+    found = {}
+    for place, limit in (limits or {}).items():
+        require_limit(f"limits[{place!r}]", limit, least=1)
+        if place not in target.workflow.executors:
+            known = ", ".join(map(repr, target.workflow.executors))
+            msg = f"limits names {place!r}; expected the id of an executor ({known}) or a chat client."
+            raise ValueError(msg)
+        found[place] = limit
+    return found
+
+
+def _settle_changes(store: BatchStore, target: Target, changed: str) -> None:
+    """Decide about rows that other code has finished."""
+    if changed == "ask":
+        others = store.other_graphs(target.graph_hash)
+        if others:
+            changes = _changes(others[0][1], target.parts)
+            count = sum(rows for rows, _ in others)
+            listed = ", ".join(f"{part} ({what})" for part, what in changes.items()) or "its code"
+            msg = (
+                f"{count:,} finished rows of batch {store.name!r} were computed by another version of the workflow: "
+                f"{listed}. Pass changed='keep' to keep them, changed='rerun' to run them again, or another name=."
+            )
+            store.close()
+            raise BatchChangedError(msg, changes=changes, rows=count)
+    elif changed == "rerun":
+        store.rerun_changed(target.graph_hash)
+    store.note_graph(target.graph_hash, target.parts)
+
+
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    added = dict.fromkeys(after.keys() - before.keys(), "added")
+    removed = dict.fromkeys(before.keys() - after.keys(), "removed")
+    differing = {part: "changed" for part in after.keys() & before.keys() if after[part] != before[part]}
+    return dict(sorted((added | removed | differing).items()))

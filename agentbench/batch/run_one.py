@@ -1,0 +1,303 @@
+"""Runs one input of a batch to its row: from its input or its last checkpoint, with retries and a time limit."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import time
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from agentbench._clock import runtime_defaults
+from agentbench._user_code import cut_to_user
+from agentbench._workers import run_in_thread
+from agentbench.batch.meter import METERED, Meter, MeteredLog
+from agentbench.batch.rows import RowError, RowStatus
+from agentbench.batch.store.store import BatchStore, Claim, Ending
+from agentbench.batch.targets import RunPlan, Target
+from agentbench.checkpoints.access import list_lineage
+from agentbench.exceptions import (
+    ClaimLostError,
+    GraphMismatchError,
+    RunTimeoutError,
+    WorkflowBusyError,
+    WorkflowCheckpointException,
+)
+from agentbench.workflows.events.events import WorkflowRunState
+from agentbench.workflows.executors.message import Delivery
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.execution import Execution
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+    from agentbench.checkpoints.info import CheckpointInfo
+
+_PATIENCE_S: Final = 60.0
+"""How long a run waits for its database before it is given up and left open."""
+_AGAIN_S: Final = 0.5
+_LONGEST_TRACEBACK: Final = 20_000
+current_meter: ContextVar[Meter | None] = ContextVar("agentbench_batch_meter", default=None)
+"""What counts the calls of models in the current run."""
+
+
+@dataclass(frozen=True)
+class RunRules:
+    """How the inputs of a batch are run; the same in all processes."""
+
+    retry: int = 1
+    timeout: float | None = None
+    checkpoints: str = "failed"
+    options: RunOptions = field(default_factory=RunOptions)
+    executor_limits: Mapping[str, int] = field(default_factory=dict)
+
+
+class RowRunner:
+    """Runs inputs of one batch in this process, any number of them at once on one event loop."""
+
+    def __init__(self, target: Target, store: BatchStore, rules: RunRules) -> None:
+        self._target, self._store, self._rules = target, store, rules
+        self._storage = store.database.storage
+        self._gates = {key: asyncio.Semaphore(limit) for key, limit in rules.executor_limits.items()}
+        self._graph_hash = target.graph_hash
+
+    async def run(self, claim: Claim) -> Ending | None:
+        """Run a claimed input; None if the claim was lost meanwhile, so that another process has the row."""
+        row = _Row(claim, self._target.chain(claim.key))
+        current_meter.set(row.meter)
+        ends = time.monotonic() + _PATIENCE_S
+        while True:
+            row.began = time.perf_counter()
+            try:
+                return await self._attempt(row)
+            except ClaimLostError:
+                return None
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                if _is_lost_database(error):
+                    if time.monotonic() < ends:
+                        await asyncio.sleep(_AGAIN_S)
+                        continue
+                    raise
+                if not isinstance(error, Exception):
+                    raise
+                if isinstance(error, WorkflowBusyError) and not self._holds(claim):
+                    return None
+                if row.retries >= self._rules.retry:
+                    return self._ending(row, RowStatus.FAILED, error=_error_of(error, row))
+                row.retries += 1
+                row.meter.seconds += time.perf_counter() - row.began
+
+    def _holds(self, claim: Claim) -> bool:
+        return self._store.owner.holds(claim.owner)
+
+    async def _attempt(self, row: _Row) -> Ending:
+        claim = row.claim
+        checkpoint = await self._resume(row)
+        answers = claim.answers if not row.is_begun else None
+        if checkpoint is not None and answers:
+            answers = {key: value for key, value in answers.items() if key in checkpoint.pending_request_info_events}
+        row.is_begun = True
+        row.started = row.started or time.time()
+        storage = _RunStorage(self._storage, self._store, row)
+        plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, storage)
+        log = MeteredLog(row.meter)
+        run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
+        options = replace(self._rules.options, strict_checkpoints=True, observe=False)
+        execution = self._target.begin(plan, options, log, run_id)
+        row.execution = execution
+        if self._gates:
+            execution.run.around = self._within_limits
+        await self._run_to_end(execution, log)
+        status = RowStatus.WAITING if execution.run.run_state.requests else RowStatus.FINISHED
+        if log.state is WorkflowRunState.CANCELLED:
+            status = RowStatus.CANCELLED
+        return self._ending(row, status)
+
+    async def _run_to_end(self, execution: Execution, log: MeteredLog) -> None:
+        timeout = self._rules.timeout
+        if timeout is None:
+            await execution.run_to_end()
+            return
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                await execution.run_to_end()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise RunTimeoutError(sorted(log.running), timeout) from None
+
+    async def _within_limits(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
+        gate = self._gates.get(delivery.executor_id)
+        if gate is None:
+            return await call
+        try:
+            await gate.acquire()
+        except BaseException:
+            call.close()
+            raise
+        try:
+            return await call
+        finally:
+            gate.release()
+
+    # ---- where a run begins ------------------------------------------------------------------------------------------
+
+    async def _resume(self, row: _Row) -> WorkflowCheckpoint | None:
+        """Return the checkpoint to continue from, if there is one that fits the graph, after taking over its numbers."""
+        claim, meter = row.claim, row.meter
+        if claim.attempts <= 1 and not row.is_begun and not claim.has_ended:
+            return None
+        checkpoint = await self._storage.get_latest(workflow_name=row.chain)
+        if checkpoint is not None and checkpoint.graph_signature_hash != self._target.workflow.graph_signature_hash:
+            checkpoint = None  # the graph has changed, so the run starts over
+        if row.is_begun:  # a further attempt in this process, whose meter goes on
+            meter.rewind([] if checkpoint is None else await self._lineage(checkpoint))
+            return checkpoint
+        if claim.has_ended and (checkpoint is not None or claim.graph_hash == self._graph_hash):
+            meter.add(await run_in_thread(self._store.traffic, claim.key))
+            meter.tokens_in, meter.tokens_out, meter.cost = *claim.tokens, claim.cost
+            meter.seconds, row.started, row.queued = claim.seconds, claim.started, claim.queued_seconds
+        if checkpoint is not None:
+            infos = await self._lineage(checkpoint)
+            meter.resume(infos, only_path=claim.has_ended)
+            row.run_id = infos[0].run_id
+        return checkpoint
+
+    async def _lineage(self, checkpoint: WorkflowCheckpoint) -> list[CheckpointInfo]:
+        return await list_lineage(self._storage, checkpoint.checkpoint_id)
+
+    # ---- how it ended ------------------------------------------------------------------------------------------------
+
+    def _ending(self, row: _Row, status: RowStatus, *, error: RowError | None = None) -> Ending:
+        meter, execution, rules = row.meter, row.execution, self._rules
+        keeps = rules.checkpoints == "all" or status in (RowStatus.WAITING, RowStatus.CANCELLED)
+        keeps = keeps or (status is RowStatus.FAILED and rules.checkpoints == "failed")
+        requests = [] if execution is None else list(execution.run.run_state.requests.values())
+        traffic = meter.totals()
+        fields: dict[str, Any] = {
+            "error": error,
+            "attempts": row.claim.attempts + row.retries,
+            "supersteps": len(meter.path),
+            "path": meter.path_text,
+            "tokens_in": meter.tokens_in,
+            "tokens_out": meter.tokens_out,
+            "cost": meter.cost,
+            "started": row.started,
+            "seconds": meter.seconds + time.perf_counter() - row.began,
+            "queued_seconds": _queued(row),
+            "run_id": row.run_id,
+            "graph_hash": self._graph_hash,
+            "worker": worker_name(),
+        }
+        if status is RowStatus.FINISHED:
+            assert execution is not None
+            fields["output"] = self._target.output(execution, meter.outputs)
+        if status is RowStatus.WAITING:
+            fields["questions"] = requests
+        if keeps and execution is not None:
+            fields["checkpoint_id"] = execution.run.run_state.last_checkpoint_id
+        return Ending(row.claim, status, fields, traffic, None if keeps else row.chain)
+
+
+@dataclass
+class _Row:
+    """A row while its input runs."""
+
+    claim: Claim
+    chain: str
+    meter: Meter = field(default_factory=Meter)
+    execution: Execution | None = None
+    run_id: str | None = None
+    began: float = 0.0
+    """When the current attempt began, by the performance counter."""
+    started: float | None = None
+    queued: float | None = None
+    retries: int = 0
+    is_begun: bool = False
+
+
+def _queued(row: _Row) -> float | None:
+    if row.queued is not None or row.started is None:
+        return row.queued
+    return max(0.0, row.started - row.claim.registered)
+
+
+class _RunStorage:
+    """The storage as one run sees it: each save checks the claim of the row, and adds what was metered."""
+
+    keeps_copies = True
+
+    def __init__(self, storage: Any, store: BatchStore, row: _Row) -> None:
+        self._storage, self._store, self._row = storage, store, row
+        for name in ("load", "list_checkpoints", "list_checkpoint_ids", "delete", "get_latest", "list_infos"):
+            setattr(self, name, getattr(storage, name))
+
+    async def save(self, checkpoint: WorkflowCheckpoint) -> str:
+        return await self._save(checkpoint, lambda: self._storage.save(checkpoint))
+
+    async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> str:
+        return await self._save(checkpoint, lambda: self._storage.save_if_head(checkpoint, expected_seq))
+
+    async def _save(self, checkpoint: WorkflowCheckpoint, save: Callable[[], Awaitable[str]]) -> str:
+        """Save a checkpoint, again and again while the database is out of reach: its superstep must not be repeated."""
+        checkpoint.metadata[METERED] = self._row.meter.settle()
+        ends = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                await self._require_claim()
+                return await save()
+            except Exception as error:
+                if not _is_lost_database(error) or time.monotonic() > ends:
+                    raise
+            await asyncio.sleep(_AGAIN_S)
+            with suppress(WorkflowCheckpointException):
+                await self._storage.load(checkpoint.checkpoint_id)
+                return checkpoint.checkpoint_id  # it was saved although the connection was lost
+
+    async def _require_claim(self) -> None:
+        owner, claim = self._store.owner, self._row.claim
+        if owner.holds(claim.owner):
+            return
+        await run_in_thread(owner.renew)  # not seen for some time, as after a sleep: perhaps nobody noticed
+        if not owner.holds(claim.owner):
+            msg = f"The claim on input {claim.key!r} was lost, because this process was not seen for 30 seconds."
+            raise ClaimLostError(msg, log_level=None)
+
+
+def _is_lost_database(error: BaseException) -> bool:
+    """Return whether a run failed only because its database was out of reach, as during a restart."""
+    if not isinstance(error, WorkflowCheckpointException):
+        return False
+    return any(isinstance(cause, (ConnectionError, TimeoutError)) for cause in (error.inner_exception, error.__cause__))
+
+
+def _error_of(error: Exception, row: _Row) -> RowError:
+    execution, location = row.execution, ""
+    if execution is not None:
+        executor_id = execution.runner.find_failed_executor(error)
+        if executor_id is None and isinstance(error, RunTimeoutError):
+            executor_id = ", ".join(error.executors)
+        place = f"superstep {max(len(row.meter.path) - 1, 0)}"
+        location = f"{executor_id}, {place}" if executor_id else place
+    cut_to_user(error)
+    text = "".join(traceback.format_exception(error))[-_LONGEST_TRACEBACK:]
+    return RowError(type(error).__name__, str(error), location, text)
+
+
+@cache
+def _host() -> str:
+    return socket.gethostname()
+
+
+def worker_name() -> str:
+    """Return the name of this process: host and process id."""
+    return f"{_host()}:{os.getpid()}"

@@ -1,0 +1,144 @@
+"""The database of a batch: in memory, an SQLite file, or a PostgreSQL server."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from agentbench._extras import require
+from agentbench.batch.store.tables import POSTGRESQL, SQLITE, Dialect
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.checkpoints.storage import ChainStorage
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.sql import SQLCheckpointStorage
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Sql:
+    """A statement in the spelling of one driver."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @staticmethod
+    def arguments(values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the values as the driver takes them."""
+        return values
+
+
+class RunsStatements(Protocol):
+    """A connection within a transaction."""
+
+    def run(self, statement: Any, values: Mapping[str, Any]) -> int:
+        """Run a statement, and return the number of changed rows."""
+
+    def run_many(self, statement: Any, many: Iterable[Mapping[str, Any]]) -> None:
+        """Run a statement once for each set of values."""
+
+    def rows(self, statement: Any, **values: Any) -> list[Row]:
+        """Run a statement and return its rows."""
+
+
+class BatchDatabase:
+    """Runs the statements of batches, in transactions; `storage` keeps checkpoints in the same place.
+
+    Args:
+        into: The path of an SQLite file or a URL, as for `SQLCheckpointStorage`; None keeps everything in memory.
+    """
+
+    def __init__(self, into: Any) -> None:
+        self.into = into
+        self.storage: ChainStorage
+        self.remove_chain: Callable[[Any, str], None] = lambda session, chain: None
+        self._database: Any
+        if into is None:
+            self.storage, self._database, self._dialect = InMemoryCheckpointStorage(), _Memory(), SQLITE
+            self.is_local, self.place = True, "memory"
+        else:
+            require("sqlalchemy", extra="sql", purpose="keep a batch in a database")
+            # Imported here, so that SQLAlchemy is imported only with the first such batch.
+            storage: SQLCheckpointStorage = import_module("agentbench.checkpoints.sql").SQLCheckpointStorage(into)
+            backend: Any = storage.backend
+            self.remove_chain = backend.remove_chain
+            self.storage, self._database = storage, backend.database
+            self.is_local, self.place = backend.is_local, backend.place
+            self._dialect = SQLITE if self.is_local else POSTGRESQL
+        self._statement = lru_cache(maxsize=None)(self._made)
+        for table in self._dialect.tables():
+            self.change(lambda session, table=table: session.run(Sql(table), {}))  # type: ignore[misc]
+
+    @property
+    def dialect(self) -> Dialect:
+        """What differs between databases."""
+        return self._dialect
+
+    def sql(self, text: str) -> Sql:
+        """Return a statement of `tables.py` in the spelling of the driver."""
+        return self._statement(text)
+
+    def _made(self, text: str) -> Sql:
+        return Sql(self._dialect.statement(text))
+
+    def read(self, text: str, **values: Any) -> list[Row]:
+        """Run a statement that changes nothing, and return its rows."""
+        rows: list[Row] = self._database.read(lambda session: session.rows(self._statement(text), **values))
+        return rows
+
+    def change(self, work: Callable[[RunsStatements], T]) -> T:
+        """Run one transaction."""
+        result: T = self._database.change(work)
+        return result
+
+    def close(self) -> None:
+        """Close the connections."""
+        close = getattr(self.storage, "close", None)
+        if close is not None:
+            close()
+        else:
+            self._database.close()
+
+
+class _Memory:
+    """An SQLite database in memory, in one connection that all threads share."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        self._cursor = self._connection.cursor()
+
+    def read(self, work: Callable[[_Memory], T]) -> T:
+        with self._lock:
+            return work(self)
+
+    def change(self, work: Callable[[_Memory], T]) -> T:
+        with self._lock:
+            self._cursor.execute("BEGIN")
+            try:
+                result = work(self)
+            except BaseException:
+                self._cursor.execute("ROLLBACK")
+                raise
+            self._cursor.execute("COMMIT")
+            return result
+
+    def run(self, statement: Sql, values: Mapping[str, Any]) -> int:
+        return self._cursor.execute(statement.text, values).rowcount
+
+    def run_many(self, statement: Sql, many: Iterable[Mapping[str, Any]]) -> None:
+        self._cursor.executemany(statement.text, many)
+
+    def rows(self, statement: Sql, **values: Any) -> list[Row]:
+        return self._cursor.execute(statement.text, values).fetchall()
+
+    def close(self) -> None:
+        with self._lock:
+            self._connection.close()

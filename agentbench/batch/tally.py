@@ -1,0 +1,115 @@
+"""Counts the rows of a batch while it runs, so that its progress can be shown at any time at no cost."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import Counter, deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from agentbench.batch.budget import Budget
+from agentbench.batch.rows import BatchProgress, RowStatus
+
+if TYPE_CHECKING:
+    from agentbench.batch.store.store import BatchStore
+
+_WINDOW_S: Final = 60.0
+_SLOWEST: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EndedRow:
+    """What a driver needs to know of a row that has ended, in this process or another."""
+
+    key: str
+    status: RowStatus
+    seconds: float
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost: float | None = None
+    error_type: str = ""
+
+
+class Tally:
+    """The numbers of one call of a batch. It is written on the loop of the driver, and read from any thread."""
+
+    def __init__(self, budget: Budget | None) -> None:
+        self._budget = budget or Budget()
+        self.began = time.monotonic()
+        self.counts: Counter[RowStatus] = Counter()
+        self.skipped = 0
+        self.ended_here = 0
+        self.failed_here = 0
+        self.running = 0
+        self.tokens_in = self.tokens_out = 0
+        self.cost: float | None = None
+        self.errors: Counter[str] = Counter()
+        self._slowest: list[tuple[float, str]] = []
+        self._recent: deque[float] = deque(maxlen=2000)
+
+    def load(self, store: BatchStore) -> None:
+        """Read the numbers of all rows from the database."""
+        totals = store.totals()
+        self.counts = Counter({status: found[0] for status, found in totals.items()})
+        self.tokens_in = sum(found[1] for found in totals.values())
+        self.tokens_out = sum(found[2] for found in totals.values())
+        costs = [found[3] for found in totals.values() if found[3] is not None]
+        self.cost = sum(costs) if costs else None
+        self.errors = Counter(dict(store.errors()))
+
+    def add(self, row: EndedRow) -> None:
+        """Count a row that has ended."""
+        now = time.monotonic()
+        self.counts[row.status] += 1
+        self.counts[RowStatus.OPEN] -= 1
+        self.ended_here += 1
+        self.tokens_in += row.tokens_in
+        self.tokens_out += row.tokens_out
+        if row.cost is not None:
+            self.cost = (self.cost or 0.0) + row.cost
+        if row.status is RowStatus.FAILED:
+            self.failed_here += 1
+            self.errors[row.error_type] += 1
+        self._recent.append(now)
+        push = heapq.heappush if len(self._slowest) < _SLOWEST else heapq.heappushpop
+        push(self._slowest, (row.seconds, row.key))
+
+    def used(self) -> dict[str, tuple[float, float]]:
+        """Return the limits of the budget with what was used of each."""
+        return self._budget.usage(
+            tokens=self.tokens_in + self.tokens_out,
+            cost=self.cost or 0.0,
+            seconds=time.monotonic() - self.began,
+            failures=self.counts[RowStatus.FAILED],
+        )
+
+    def rate(self) -> float:
+        """Return the number of rows that ended per second, lately."""
+        now = time.monotonic()
+        recent = [at for at in list(self._recent) if now - at < _WINDOW_S]
+        if not recent:
+            return 0.0
+        return len(recent) / max(now - max(recent[0], self.began), 0.001) if len(recent) > 1 else 0.0
+
+    def progress(self, **more: object) -> BatchProgress:
+        """Return a snapshot; `more` are fields that the driver knows."""
+        counts = {status.value: max(self.counts[status], 0) for status in RowStatus}
+        total, rate = more.get("total"), self.rate()
+        left = counts["open"] if total is None else max(int(str(total)) - sum(counts.values()) + counts["open"], 0)
+        slowest = [(key, seconds) for seconds, key in sorted(self._slowest, reverse=True)]
+        return BatchProgress(
+            counts=counts,
+            running=self.running,
+            skipped=self.skipped,
+            rate=rate,
+            remaining_s=left / rate if rate and total is not None else None,
+            elapsed_s=time.monotonic() - self.began,
+            tokens_in=self.tokens_in,
+            tokens_out=self.tokens_out,
+            cost=self.cost,
+            budget=self.used(),
+            errors=self.errors.most_common(20),
+            slowest=slowest,
+            **more,  # type: ignore[arg-type]
+        )

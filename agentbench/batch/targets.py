@@ -1,0 +1,147 @@
+"""What a batch runs: a workflow, a state graph or an agent, each as runs of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.stategraph.compiled import CompiledGraph
+from agentbench.stategraph.results import graph_result
+from agentbench.stategraph.running.executors import META
+from agentbench.stategraph.running.plan import CallRecord, GraphOptions
+from agentbench.stategraph.threads.thread_call import flat_config, read_config
+from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
+from agentbench.workflows.engine.active_run import RunState
+from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.run.execution import Execution, RunInput
+from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.run import WorkflowRun
+from agentbench.workflows.run.workflow import Workflow
+
+if TYPE_CHECKING:
+    from agentbench.batch.meter import MeteredLog
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+    from agentbench.checkpoints.storage import CheckpointStorage
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """How one run begins: from an input, or from a checkpoint, with or without answers."""
+
+    key: str
+    input: Any
+    checkpoint: WorkflowCheckpoint | None
+    answers: Mapping[str, Any] | None
+    storage: CheckpointStorage
+
+
+class Target:
+    """A workflow whose runs are the rows of a batch.
+
+    Attributes:
+        workflow: The workflow of the engine.
+        batch_name: The name of the batch, which the chains of checkpoints begin with.
+    """
+
+    def __init__(self, workflow: Workflow, batch_name: str, kwargs: Mapping[str, Any]) -> None:
+        self.workflow, self.batch_name = workflow, batch_name
+        self._kwargs = dict(kwargs)
+
+    @property
+    def graph_hash(self) -> str:
+        """Hash of the graph and of the code in it."""
+        return self.workflow.graph_signature_hash
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """Hashes of the parts of the graph."""
+        return {"graph": self.workflow.graph_signature_hash}
+
+    def chain(self, key: str) -> str:
+        """Return the name of the chain of a row's checkpoints."""
+        return f"batch/{self.batch_name}/{key}"
+
+    def begin(self, plan: RunPlan, options: RunOptions, log: MeteredLog, run_id: str) -> Execution:
+        """Return a run that has not begun yet."""
+        chosen = self._options(plan, options, run_id)
+        graph = self.workflow.graph.fresh()
+        return Execution(graph, RunState(), self._run_input(plan), chosen, log=log, run_id=run_id)
+
+    def open(self, key: str, input_: Any, checkpoint: WorkflowCheckpoint | None, storage: Any) -> WorkflowRun:
+        """Return a handle on a run of its own, from an input or a checkpoint."""
+        plan = RunPlan(key, input_, checkpoint, None, storage)
+        chain = f"{self.chain(key)}/opened" if checkpoint is None else checkpoint.workflow_name
+        options = self._options(plan, RunOptions(), "")
+        return WorkflowRun(self.workflow, self._run_input(plan), replace(options, chain=chain))
+
+    def _options(self, plan: RunPlan, options: RunOptions, run_id: str) -> RunOptions:
+        return replace(options, chain=self.chain(plan.key))
+
+    def _run_input(self, plan: RunPlan) -> RunInput:
+        if plan.checkpoint is None:
+            return RunInput(plan.input, storage=plan.storage, kwargs=self._kwargs)
+        return RunInput(
+            responses=plan.answers,
+            checkpoint_id=plan.checkpoint.checkpoint_id,
+            checkpoint=plan.checkpoint,
+            storage=plan.storage,
+        )
+
+    def output(self, execution: Execution, outputs: list[Any]) -> Any:
+        """Return the output of a run from the values that it has yielded: the only one, or a list of several."""
+        result = WorkflowRunResult.from_log(execution.log)
+        joined = result.get_outputs() if len(outputs) == len(execution.log.outputs) else outputs
+        return joined[0] if len(joined) == 1 else joined or None
+
+
+class GraphTarget(Target):
+    """A state graph. The output of a run is what `invoke` returns, as a plain dictionary."""
+
+    def __init__(self, app: CompiledGraph[Any], batch_name: str, kwargs: Mapping[str, Any]) -> None:
+        super().__init__(app.workflow, batch_name, {})
+        self._app = app
+        self._config = flat_config(kwargs.get("config"))
+
+    def _options(self, plan: RunPlan, options: RunOptions, run_id: str) -> RunOptions:
+        config = read_config({**self._config, "thread_id": plan.key, "run_id": run_id})
+        record = CallRecord()
+        if plan.checkpoint is not None:
+            record.values = self._app.plan.values_in(plan.checkpoint.state)
+            record.meta = plan.checkpoint.state[META]
+        common = {each.name: getattr(options, each.name) for each in fields(options)}
+        limit = options.max_iterations or config["recursion_limit"]
+        own = {"chain": self.chain(plan.key), "max_iterations": limit}
+        return GraphOptions(**{**common, **own}, config=config, store=self._app.store, record=record)
+
+    def output(self, execution: Execution, outputs: list[Any]) -> Any:
+        """Return the result of the thread as a plain dictionary."""
+        run_state, options = execution.run.run_state, execution.run.options
+        assert isinstance(options, GraphOptions)
+        interrupts = [request.data for request in run_state.requests.values()]
+        checkpoint_id = run_state.last_checkpoint_id
+        return dict(graph_result(self._app.plan, options.record, "low", interrupts, execution.log, checkpoint_id))
+
+
+def make_target(workflow: Any, batch_name: str | None, kwargs: Mapping[str, Any]) -> Target:
+    """Return the target for a workflow, a compiled state graph, an agent, or a function that returns one of these.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    made = workflow
+    if callable(workflow) and not isinstance(workflow, (Workflow, CompiledGraph, SupportsAgentRun)):
+        made = workflow()
+    if isinstance(made, CompiledGraph):
+        return GraphTarget(made, batch_name or made.plan.name, kwargs)
+    if isinstance(made, SupportsAgentRun):
+        made = WorkflowBuilder(start_executor=made, name=made.name or "agent").build()
+    if not isinstance(made, Workflow):
+        what = "returned" if made is not workflow else "is"
+        msg = (
+            f"workflow {what} {made!r}; expected a Workflow (call build()), a compiled state graph (call compile()), an "
+            "agent, or a function without parameters that returns one of these."
+        )
+        raise TypeError(msg)
+    return Target(made, batch_name or made.name, kwargs)
