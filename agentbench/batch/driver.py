@@ -231,9 +231,7 @@ class LocalDriver(Driver[Claim]):
 
     async def register(self, inputs: Sequence[tuple[str, int, Any]]) -> list[Claim]:
         """Add inputs to the batch, and claim those to start."""
-        if self._is_memory:
-            return self.store.register(inputs, claim=True)
-        return await run_in_thread(self.store.register, inputs, claim=True)
+        return await self.store.database.soon(self.store.register, inputs, claim=True)
 
     async def take_free(self, count: int) -> list[Claim]:
         """Claim open rows that no process runs."""
@@ -299,8 +297,7 @@ class LocalDriver(Driver[Claim]):
             for ending in endings:
                 if ending.chain_to_remove is not None:
                     await self.store.database.storage.delete_chain(ending.chain_to_remove)
-            return self.store.end(endings)
-        return await run_in_thread(self.store.end, endings)
+        return await self.store.database.soon(self.store.end, endings)
 
     async def give_back(self, items: Sequence[Claim]) -> None:
         """Give up claims that were not started."""

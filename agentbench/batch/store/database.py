@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agentbench._extras import require
+from agentbench._workers import run_in_thread
 from agentbench.batch.store.tables import POSTGRESQL, SQLITE, Dialect
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.checkpoints.storage import ChainStorage
@@ -67,7 +68,7 @@ class BatchDatabase:
             require("sqlalchemy", extra="sql", purpose="keep a batch in a database")
             # Imported here, so that SQLAlchemy is imported only with the first such batch.
             storage: SQLCheckpointStorage = import_module("agentbench.checkpoints.sql").SQLCheckpointStorage(into)
-            backend: Any = storage.backend
+            backend: Any = storage._ab_backend  # noqa: SLF001 - the tables of batches are in the same database
             self.remove_chain = backend.remove_chain
             self.storage, self._database = storage, backend.database
             self.is_local, self.place = backend.is_local, backend.place
@@ -93,10 +94,19 @@ class BatchDatabase:
         rows: list[Row] = self._database.read(lambda session: session.rows(self._statement(text), **values))
         return rows
 
-    def change(self, work: Callable[[RunsStatements], T]) -> T:
-        """Run one transaction."""
-        result: T = self._database.change(work)
+    def change(self, work: Callable[[RunsStatements], T], *, patient: bool = True) -> T:
+        """Run one transaction. BlockingIOError: another process writes to the file, and this call is not `patient`."""
+        result: T = self._database.change(work, patient=patient)
         return result
+
+    async def soon(self, work: Callable[..., T], *args: Any, **options: Any) -> T:
+        """Call a method of `BatchStore` that takes `patient=`: here if nobody else writes to the file, or in a thread."""
+        if self.is_local:
+            try:
+                return work(*args, **options, patient=False)
+            except BlockingIOError:
+                pass  # another process writes
+        return await run_in_thread(work, *args, **options, patient=True)
 
     def close(self) -> None:
         """Close the connections."""
@@ -119,7 +129,7 @@ class _Memory:
         with self._lock:
             return work(self)
 
-    def change(self, work: Callable[[_Memory], T]) -> T:
+    def change(self, work: Callable[[_Memory], T], *, patient: bool = True) -> T:
         with self._lock:
             self._cursor.execute("BEGIN")
             try:

@@ -101,12 +101,13 @@ class BatchStore:
 
     # ---- registering and claiming ------------------------------------------------------------------------------------
 
-    def register(self, inputs: Sequence[tuple[str, int, Any]], *, claim: bool) -> list[Claim]:
+    def register(self, inputs: Sequence[tuple[str, int, Any]], *, claim: bool, patient: bool = True) -> list[Claim]:
         """Add inputs that the batch does not have yet, and claim those that nobody runs and that have not finished.
 
         Args:
             inputs: Key, number of earlier occurrences of the key in this call, and input.
             claim: Whether this process runs them; otherwise they are only added.
+            patient: Whether to wait for other processes that write; otherwise that is a `BlockingIOError`.
         """
         database, sql = self.database, self.database.sql
         firsts = {key: value for key, nth, value in inputs if not nth}
@@ -139,7 +140,7 @@ class BatchStore:
                 rows += self._claimed_new(session, new)
             return rows
 
-        rows = database.change(work)
+        rows = database.change(work, patient=patient)
         return [self._claim(row) for row in rows]
 
     def _known(self, session: RunsStatements, table: str, keys: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
@@ -210,7 +211,7 @@ class BatchStore:
 
     # ---- ending ------------------------------------------------------------------------------------------------------
 
-    def end(self, endings: Sequence[Ending]) -> list[bool]:
+    def end(self, endings: Sequence[Ending], *, patient: bool = True) -> list[bool]:
         """Write the rows of runs that ended, in one transaction; return for each whether this process still owned it."""
         database = self.database
         values = [self._values(ending) for ending in endings]
@@ -218,7 +219,7 @@ class BatchStore:
         def work(session: RunsStatements) -> list[bool]:
             return [self._end_one(session, ending, each) for ending, each in zip(endings, values, strict=True)]
 
-        return database.change(work)
+        return database.change(work, patient=patient)
 
     def _end_one(self, session: RunsStatements, ending: Ending, values: Mapping[str, Any]) -> bool:
         sql = self.database.sql

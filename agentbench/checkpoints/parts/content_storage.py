@@ -85,11 +85,6 @@ class ContentAddressedStorage(ChainStorage):
         self._ab_unswept: dict[str, int] = {}
         self._begin()
 
-    @property
-    def backend(self) -> StorageBackend:
-        """Where records and parts are stored."""
-        return self._ab_backend
-
     def _begin(self) -> None:
         self._ab_pid = os.getpid()
         self._ab_worker = Worker("agentbench-checkpoints")
@@ -145,7 +140,8 @@ class ContentAddressedStorage(ChainStorage):
         limit = limits.get("limit")
         require_limit("limit", limit, none="all")
         failure = f"Chain {workflow_name!r} was not listed from"
-        records = await self._run(failure, partial(self._ab_backend.heads, workflow_name, **limits))
+        read = partial(self._ab_backend.heads, workflow_name, **limits)
+        records = await self._run(failure, read, is_quick=limit == 1)
         infos = readable(to_info, records)
         if limit and len(infos) < len(records):  # the ones before the damaged ones are used instead
             read = partial(self._ab_backend.heads, workflow_name, **{**limits, "limit": None})
@@ -182,7 +178,7 @@ class ContentAddressedStorage(ChainStorage):
             for attempt in range(1, _ATTEMPTS + 1):
                 memory = self._ab_memories.get(checkpoint.workflow_name)
                 if memory is None or memory.spoilt:
-                    memory = await self._ab_worker.run(self._memory_of, checkpoint.workflow_name)
+                    memory = await self._read_quickly(self._memory_of, checkpoint.workflow_name)
                 try:
                     queued = self._cut_and_put(memory, checkpoint, expected_seq)
                     if queued is not None:
@@ -199,6 +195,14 @@ class ContentAddressedStorage(ChainStorage):
             failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
             raise self._storage_error(failure, error) from error
         return checkpoint.checkpoint_id
+
+    async def _read_quickly(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function that reads little: here if that takes less time than handing it over to the thread."""
+        if self._ab_backend.is_local:
+            found: list[T] = []
+            if self._ab_worker.run_here(lambda: found.append(function(*args))):
+                return found[0]
+        return await self._ab_worker.run(function, *args)
 
     def _memory_of(self, chain: str) -> ChainMemory:
         """Return the memory of a chain, a new one if there is none; called on the storage's thread."""
@@ -330,11 +334,12 @@ class ContentAddressedStorage(ChainStorage):
 
     # ---------------------------------------------------------------------------------------------------- the thread
 
-    async def _run(self, failure: str, function: Callable[..., T], *args: Any) -> T:
+    async def _run(self, failure: str, function: Callable[..., T], *args: Any, is_quick: bool = False) -> T:
         """Await a function on the storage's thread; errors say what was not done, and where."""
         self._require_process()
+        run = self._read_quickly if is_quick else self._ab_worker.run
         with self._explaining(failure):
-            return await self._ab_worker.run(function, *args)
+            return await run(function, *args)
 
     def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         """Do the same for callers that cannot await."""
