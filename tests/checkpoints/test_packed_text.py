@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentbench.checkpoints.sql_storage import tables
+from agentbench.checkpoints.sql_storage import packing
 from agentbench.checkpoints.sql_storage.packing import decode_name, encode_name, pack, unpack
 
 TEXTS = st.text(st.characters(codec=None))
@@ -42,7 +42,7 @@ def test_what_is_damaged_is_no_json(cut: int) -> None:
 
 
 def test_what_would_fill_the_memory_is_not_inflated(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_LONGEST", 100_000)
+    monkeypatch.setattr(packing, "_LONGEST", 100_000)
     largest, bomb = pack('"' + "x" * 99_990 + '"', 0), pack('"' + "x" * 10_000_000 + '"', 0)
     assert len(unpack(largest)) == 99_992
     assert not unpack(bomb).startswith('"')
