@@ -285,7 +285,8 @@ class Batch(Displayable):
             name=self.name,
             total=driver.reader.distinct,
             duplicates=driver.reader.duplicates,
-            concurrency=driver.rules.concurrency(),
+            concurrency=driver.concurrency,
+            rejected=driver.rejected,
             state=self._state,
             reason=self._reason or driver.reason,
         )

@@ -6,16 +6,16 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from agentbench._workers import run_in_thread
 from agentbench.batch.budget import Budget
 from agentbench.batch.inputs import InputReader
-from agentbench.batch.rows import RowError, RowStatus
+from agentbench.batch.rows import RowStatus
 from agentbench.batch.run_one import RowRunner
 from agentbench.batch.store.store import BatchStore, Claim, Ending
-from agentbench.batch.tally import EndedRow, Tally
+from agentbench.batch.tally import EndedRow, Tally, count_ending
 from agentbench.exceptions import BatchInputError, BatchStoppedError
 
 ItemT = TypeVar("ItemT")
@@ -34,12 +34,10 @@ class DriveRules:
     Attributes:
         budget: What it may use.
         on_error: `keep`, `stop`, or the fraction of failed rows at which it stops.
-        concurrency: How many runs may be in progress; a function, because it may change.
     """
 
     budget: Budget | None = None
     on_error: str | float = "keep"
-    concurrency: Callable[[], int] = field(default=lambda: 4)
 
 
 class Driver(Generic[ItemT]):
@@ -74,12 +72,22 @@ class Driver(Generic[ItemT]):
         """Return open rows that no process runs, to be started here."""
         raise NotImplementedError
 
+    @property
+    def concurrency(self) -> int:
+        """How many runs may be in progress now."""
+        raise NotImplementedError
+
+    @property
+    def rejected(self) -> int:
+        """How many calls of models were rejected so far, as far as this process knows."""
+        return 0
+
     def room(self) -> int:
         """Return how many further items may be started now."""
         raise NotImplementedError
 
-    def start(self, item: ItemT) -> None:
-        """Start an item; it counts as running until `ended` is called for its row."""
+    def start(self, items: Sequence[ItemT]) -> None:
+        """Start items; each counts as running until `ended` is called for its row."""
         raise NotImplementedError
 
     async def give_back(self, items: Sequence[ItemT]) -> None:
@@ -115,9 +123,9 @@ class Driver(Generic[ItemT]):
         while (room := self.room()) > 0 and not self.is_cancelled:
             if not self._ready and not await self._fill(room):
                 return
-            for _ in range(min(room, len(self._ready))):
-                self.tally.running += 1
-                self.start(self._ready.popleft())
+            items = [self._ready.popleft() for _ in range(min(room, len(self._ready)))]
+            self.tally.running += len(items)
+            self.start(items)
             self._check_rules()
             if self.reason:
                 return
@@ -238,22 +246,34 @@ class LocalDriver(Driver[Claim]):
         keys = await run_in_thread(self.store.free_keys, count)
         return await run_in_thread(self.store.claim, keys) if keys else []
 
+    @property
+    def concurrency(self) -> int:
+        """How many runs may be in progress now."""
+        return self._runner.slots.limit
+
+    @property
+    def rejected(self) -> int:
+        """How many calls of models were rejected."""
+        return self._runner.limiter.rejected
+
     def room(self) -> int:
         """Return how many further runs may begin now."""
-        return self.rules.concurrency() - self.tally.running
+        return self.concurrency - self.tally.running
 
-    def start(self, item: Claim) -> None:
-        """Start the run of a claimed row."""
-        task = asyncio.ensure_future(self._run(item))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+    def start(self, items: Sequence[Claim]) -> None:
+        """Start the runs of claimed rows."""
+        for item in items:
+            task = asyncio.ensure_future(self._run(item))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
 
     async def _run(self, claim: Claim) -> None:
         row: EndedRow | None = None
+        place = self._runner.slots.begin()
         try:
             ending = await self._runner.run(claim)
             if ending is not None and await self._write(ending):
-                row = summary(ending)
+                row = count_ending(ending)
         except asyncio.CancelledError:
             status = RowStatus.CANCELLED if self.is_cancelled else RowStatus.OPEN
             await self._release(claim, status)
@@ -262,6 +282,7 @@ class LocalDriver(Driver[Claim]):
             self.error = self.error or (error if isinstance(error, Exception) else RuntimeError(repr(error)))
             await self._release(claim, RowStatus.OPEN)
         finally:
+            self._runner.slots.end(place)
             self.ended(row)
 
     async def _release(self, claim: Claim, status: RowStatus) -> None:
@@ -310,18 +331,3 @@ class LocalDriver(Driver[Claim]):
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-def summary(ending: Ending) -> EndedRow:
-    """Return what a driver counts of a row that has ended."""
-    fields = ending.fields
-    error: RowError | None = fields["error"]
-    return EndedRow(
-        ending.claim.key,
-        ending.status,
-        fields["seconds"],
-        fields["tokens_in"] or 0,
-        fields["tokens_out"] or 0,
-        fields["cost"],
-        "" if error is None else error.type,
-    )

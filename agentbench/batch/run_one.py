@@ -44,8 +44,8 @@ _PATIENCE_S: Final = 60.0
 """How long a run waits for its database before it is given up and left open."""
 _AGAIN_S: Final = 0.5
 _LONGEST_TRACEBACK: Final = 20_000
-current_meter: ContextVar[Meter | None] = ContextVar("agentbench_batch_meter", default=None)
-"""What counts the calls of models in the current run."""
+_MOST_LOSSES: Final = 8
+"""An input whose processes ended this often before its run did is the likely reason for it, and fails."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class RunRules:
     checkpoints: str = "failed"
     options: RunOptions = field(default_factory=RunOptions)
     executor_limits: Mapping[str, int] = field(default_factory=dict)
+    call_limits: Mapping[str, int] = field(default_factory=dict)
+    """The maximum number of concurrent calls by service."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    concurrency: int | None = None
 
 
 class RowRunner:
@@ -65,13 +69,27 @@ class RowRunner:
     def __init__(self, target: Target, store: BatchStore, rules: RunRules) -> None:
         self._target, self._store, self._rules = target, store, rules
         self._storage = store.database.storage
-        self._gates = {key: asyncio.Semaphore(limit) for key, limit in rules.executor_limits.items()}
+        self._gates = {key: Gate(limit) for key, limit in rules.executor_limits.items()}
         self._graph_hash = target.graph_hash
+        self.limiter = CallLimiter(limits=rules.call_limits)
+        self.slots = RunSlots(self.limiter, rules.concurrency)
+        self._divided = 1
+
+    def divide_limits(self, processes: int) -> None:
+        """Use the share of the limits of one of several processes that run inputs of the batch."""
+        if processes == self._divided:
+            return
+        self._divided = processes
+        for service, limit in self._rules.call_limits.items():
+            self.limiter.set_limit(service, max(1, limit // processes))
+        for key, gate in self._gates.items():
+            gate.set_limit(max(1, self._rules.executor_limits[key] // processes))
 
     async def run(self, claim: Claim) -> Ending | None:
         """Run a claimed input; None if the claim was lost meanwhile, so that another process has the row."""
         row = _Row(claim, self._target.chain(claim.key))
-        current_meter.set(row.meter)
+        in_force.set(self.limiter)
+        counting.set(partial(self._count_answer, row.meter))
         ends = time.monotonic() + _PATIENCE_S
         while True:
             row.began = time.perf_counter()
@@ -95,6 +113,13 @@ class RowRunner:
                     return self._ending(row, RowStatus.FAILED, error=_error_of(error, row))
                 row.retries += 1
                 row.meter.seconds += time.perf_counter() - row.began
+
+    def _count_answer(self, meter: Meter, response: Any) -> None:
+        """Add what a model used for an answer."""
+        use = response.usage_details or {}
+        tokens_in, tokens_out = use.get("input_token_count"), use.get("output_token_count")
+        cached = use.get("cache_read_input_token_count")
+        meter.add_usage(tokens_in, tokens_out, cost_of(response.model, tokens_in, tokens_out, cached, self._rules.prices))
 
     def _holds(self, claim: Claim) -> bool:
         return self._store.owner.holds(claim.owner)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agentbench.batch.budget import Budget
-from agentbench.batch.rows import BatchProgress, RowStatus
+from agentbench.batch.rows import BatchProgress, BatchRow, RowStatus
 
 if TYPE_CHECKING:
-    from agentbench.batch.store.store import BatchStore
+    from agentbench.batch.store.store import BatchStore, Ending
 
 _WINDOW_S: Final = 60.0
 _SLOWEST: Final = 5
@@ -29,6 +29,22 @@ class EndedRow:
     tokens_out: int = 0
     cost: float | None = None
     error_type: str = ""
+
+
+def count_ending(ending: Ending) -> EndedRow:
+    """Return what a driver counts of a run that has ended."""
+    fields = ending.fields
+    tokens_in, tokens_out = fields["tokens_in"] or 0, fields["tokens_out"] or 0
+    error = fields["error"]
+    name = "" if error is None else error.type
+    return EndedRow(ending.claim.key, ending.status, fields["seconds"], tokens_in, tokens_out, fields["cost"], name)
+
+
+def count_row(row: BatchRow) -> EndedRow:
+    """Return what a driver counts of a stored row."""
+    name = "" if row.error is None else row.error.type
+    tokens_in, tokens_out = row.tokens_in or 0, row.tokens_out or 0
+    return EndedRow(row.key, row.status, row.seconds or 0.0, tokens_in, tokens_out, row.cost, name)
 
 
 class Tally:

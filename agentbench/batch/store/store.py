@@ -60,13 +60,15 @@ class Ending:
 class BatchStore:
     """The rows of the batch `name`. All methods block; they can be called from any thread."""
 
-    def __init__(self, database: BatchDatabase, name: str) -> None:
+    def __init__(self, database: BatchDatabase, name: str, opened: float | None = None) -> None:
         self.database, self.name = database, name
         self._objects: dict[int, Any] = {}
         self._adding = threading.Lock()
         values = {"name": encode_name(name)}
         database.change(lambda session: session.run(database.sql(tables.ADD_BATCH), values))
-        ((self._batch_id, self.opened),) = database.read(tables.FIND_BATCH, **values)
+        ((self._batch_id, now),) = database.read(tables.FIND_BATCH, **values)
+        self.opened: float = now if opened is None else opened
+        """When this call began, by the clock of the database: rows that failed before are tried again."""
         self._owner: Owner | None = None
 
     @property
@@ -173,6 +175,16 @@ class BatchStore:
             return [row for key in keys for row in session.rows(sql, key=encode_name(key), **values)]
 
         return [self._claim(row) for row in self.database.change(work)]
+
+    def runnable(self, keys: Sequence[str]) -> list[str]:
+        """Return those of the keys whose rows a claim could take, whoever runs them now, in this order."""
+        found: set[str] = set()
+        for start in range(0, len(keys), _MOST_PARAMETERS):
+            names, values = tables.bound_keys([encode_name(key) for key in keys[start : start + _MOST_PARAMETERS]])
+            text = f"{tables.RUNNABLE} AND key IN ({names})"
+            rows = self.database.read(text, batch_id=self._batch_id, since=self.opened, **values)
+            found.update(decode_name(bytes(key)) for (key,) in rows)
+        return [key for key in keys if key in found]
 
     def free_keys(self, count: int) -> list[str]:
         """Return keys of open rows that nobody runs, in order; first, owners that are gone lose their claims."""

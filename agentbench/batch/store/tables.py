@@ -130,6 +130,10 @@ CLAIM: Final = (
     f"RETURNING {CLAIMED}"
 )
 """Takes a row that is open, or failed or was cancelled before this call, and that no living process runs."""
+RUNNABLE: Final = (
+    "SELECT key FROM agentbench_batch_rows WHERE batch_id = :batch_id "
+    "AND (status = 0 OR status = 4 OR (status = 2 AND ended < :since))"
+)
 FREE_KEYS: Final = (
     "SELECT key FROM agentbench_batch_rows WHERE batch_id = :batch_id AND status = 0 "
     f"AND (owner IS NULL OR NOT {_ALIVE}) ORDER BY position LIMIT :count"
