@@ -59,7 +59,7 @@ class ChatMiddlewareLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
         arguments, other = _sort_keywords(self.chat_middleware, (), options, more)
         has_layer = _is_before(self, ChatMiddlewareLayer, FunctionInvocationLayer)
         keywords = _keywords_for_next(arguments, other, arguments.function, has_layer=has_layer)
-        calls = ModelCalls(self, _as_hook(inner, keywords), arguments.chat)
+        calls = ModelCalls(self, _as_hook(inner, keywords), arguments.chat, is_limited=not has_layer)
         loop = tool_loop(messages, arguments, None, enabled=False)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
@@ -113,7 +113,7 @@ class FunctionInvocationLayer(_ClientLayer[OptionsCoT], Generic[OptionsCoT]):
         keywords = _keywords_for_next(arguments, other, arguments.chat, has_layer=has_layer)
         configuration = self.function_invocation_configuration
         loop = tool_loop(messages, arguments, configuration, enabled=self.FUNCTION_INVOCATION_ENABLED)
-        calls = ModelCalls(self, _as_hook(inner, keywords))
+        calls = ModelCalls(self, _as_hook(inner, keywords), is_limited=not has_layer)
         return stream_answer(loop, calls) if stream else answer(loop, calls)
 
 

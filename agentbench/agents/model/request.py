@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import iscoroutine
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
+from agentbench._call_limiter import CallLimiter, in_force
 from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.compaction.grouping import apply_compaction
 from agentbench.agents.history.pending_calls import ResolvedStart
@@ -21,7 +22,7 @@ from agentbench.agents.loop.configuration import (
 from agentbench.agents.loop.loop import ToolLoop, own_copy
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.middleware.sorting import run_pipeline, with_stream_hooks
-from agentbench.agents.model.settings import Middleware, require_network, sort_client_middleware
+from agentbench.agents.model.settings import Middleware, require_network, service_key, sort_client_middleware
 from agentbench.agents.sessions.session import COMPACTED, RESOLVED_START, AgentSession
 from agentbench.agents.tools.collection import normalize_tools
 from agentbench.agents.tools.function_tool import FunctionTool
@@ -257,6 +258,8 @@ class ModelCalls:
     compaction_strategy: Any = None
     tokenizer: Any = None
     is_traced: bool = False
+    is_limited: bool = True
+    """Whether the calls count for the limiter in force; not those of a layer around the layer that sends them."""
 
     async def respond(self, messages: list[Message], options: dict[str, Any]) -> ChatResponse[Any]:
         """Return an answer. Middleware and compaction do not change the list or the options."""
@@ -324,6 +327,9 @@ class ModelCalls:
         sent = await self._compact(messages, options) if self._has_compaction else list(messages)
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
+        if self.is_limited and (limiter := in_force.get()) is not None:
+            calls = self._unlimited()
+            return await limiter.call(service_key(self.client), lambda: calls._call(sent, dict(options), kwargs))  # noqa: SLF001 - its own class
         reply = self.hook(messages=sent, stream=False, options=options, **kwargs)
         if iscoroutine(reply):
             reply = await reply
@@ -335,8 +341,19 @@ class ModelCalls:
         sent = await self._compact(messages, options) if self._has_compaction else list(messages)
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
+        if self.is_limited and (limiter := in_force.get()) is not None:
+            calls = self._unlimited()
+            return limited_stream(
+                limiter,
+                service_key(self.client),
+                lambda: calls._call_streamed(sent, dict(options), kwargs),  # noqa: SLF001 - its own class
+            )
         reply = self.hook(messages=sent, stream=True, options=options, **kwargs)
         return await stream_of(reply, self._build_stream(options))
+
+    def _unlimited(self) -> ModelCalls:
+        """Return the calls that send compacted messages at once, each time as a new list."""
+        return replace(self, is_limited=False, compaction_strategy=None, tokenizer=None)
 
     @property
     def _has_compaction(self) -> bool:
@@ -385,6 +402,40 @@ class ModelCalls:
                 working_ids = set(map(id, working))
                 messages = [message if id(message) in working_ids else own_copy(message) for message in messages]
         return messages, dict(context.options or {}), context.kwargs
+
+
+def limited_stream(limiter: CallLimiter, service: str, send: Callable[[], Awaitable[ChatStream]]) -> ChatStream:
+    """Return a stream that waits for a place and keeps it until it has ended, failed or been closed.
+
+    A rejection is sent again only before the first update. The final response is that of the stream sent last.
+    """
+    stream: ChatStream | None = None
+
+    async def begin() -> ChatResponseUpdate | None:
+        nonlocal stream
+        stream = await send()
+        try:
+            return await anext(stream, None)
+        except BaseException:
+            await stream.aclose()
+            raise
+
+    async def updates() -> AsyncIterator[ChatResponseUpdate]:
+        update, place = await limiter.open(service, begin)
+        inner = cast("ChatStream", stream)
+        try:
+            while update is not None:
+                yield update
+                update = await anext(inner, None)
+        except BaseException as error:
+            place.end(error)
+            raise
+        else:
+            place.end(succeeded=True)
+        finally:
+            await inner.aclose()
+
+    return ResponseStream(updates(), finalizer=lambda _: cast("ChatStream", stream).get_final_response())
 
 
 async def _no_updates() -> AsyncIterator[ChatResponseUpdate]:

@@ -117,6 +117,18 @@ def require_network(client: Any) -> None:
         raise ChatClientException(message)
 
 
+def service_key(client: Any) -> str:
+    """Return the service and the model of a client as text; equal for equal clients in other objects and processes.
+
+    A client without a URL is identified by the name of its class.
+    """
+    read_url = getattr(client, "service_url", None)
+    url = read_url() if callable(read_url) else "Unknown"
+    model = getattr(client, "model", None)
+    service = type(client).__name__ if url == "Unknown" else url
+    return f"{service} {model}" if isinstance(model, str) else service
+
+
 def _is_here(url: str) -> bool:
     """Return whether a URL points to the loopback interface."""
     # Loaded here, because only clients of services are asked for their URL.

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
+from agentbench._call_limiter import sending
 from agentbench._extras import require
 from agentbench._secrets import is_secret_parameter, mask_text
 from agentbench.agents.clients.openai.errors import (
@@ -167,8 +168,11 @@ class OpenAIConnection:
 
     def _method(self, path: str, name: str) -> Callable[..., Any]:
         """Return a method of the SDK; old versions have no `responses`."""
+        sdk = self.sdk()
+        if sending.get():  # the SDK's own retries would hide rejections from the limiter
+            sdk = sdk.with_options(max_retries=0)
         try:
-            return operator.attrgetter(f"{path}.{name}")(self.sdk())  # type: ignore[no-any-return]
+            return operator.attrgetter(f"{path}.{name}")(sdk)  # type: ignore[no-any-return]
         except AttributeError:
             problem = f"The installed openai package does not have {path!r}, which needs version 1.66 or newer"
             raise MissingExtraError("openai", "openai>=1.66", problem=problem) from None
