@@ -27,7 +27,7 @@ sending: Final[ContextVar[tuple[str, ...]]] = ContextVar("agentbench_limited_cal
 
 # How many full rounds the limit stays one below the number that was rejected before it tries that number again. Each
 # further rejection there doubles the rounds, because with `Retry-After` a rejection holds back all calls.
-_PATIENCE: Final = 16
+_PATIENCE: Final = 32
 _LONGEST_PATIENCE: Final = 64
 
 # Failures that say nothing about the load, such as HTTP 500, are sent as often as the SDKs of services do by default.

@@ -31,7 +31,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tests.benchmarks import agent_workloads, checkpoint_workloads, engine_workloads, fresh, graph_workloads
+from tests.benchmarks import (
+    agent_workloads,
+    checkpoint_workloads,
+    engine_workloads,
+    fresh,
+    graph_workloads,
+    limit_workloads,
+)
 from tests.benchmarks.workload import Workload, measure
 
 ROUNDS = 9
@@ -104,6 +111,8 @@ TARGETS = {
     "W9 drift": Target(1.05, 1.03, is_ratio=False),
     "W10": Target(4.5, 3.5),
     "W10 memory": Target(50, 36, is_ratio=False),
+    "limit rejected": Target(10, 3, is_ratio=False),
+    "limit time": Target(1.5, 1.2),
     # Of a click that is to be on the page after so many ms; the browser's part is not in the figure.
     "click 50": Target(100, 50, is_ratio=False),
     "click 500": Target(200, 80, is_ratio=False),
@@ -319,6 +328,16 @@ def _first_turn_growth(rounds: int) -> Row:
     return Row("W11 first turn", "of a thread beside 2,000 others to one beside 100", "x", statistics.median(found))
 
 
+def _rejected_calls(_: int) -> Row:
+    what = "rejected requests of 2,000 calls to a service that allows 20 at once and answers HTTP 429 beyond"
+    return Row("limit rejected", what, "%", 100 * limit_workloads.limited_calls().rejected)
+
+
+def _time_of_limited_calls(_: int) -> Row:
+    ours, bare = limit_workloads.limited_calls().seconds, limit_workloads.limited_calls(fixed=True).seconds
+    return Row("limit time", "these calls, to the best fixed limit", "s", ours, bare, [ours / bare])
+
+
 def _first_turn(rounds: int) -> Row:
     fresh.compile_package()
     milliseconds = [float(fresh.run_script(fresh.FIRST_TURN)) for _ in range(rounds)]
@@ -364,6 +383,8 @@ def measures() -> dict[str, Measure]:
         "W6 agent first": _first_update,
         "W6 workflow first": _first_output,
         "H7 first turn": _first_turn,
+        "limit rejected": _rejected_calls,
+        "limit time": _time_of_limited_calls,
         "W7 first use": _first_use,
         "W9 bytes": _kept_bytes,
         "W9 drift": _drift,
