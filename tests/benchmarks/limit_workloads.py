@@ -1,4 +1,4 @@
-"""Calls to a service that rejects what is too much: how many are rejected, and the time against the best fixed limit."""
+"""Calls to a service that rejects too many at once: how many it rejects, and the time against the best fixed limit."""
 
 from __future__ import annotations
 

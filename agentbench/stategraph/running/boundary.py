@@ -62,6 +62,18 @@ class GraphHook:
             "deferred": [name for name, node in plan.nodes.items() if node.defer],
         }
 
+    @property
+    def functions(self) -> dict[str, Any]:
+        """The functions of nodes, conditions and reducers, by the names under which changes of code are reported."""
+        plan = self.plan
+        conditions = {
+            f"{source}->{condition.name}": condition.function
+            for source, several in plan.conditions.items()
+            for condition in several
+        }
+        reducers = {f"{name} (reducer)": field.reducer for name, field in plan.fields.by_name.items() if field.reducer}
+        return {**{name: node.target for name, node in plan.nodes.items()}, **conditions, **reducers}
+
     def at_boundary(self, view: SuperstepView) -> Coroutine[Any, Any, BoundaryOutcome]:
         """Merge the results of the tasks, and route; or keep the results, and fail or wait for answers."""
         call, deliveries = _Call(self.plan, view), view.deliveries

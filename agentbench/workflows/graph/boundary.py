@@ -122,7 +122,8 @@ class BoundaryHook(Protocol):
     a delivery has ended, successfully or not, while others of the superstep may still run. An error in it fails the
     superstep; its result is saved immediately, as values of shared state, in a checkpoint that lasts until the next
     one.
-    It may also define `max_concurrency`, the number of deliveries that run at the same time, and `drives`: False if it
+    It may also define `functions`, which maps names to functions whose code belongs to the graph, see `code_hashes`;
+    `max_concurrency`, the number of deliveries that run at the same time, and `drives`: False if it
     only observes, in which case the workflow behaves as it does without a hook.
 
     Attributes:

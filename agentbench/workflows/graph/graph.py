@@ -111,7 +111,7 @@ def _canonical(value: Any) -> str:
 
 PLAIN = WorkflowSettings()
 
-_MADE_OF_EXECUTORS = ("router", "start_executors", "stateful_executors")
+_MADE_OF_EXECUTORS = ("router", "start_executors", "stateful_executors", "code_hashes", "code_hash")
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +173,18 @@ class Graph:
     def signature_hash(self) -> str:
         """SHA-256 of the signature."""
         return self.fixed_hash or signature_hash(self.signature)
+
+    @cached_property
+    def code_hashes(self) -> dict[str, str]:
+        """Hashes of the code of executors and edges, by id. Read only; plain runs never compute them."""
+        from agentbench.workflows.graph.code_hash import code_hashes  # noqa: PLC0415 - only batches and redo need it
+
+        return code_hashes(self)
+
+    @cached_property
+    def code_hash(self) -> str:
+        """SHA-256 of all code of the graph."""
+        return signature_hash(self.code_hashes)
 
     @cached_property
     def stateful_executors(self) -> list[Executor]:
