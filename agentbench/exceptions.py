@@ -501,6 +501,45 @@ class MessageLimitError(WorkflowRunnerException):
         )
 
 
+class PlacementError(WorkflowException, RuntimeError):
+    """Workers cannot be used, or a handler could not be carried out there; `executor_id` if it is about one."""
+
+    def __init__(self, message: str, executor_id: str | None = None, *, inner: BaseException | None = None) -> None:
+        self.executor_id = executor_id
+        super().__init__(message, inner)
+
+
+class RemoteExecutorError(WorkflowException):
+    """A handler raised `error_type` on a worker: the cause of that error, or its substitute if it cannot be pickled.
+
+    Attributes: `executor_id`, `worker`, `error_type` (a name), `error_message` and `remote_traceback`, as texts.
+    """
+
+    def __init__(
+        self, executor_id: str, worker: str, error_type: str, error_message: str, remote_traceback: str
+    ) -> None:
+        self.executor_id, self.worker, self.error_type = executor_id, worker, error_type
+        self.error_message, self.remote_traceback = error_message, remote_traceback
+        super().__init__(
+            f"Executor {executor_id!r} raised {error_type} on worker {worker}: {error_message}\n\n{remote_traceback}"
+        )
+
+
+class UnpicklableError(WorkflowException, TypeError):
+    """A value cannot be sent to another process.
+
+    Args:
+        what: The value, such as `executor 'fetch'`.
+        culprit: The part of it that cannot be pickled, such as `.client._lock`; empty for the value itself.
+        reason: Why, as the rest of a sentence.
+        remedy: What to do about it, as one or more sentences.
+    """
+
+    def __init__(self, what: str, culprit: str, reason: str, remedy: str) -> None:
+        self.what, self.culprit, self.reason = what, culprit, reason
+        super().__init__(f"{what[:1].upper()}{what[1:]} cannot be sent to workers: {reason} {remedy}")
+
+
 class WorkflowCheckpointException(WorkflowRunnerException):
     """A checkpoint could not be saved, loaded, read or restored.
 

@@ -5,9 +5,12 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    agentbench.exceptions: BatchChangedError BatchError BatchStoppedError RunTimeoutError
-    batch: Batch
+    agentbench.exceptions: BatchChangedError BatchError BatchInputError BatchStoppedError PlacementError
+        RemoteExecutorError RunTimeoutError UnpicklableError
+    agentbench.workflows.executors.placement: Placement
+    batch: Batch Question RowView
     budget: Budget
+    cluster.placement: DaskPlacement
     inputs: Start
     rows: BatchProgress BatchRow RowError RowStatus Traffic
     run_many: run_many

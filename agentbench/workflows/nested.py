@@ -445,7 +445,7 @@ class WorkflowExecutor(Executor):
 
     def _ab_options(self, run: ActiveRun) -> RunOptions:
         """Return the options of the inner run."""
-        return RunOptions(clock=run.options.clock, ids=run.options.ids)
+        return RunOptions(clock=run.options.clock, ids=run.options.ids, workers=run.options.workers)
 
     def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         """Return the value that this node yields for an output of the inner run that `message` began."""

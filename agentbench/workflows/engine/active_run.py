@@ -26,6 +26,7 @@ from agentbench.workflows.graph.graph import Graph
 
 if TYPE_CHECKING:
     from agentbench.workflows.engine.tracing import RunTracer
+    from agentbench.workflows.executors.placement import Placement
     from agentbench.workflows.graph.boundary import PauseReason
 
 NOTHING: Mapping[str, Sequence[WorkflowMessage]] = MappingProxyType({})
@@ -107,6 +108,8 @@ class ActiveRun:
     Attributes:
         stop_requested: a stop at the next boundary was requested; read by handlers, set from any thread.
         pause: the reason why the boundary hook wants the run to pause.
+        placement: carries out the handlers of executors on workers. `around` is set then, so that no handler is called
+            by the short way.
         around: wraps the call of a handler for tracing and captured text.
         on_send, on_yield: called with what handlers send and yield, for type checks and tracing.
         inner_steps: where runs inside nodes wait, if this run is being stepped through.
@@ -145,6 +148,7 @@ class ActiveRun:
         self.stop_requested = False
         self.pause: PauseReason | None = None
         self.tracer: RunTracer | None = None
+        self.placement: Placement | None = None
         self.around: Around | None = None
         self.on_send: Callable[[Delivery, WorkflowMessage], None] | None = None
         self.on_yield: Callable[[Delivery, Any], None] | None = None
@@ -155,6 +159,11 @@ class ActiveRun:
             from agentbench.workflows.events.capture import capture_text  # noqa: PLC0415 - only observed runs capture
 
             self.around = partial(capture_text, log.append)
+        if options.workers is not None:
+            from agentbench.workflows.executors.placement import placement_of  # noqa: PLC0415 - most runs have none
+
+            self.placement = placement_of(options.workers)
+            self.around = self.around or (lambda _, call: call)
         if graph.settings.check_types != "off":
             self.on_send = lambda delivery, envelope: self._check_type(delivery, envelope.data, "send")
             self.on_yield = lambda delivery, output: self._check_type(delivery, output, "yield")

@@ -324,7 +324,7 @@ class ObservedEventLog(EventLog):
         if delivery is not None:
             stamps.task_id, stamps.order = delivery.task_id, delivery.order
             stamps.span_id, stamps.parent_span_id = delivery.span_id, delivery.parent_span_id
-            stamps.attempt = delivery.attempt
+            stamps.attempt, stamps.worker = delivery.attempt, delivery.worker
         event._stamps = stamps  # noqa: SLF001 - the log is the one place that stamps
 
     def _set_duration(self, began_ns: int) -> None:

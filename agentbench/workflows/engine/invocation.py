@@ -58,7 +58,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
             log.record_invoked(delivery)
             result = await spec.function(executor, delivery.data, ctx)
             if result is not None:
-                _warn_of_result(result, delivery, run)
+                warn_of_result(type(result).__name__, delivery, run)
         else:
             ctx = await _run_guarded(spec, delivery, ctx, run)
     except Exception as error:
@@ -139,14 +139,21 @@ async def _run_guarded(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContex
 
 async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:
     policy = delivery.executor.policy
-    delivery.attempt = 1 if policy.retries else None
+    placement = None if delivery.executor.placement is None else run.placement
+    delivery.attempt = 1 if policy.retries or placement is not None else None
     run.log.record_invoked(delivery)
     for attempt in range(1, policy.retries + 2):
         if policy.retries:
             ctx._defer_events()  # noqa: SLF001 - the engine's side of the context
         try:
             timeout = run.timeout if policy.timeout is None else policy.timeout
-            result = await _within(timeout, _call(spec, delivery, ctx), delivery.executor_id)
+            if placement is None:
+                call = call_handler(spec, delivery, ctx)
+            else:
+                from agentbench.workflows.engine.placed import call_elsewhere  # noqa: PLC0415 - most runs need it not
+
+                call = call_elsewhere(placement, delivery, ctx, run)
+            result = await _within(timeout, call, delivery.executor_id)
         except Exception as error:
             if attempt > policy.retries:
                 raise
@@ -159,17 +166,18 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
                 ),
                 delivery,
             )
-            delivery.attempt = attempt + 1
+            delivery.attempt = (delivery.attempt or 1) + 1
             ctx = delivery.context = ctx.__class__(delivery, run)
         else:
             if result is not None:
-                _warn_of_result(result, delivery, run)
+                warn_of_result(type(result).__name__, delivery, run)
             return ctx
     raise AssertionError  # the last attempt has either returned or raised
 
 
-def _warn_of_result(result: Any, delivery: Delivery, run: ActiveRun) -> None:
-    executor_id, name = delivery.executor_id, type(result).__name__
+def warn_of_result(name: str, delivery: Delivery, run: ActiveRun) -> None:
+    """Warn about a value of the type `name` that a handler returned."""
+    executor_id = delivery.executor_id
     text = (
         f"Executor {executor_id!r} returned a value ({name}), which is ignored: use ctx.send_message() or "
         "ctx.yield_output(), or @executor(send_result=True) on a function without ctx."
@@ -177,7 +185,8 @@ def _warn_of_result(result: Any, delivery: Delivery, run: ActiveRun) -> None:
     run.log.warn_once(("returned", executor_id, name), executor_id, text, delivery)
 
 
-async def _call(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext) -> Any:
+async def call_handler(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext) -> Any:
+    """Call a handler, a plain one in a worker thread, and return its result."""
     request = delivery.request
     values: tuple[Any, ...] = (delivery.data,) if request is None else (request.data, delivery.data)
     if spec.is_async:

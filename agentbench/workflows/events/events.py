@@ -152,7 +152,7 @@ class EventStamps:
 
     __slots__ = (
         "attempt", "duration_s", "order", "parent_span_id", "path", "run_id", "seq", "span_id", "superstep", "task_id",
-        "time_ns",
+        "time_ns", "worker",
     )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
@@ -168,11 +168,12 @@ class EventStamps:
         parent_span_id: str | None = None,
         attempt: int | None = None,
         path: tuple[str, ...] | None = None,
+        worker: str | None = None,
     ) -> None:
         self.seq, self.run_id, self.superstep, self.time_ns = seq, run_id, superstep, time_ns
         self.task_id, self.order, self.duration_s = task_id, order, duration_s
         self.span_id, self.parent_span_id = span_id, parent_span_id
-        self.attempt, self.path = attempt, path
+        self.attempt, self.path, self.worker = attempt, path, worker
 
     def to_dict(self) -> dict[str, Any]:
         """Return the stamps that are set, by name."""
@@ -394,7 +395,8 @@ class WorkflowEvent(Generic[DataT], Displayable):
     task_id = _stamp("task_id", "Delivery to which the event belongs, '<superstep>:<executor>:<k>'.")
     order = _stamp("order", "Position of that delivery in the superstep's plan; independent of timing.")
     duration_s = _stamp("duration_s", "Elapsed seconds of the operation that ended.")
-    attempt = _stamp("attempt", "Attempt of the call, from 1, of an executor with retries.")
+    attempt = _stamp("attempt", "Attempt of the call, from 1, of an executor with retries or on workers.")
+    worker = _stamp("worker", "Address of the worker that ran the handler; None for handlers that run here.")
     span_id = _stamp("span_id", "Tracing span of the event, when tracing is on.")
     parent_span_id = _stamp("parent_span_id", "Parent of that span.")
     path = _stamp("path", "Ids of the nodes around an event of a sub-workflow, the outermost first.")

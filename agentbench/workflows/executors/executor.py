@@ -13,7 +13,7 @@ from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, R
 from agentbench.workflows.executors.host import by_hand
 from agentbench.workflows.executors.json_form import JsonForm
 from agentbench.workflows.executors.message import Delivery, MessageType, WorkflowMessage, require_sources
-from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy
+from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy, PlacementName
 
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
@@ -41,6 +41,7 @@ class Executor(JsonForm):
     `@response_handler`. A subclass is configured by class attributes:
 
     * `policy`: timeout, retries and concurrency, which the engine enforces, see `ExecutorPolicy`;
+    * `placement = "workers"`: handlers run on the workers of `RunOptions(workers=)`, if a run has them;
     * `serialize = True`: deliveries of one superstep run one after the other;
     * `signature_key`: identifies the class in the graph signature instead of module and class name, so that a workflow
       saved from a notebook can be resumed from a script.
@@ -56,10 +57,11 @@ class Executor(JsonForm):
         timeout: Seconds that one attempt of a handler may take; replaces the policy's.
         retries: Further attempts after a handler has raised; replaces the policy's.
         max_concurrency: Maximum number of concurrent deliveries in one superstep; replaces the policy's.
+        placement: Where handlers run; replaces the placement of the class.
         ignored: Other keyword arguments are ignored, with a logged warning.
 
     Raises:
-        ValueError: The id is empty, there are no handlers, or two handlers take the same type.
+        ValueError: The id is empty, there are no handlers, two handlers take the same type, or the placement is unknown.
 
     Example:
         >>> class Upper(Executor):
@@ -73,6 +75,7 @@ class Executor(JsonForm):
 
     serialize: bool = False
     policy: ExecutorPolicy = NO_POLICY
+    placement: PlacementName | None = None
     signature_key: ClassVar[str | None] = None
 
     _ab_handlers = HandlerTable([], "Executor")
@@ -90,6 +93,7 @@ class Executor(JsonForm):
         timeout: float | None = None,
         retries: int | None = None,
         max_concurrency: int | None = None,
+        placement: PlacementName | None = None,
         **ignored: Any,
     ) -> None:
         if not id:
@@ -101,10 +105,15 @@ class Executor(JsonForm):
         if timeout is not None or retries is not None or max_concurrency is not None:
             limits: dict[str, Any] = {"timeout": timeout, "retries": retries, "max_concurrency": max_concurrency}
             self.policy = replace(self.policy, **{k: limit for k, limit in limits.items() if limit is not None})
+        if placement is not None:
+            self.placement = placement
+        if self.placement not in (None, "workers"):
+            msg = f"Executor {id!r} has the placement {self.placement!r}; expected 'workers', or None to run it here."
+            raise ValueError(msg)
         if ignored:
             logger.warning(
-                "Executor %r ignores the keyword %s: Executor accepts id, type, defer_discovery, timeout, retries and "
-                "max_concurrency. Correct its name, or keep it out of super().__init__().",
+                "Executor %r ignores the keyword %s: Executor accepts id, type, defer_discovery, timeout, retries, "
+                "max_concurrency and placement. Correct its name, or keep it out of super().__init__().",
                 id,
                 ", ".join(sorted(ignored)),
             )

@@ -14,6 +14,7 @@ from agentbench.workflows.executors.blocking import unawaited_calls
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable
+from agentbench.workflows.executors.options import PlacementName
 
 
 class FunctionExecutor(Executor):
@@ -31,9 +32,10 @@ class FunctionExecutor(Executor):
         timeout: Seconds that one attempt may take, see `Executor`.
         retries: Further attempts after the function has raised.
         max_concurrency: Maximum number of concurrent deliveries in one superstep.
+        on: `"workers"` runs the function on the workers of `RunOptions(workers=)`, if a run has them.
 
     Raises:
-        ValueError: The signature is not one of the two, or the message type is unknown.
+        ValueError: The signature is not one of the two, the message type is unknown, or `on` is.
 
     Example:
         >>> double = FunctionExecutor(lambda n: 2 * n, "double", input=int, output=int, send_result=True)
@@ -54,6 +56,7 @@ class FunctionExecutor(Executor):
         timeout: float | None = None,
         retries: int | None = None,
         max_concurrency: int | None = None,
+        on: PlacementName | None = None,
     ) -> None:
         explicit = ExplicitTypes(input=input, output=output, workflow_output=workflow_output)
         signature = read_function(func, context_type=WorkflowContext, explicit=explicit)
@@ -70,6 +73,7 @@ class FunctionExecutor(Executor):
             timeout=timeout,
             retries=retries,
             max_concurrency=max_concurrency,
+            placement=on,
         )
         self._ab_function = func
         self._ab_takes_context = signature.takes_context
@@ -132,6 +136,7 @@ def executor(
     timeout: float | None = None,
     retries: int | None = None,
     max_concurrency: int | None = None,
+    on: PlacementName | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionExecutor]: ...
 def executor(
     func: Callable[..., Any] | str | None = None,
@@ -145,7 +150,7 @@ def executor(
         func: The function, which takes `(message)` or `(message, ctx)`; or the id of the node as text.
         id: A unique id in the workflow; by default the function's name.
         settings: The other keyword arguments of `FunctionExecutor`: `input`, `output`, `workflow_output`,
-            `send_result`, `timeout`, `retries`, `max_concurrency`.
+            `send_result`, `timeout`, `retries`, `max_concurrency`, `on`.
 
     Raises:
         ValueError: The signature is not `(message)` or `(message, ctx)`.

@@ -136,7 +136,9 @@ class Delivery:
     abandoned = False
     """Whether the run was abandoned; a handler that has not started must then not start."""
     attempt: int | None = None
-    """The current attempt, from 1, of an executor with retries."""
+    """The current attempt, from 1, of an executor with retries or on workers."""
+    worker: str | None = None
+    """The worker that runs the handler, if it does not run here."""
     began_ns = 0
     span_id: str | None = None
     parent_span_id: str | None = None

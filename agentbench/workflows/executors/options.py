@@ -11,6 +11,7 @@ from agentbench._limits import require_limit, require_seconds
 from agentbench._secrets import masked_fields
 
 TypeCheckMode = Literal["off", "warn", "error"]
+PlacementName = Literal["workers"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,8 @@ class RunOptions:
         keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
         strict_checkpoints: Fail the run if a checkpoint cannot be saved; None uses the workflow's setting.
         timeout: Seconds allowed for an executor without its own timeout.
+        workers: A `dask.distributed.Client`, on whose workers the executors with `placement = "workers"` run, or another
+            `Placement`. None runs them here.
         check_head: With True, each checkpoint of the run is saved only if no other run has saved to its chain since
             the previous one; otherwise the run ends with `WorkflowBusyError`. A number is the `seq` of the chain's
             newest checkpoint as the caller knows it, so anything saved since then counts too. With None, only the
@@ -50,8 +53,9 @@ class RunOptions:
             also be answered only once. With False, both runs become branches of one chain.
 
     Raises:
-        TypeError: A limit is not a number.
+        TypeError: A limit is not a number, or `workers` is something else.
         ValueError: A limit is negative, or a timeout 0.
+        PlacementError: The client is closed, or belongs to an event loop.
 
     Example:
         >>> options = RunOptions(chain="customer-7", max_iterations=20, metadata={"user": "Ann"})
@@ -69,14 +73,19 @@ class RunOptions:
     strict_checkpoints: bool | None = None
     check_head: bool | int | None = None
     timeout: float | None = None
+    workers: Any = None
 
     __repr__ = masked_fields
 
     def __post_init__(self) -> None:
-        """Check the limits."""
+        """Check the limits and the workers."""
         require_limit("max_iterations", self.max_iterations, none="that of the workflow")
         require_limit("max_messages", self.max_messages, none="that of the workflow")
         require_seconds("timeout", self.timeout, none="no limit")
+        if self.workers is not None:
+            from agentbench.workflows.executors.placement import placement_of  # noqa: PLC0415 - most runs have none
+
+            placement_of(self.workers)
 
 
 @dataclass(frozen=True, slots=True)

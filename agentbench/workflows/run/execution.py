@@ -189,6 +189,9 @@ class Execution:
             raise RuntimeError(msg)
         if run_input.responses is not None and run_input.checkpoint_id is None:
             responses = check_responses(run_state.requests, run_input.responses, self.run.graph)
+        if self.run.placement is not None:
+            placed = [each for each in self.run.graph.executors.values() if each.placement is not None]
+            await self.run.placement.prepare(placed)
         self.begun = True
         run_state.unconverged = False
         if self._traced_as is not None:

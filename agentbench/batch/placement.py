@@ -1,0 +1,355 @@
+"""Executors on the workers of a Dask cluster: `RunOptions(workers=client)`."""
+
+from __future__ import annotations
+
+import asyncio
+import traceback
+import uuid
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from agentbench._secrets import mask_text
+from agentbench._workers import run_in_thread
+from agentbench.batch.pickling import check_workers, pickled, require_client, unloadable, unpickled
+from agentbench.exceptions import PlacementError, RemoteExecutorError, UnpicklableError
+from agentbench.workflows.engine.placed import RecordingHost, record_call
+from agentbench.workflows.executors.placement import CallRecord, HandlerCall
+
+if TYPE_CHECKING:
+    from agentbench.workflows.executors.executor import Executor
+
+_STOP_S = 5.0
+"""How long a cancelled call waits for the cluster to take the news."""
+
+
+class DaskPlacement:
+    """Runs the handlers of executors with `placement = "workers"` on a Dask cluster, one task per call.
+
+    `RunOptions(workers=client)` makes one. An executor is sent to each worker once, as it is when the run begins, and
+    every worker keeps its copy for later calls; changes to its fields stay there. Each call gets a copy of the whole
+    shared state as of the start of its superstep, of which a worker unpickles the values that are read. What the
+    handler sends, yields, requests, writes and prints arrives when it ends. Async handlers run in an event loop of
+    their own and are cancelled with the run. Plain ones cannot be: `ctx.stop_requested` becomes true for them. A
+    timeout includes the time in which a call waits for a free worker. If a worker is lost, Dask starts the call on
+    another one: the `attempt` of its events then is 2, and only the last attempt has effects.
+
+    Args:
+        client: A `dask.distributed.Client` that was created without `asynchronous=True`. It is never closed.
+
+    Raises:
+        TypeError: It is not a Dask client.
+        PlacementError: It is closed or asynchronous.
+
+    Example:
+        >>> @executor(on="workers")
+        ... def simulate(seed: int, ctx: WorkflowContext[Never, float]) -> None:
+        ...     ctx.yield_output(expensive(seed))
+        >>> result = await workflow.run(7, options=RunOptions(workers=Client("tcp://scheduler:8786")))
+    """
+
+    def __init__(self, client: Any) -> None:
+        require_client(client)
+        self.client = client
+        self._topic = f"agentbench-{uuid.uuid4().hex}"
+        self._calls: dict[str, Callable[[str], None]] = {}
+        self._definitions: WeakKeyDictionary[Executor, Any] = WeakKeyDictionary()
+        self._is_checked = False
+        client.subscribe_topic(self._topic, self._on_start)
+
+    def _on_start(self, event: tuple[float, dict[str, str]]) -> None:
+        """Report that a worker has started a call. It arrives before the result, on the same connection."""
+        message = event[1]
+        on_start = self._calls.get(message["key"])
+        if on_start is not None:
+            on_start(message["worker"])
+
+    async def prepare(self, executors: Sequence[Executor]) -> None:
+        """Send executors to the cluster, and raise if one of them cannot run there.
+
+        Raises:
+            PlacementError: The client cannot be used, a worker runs another Python, or an executor keeps state.
+            UnpicklableError: An executor cannot be sent.
+        """
+        require_client(self.client)
+        if not self._is_checked:
+            await run_in_thread(check_workers, self.client)
+            self._is_checked = True
+        for executor in executors:
+            if executor.keeps_state:
+                msg = (
+                    f"Executor {executor.id!r} cannot run on workers: it keeps state in its fields for checkpoints "
+                    "(on_checkpoint_save), and changes on a worker would be lost. Keep the state in shared state "
+                    "(ctx.set_state), or run this executor here."
+                )
+                raise PlacementError(msg, executor.id)
+        for executor in executors:
+            payload = await run_in_thread(pickled, executor, f"executor {executor.id!r}")
+            # A task, not scattered data: if all workers that hold it are lost, Dask can repeat it.
+            key = f"definition-{sha256(payload).hexdigest()}"
+            self._definitions[executor] = self.client.submit(
+                _define, payload, f"executor {executor.id!r}", key=key, pure=False, priority=10
+            )
+        for executor in executors:
+            future = self._definitions[executor]
+            await _end_of(future)
+            if future.status != "finished":
+                raise _failure(executor.id, await run_in_thread(future.exception))
+
+    async def call(self, executor: Executor, call: HandlerCall, on_start: Callable[[str], None]) -> CallRecord:
+        """Call the handler on a worker and return what it did.
+
+        Raises:
+            PlacementError: The cluster could not carry it out, for example because the client was closed.
+            UnpicklableError: The message, or what the handler sent, cannot be pickled.
+        """
+        if executor not in self._definitions:
+            await self.prepare([executor])
+        order = _order_of(executor.id, call)
+        key = f"{executor.id}-{uuid.uuid4().hex}"
+        self._calls[key] = on_start
+        try:
+            require_client(self.client)
+            future = self.client.submit(
+                _carry_out, self._definitions[executor], executor.id, order, key, self._topic, key=key, pure=False
+            )
+            try:
+                await _end_of(future)
+                outcome: _Outcome = await run_in_thread(future.result)
+            except asyncio.CancelledError:
+                await self._stop(future, key)
+                raise
+        except (PlacementError, UnpicklableError):
+            raise
+        except Exception as error:
+            raise _failure(executor.id, error) from error
+        finally:
+            del self._calls[key]
+        return outcome.record_of(executor.id)
+
+    async def _stop(self, future: Any, key: str) -> None:
+        """Stop a call, whether it runs already or not. A lost cluster is no further error."""
+
+        def stop() -> None:
+            with suppress(Exception):
+                future.cancel()
+                self.client.run(_stop_call, key)
+
+        await asyncio.wait((asyncio.ensure_future(run_in_thread(stop)),), timeout=_STOP_S)
+
+    def __repr__(self) -> str:
+        return f"DaskPlacement({self.client!r})"
+
+
+_placements: WeakValueDictionary[str, DaskPlacement] = WeakValueDictionary()
+"""The placements of clients, by id; a client refers to its placement by the topic."""
+
+
+def dask_placement(client: Any) -> DaskPlacement:
+    """Return the placement of a Dask client, always the same one."""
+    require_client(client)
+    placement = _placements.get(client.id)
+    if placement is None:
+        placement = _placements[client.id] = DaskPlacement(client)
+    return placement
+
+
+def _order_of(executor_id: str, call: HandlerCall) -> bytes:
+    """Return a call in pickled form. Values of the state that cannot be pickled are an error only where they are read."""
+    state: dict[str, Any] = {}
+    for key, value in call.state.items():
+        try:
+            state[key] = pickled(value, f"the value of state key {key!r}")
+        except UnpicklableError as error:
+            state[key] = error
+    data = pickled(call.data, f"the message to executor {executor_id!r}")
+    return pickled(replace(call, data=data, state=state), f"the call of executor {executor_id!r}")
+
+
+def _failure(executor_id: str, error: Exception) -> Exception:
+    if isinstance(error, UnpicklableError):
+        return error
+    if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("agentbench"):
+        msg = "agentbench cannot be imported on the workers. Install it there, in the version that this process uses."
+        return PlacementError(msg, executor_id, inner=error)
+    msg = (
+        f"Executor {executor_id!r} could not be carried out on the workers ({type(error).__name__}: {error}). "
+        "Look at the logs of the workers, and whether the cluster and its client are still open."
+    )
+    return PlacementError(msg, executor_id, inner=error)
+
+
+async def _end_of(future: Any) -> None:
+    """Wait for a Dask future without blocking the event loop."""
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+
+    def report(_: Any) -> None:
+        with suppress(RuntimeError):  # the loop was closed in the meantime
+            loop.call_soon_threadsafe(ended.set)
+
+    future.add_done_callback(report)
+    await ended.wait()
+
+
+# ---- on the worker
+
+
+class _Outcome(NamedTuple):
+    """The result of a call: a pickled `CallRecord` without its error, and the error in two forms."""
+
+    record: bytes
+    error: bytes | None
+    error_text: RemoteExecutorError | None
+
+    def record_of(self, executor_id: str) -> CallRecord:
+        try:
+            record: CallRecord = unpickled(self.record)
+        except Exception as error:
+            raise unloadable(f"what executor {executor_id!r} sent on a worker", error) from error
+        if self.error_text is not None:
+            record.error = self.error_text
+            with suppress(Exception):  # its class may not be there
+                if self.error is not None:
+                    record.error = unpickled(self.error)
+                    if not isinstance(record.error, UnpicklableError):
+                        record.error.__cause__ = self.error_text
+        return record
+
+
+_running: dict[str, Callable[[], None]] = {}
+"""How to stop the calls of this process, by key."""
+_stopped: deque[str] = deque(maxlen=1000)
+"""Calls that were stopped lately, some of them before they began."""
+
+
+def _define(payload: bytes, what: str) -> bytes:
+    """Unpickle an executor on a worker; its pickle is what calls depend on."""
+    try:
+        _executor_of(payload)
+    except Exception as error:
+        raise unloadable(what, error) from None
+    return payload
+
+
+@lru_cache(maxsize=64)
+def _executor_of(payload: bytes) -> Any:
+    return unpickled(payload)
+
+
+def _stop_call(key: str) -> None:
+    _stopped.append(key)  # first, so that a call that begins now finds it
+    stop = _running.get(key)
+    if stop is not None:
+        stop()
+
+
+def _carry_out(definition: bytes, executor_id: str, order: bytes, key: str, topic: str) -> _Outcome:
+    """Call a handler in this process, in an event loop of its own."""
+    from distributed import get_worker  # noqa: PLC0415 - only workers get here
+
+    worker = get_worker()
+    worker.log_event(topic, {"key": key, "worker": worker.address})
+    try:
+        what = f"executor {executor_id!r}"
+        executor = _executor_of(definition)
+        what = f"the message to {what}"
+        call: HandlerCall = unpickled(order)
+        call = replace(call, data=unpickled(call.data), state=_SentState(call.state))
+    except Exception as error:  # noqa: BLE001 - raised in the run
+        return _outcome(CallRecord(error=unloadable(what, error)), executor_id, worker.address)
+    try:
+        record = asyncio.run(_record(executor, call, key))
+    except asyncio.CancelledError as error:
+        record = CallRecord(error=RuntimeError(f"The handler was cancelled on the worker: {error}"))
+    return _outcome(record, executor_id, worker.address)
+
+
+async def _record(executor: Any, call: HandlerCall, key: str) -> CallRecord:
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+    request, data = call.request, call.data
+    spec = executor.find_handler(data) if request is None else executor.find_response_handler(request.data, data)
+
+    def start(host: RecordingHost) -> None:
+        def stop() -> None:
+            host.stop_requested = True
+            if spec is not None and spec.is_async:  # the thread of a plain handler cannot be ended
+                with suppress(RuntimeError):  # it has just ended
+                    loop.call_soon_threadsafe(task.cancel)
+
+        _running[key] = stop
+        if key in _stopped:
+            stop()
+
+    try:
+        return await record_call(executor, call, start)
+    finally:
+        _running.pop(key, None)
+
+
+def _outcome(record: CallRecord, executor_id: str, worker: str) -> _Outcome:
+    error = record.error
+    try:
+        record.error = None
+        payload = _pickled_record(record, executor_id)
+    except UnpicklableError as unpicklable:
+        error = unpicklable
+        payload = pickled(CallRecord(), "nothing")
+    if error is None:
+        return _Outcome(payload, None, None)
+    error_pickle = None
+    with suppress(Exception):
+        error_pickle = pickled(error, "the error")
+        if type(unpickled(error_pickle)) is not type(error):
+            error_pickle = None
+    text = "".join(traceback.format_exception(error))
+    message = "<an error that cannot be printed>"
+    with suppress(Exception):
+        message = str(error)
+    remote = RemoteExecutorError(executor_id, worker, type(error).__name__, mask_text(message), mask_text(text))
+    return _Outcome(payload, error_pickle, remote)
+
+
+_WHAT = {"send": "a message", "yield": "an output", "request": "a request", "event": "an event", "set": "a state value"}
+
+
+def _pickled_record(record: CallRecord, executor_id: str) -> bytes:
+    try:
+        return pickled(record, "the record")
+    except UnpicklableError:
+        for name, *values in record.operations:
+            pickled(values[-1] if name == "set" else values[0], f"{_WHAT.get(name, name)} of executor {executor_id!r}")
+        raise
+
+
+class _SentState(dict[str, Any]):
+    """The shared state that was sent; a value is unpickled when it is read."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._read: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        value = super().__getitem__(key)
+        if key not in self._read:
+            if isinstance(value, UnpicklableError):
+                raise value
+            try:
+                value = unpickled(value)
+            except Exception as error:
+                raise unloadable(f"the value of state key {key!r}", error) from error
+            self[key] = value
+            self._read.add(key)
+        return value
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key] if key in self else default
+
+    def copy(self) -> dict[str, Any]:
+        return {key: self[key] for key in self}

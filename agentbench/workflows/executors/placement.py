@@ -1,0 +1,93 @@
+"""Handlers that run elsewhere: what is sent there, what comes back, and the protocol of those who carry them out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+
+from agentbench.workflows.executors.options import RunOptions
+
+if TYPE_CHECKING:
+    from agentbench.workflows.events.events import WorkflowEvent
+    from agentbench.workflows.executors.executor import Executor
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerCall:
+    """One call of a handler of an executor, with everything that its context may read.
+
+    Attributes:
+        data: The message, or the response if there is a `request`.
+        state: The shared state as of the start of the superstep.
+        observed: Whether lines that the handler prints and logs are wanted as events.
+    """
+
+    data: Any
+    request: WorkflowEvent[Any] | None
+    sources: tuple[str, ...]
+    superstep: int
+    order: int
+    nth: int
+    state: Mapping[str, Any]
+    options: RunOptions
+    streaming: bool
+    strict_context: bool
+    observed: bool
+    workflow_name: str
+    max_messages: int
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What a handler did elsewhere, in order, to be applied to the run.
+
+    Attributes:
+        operations: The name of each operation, and its values: `send` (message, target), `yield` (output), `request`
+            (data, response type, id), `event` (event), `set` (key, value), `delete` (key), and `wrote` (key) for a
+            write whose writer is reported.
+        returned: Name of the type of the result, unless it was None.
+        error: What the handler raised.
+    """
+
+    operations: list[tuple[Any, ...]] = field(default_factory=list)
+    returned: str | None = None
+    error: Exception | None = None
+
+
+@runtime_checkable
+class Placement(Protocol):
+    """Carries out the handlers of executors with `placement = "workers"`; the value of `RunOptions(workers=)`.
+
+    `agentbench.batch.DaskPlacement` is the one for Dask, made from a `Client` that is passed instead. In one of your
+    own, `record_call(executor, call)` of `agentbench.batch` calls the handler, where it is to run.
+
+    Example:
+        >>> class HereAfterAll:
+        ...     async def prepare(self, executors):
+        ...         pass
+        ...
+        ...     async def call(self, executor, call, on_start):
+        ...         on_start("here")
+        ...         return await record_call(executor, call)
+        >>> result = await workflow.run("hello", options=RunOptions(workers=HereAfterAll()))
+    """
+
+    async def prepare(self, executors: Sequence[Executor]) -> None:
+        """Check, before a run begins, that its executors can run there."""
+
+    async def call(self, executor: Executor, call: HandlerCall, on_start: Callable[[str], None]) -> CallRecord:
+        """Call the handler and return what it did. If the caller is cancelled, end the handler.
+
+        `on_start` is called with the address of the worker each time the handler starts; more than once if a worker
+        was lost.
+        """
+
+
+def placement_of(workers: Any) -> Placement:
+    """Return the placement that `RunOptions(workers=)` names: itself, or the one for a Dask client."""
+    if isinstance(workers, Placement):
+        return workers
+    # A higher layer, imported on use.
+    return cast("Placement", import_module("agentbench.batch.placement").dask_placement(workers))
