@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import traceback
 import uuid
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -24,8 +23,10 @@ from agentbench.workflows.executors.placement import CallRecord, HandlerCall
 if TYPE_CHECKING:
     from agentbench.workflows.executors.executor import Executor
 
-_STOP_S = 5.0
-"""How long a cancelled call waits for the cluster to take the news."""
+_CANCEL_S = 5.0
+"""How long a cancelled call waits for the cluster to answer."""
+_CHECK_S = 0.2
+"""How often a worker checks whether its call was cancelled."""
 
 
 class DaskPlacement:
@@ -120,27 +121,25 @@ class DaskPlacement:
             )
             try:
                 await _end_of(future)
+                require_client(self.client)  # a closed one might never return a result
                 outcome: _Outcome = await run_in_thread(future.result)
             except asyncio.CancelledError:
-                await self._stop(future, key)
+                await self._cancel(future)
                 raise
-        except (PlacementError, UnpicklableError):
-            raise
         except Exception as error:
             raise _failure(executor.id, error) from error
         finally:
             del self._calls[key]
         return outcome.record_of(executor.id)
 
-    async def _stop(self, future: Any, key: str) -> None:
-        """Stop a call, whether it runs already or not. A lost cluster is no further error."""
+    async def _cancel(self, future: Any) -> None:
+        """Cancel a task; its worker finds out that nothing waits for it, see `_record`. A lost cluster is no further error."""
 
-        def stop() -> None:
+        def cancel() -> None:
             with suppress(Exception):
                 future.cancel()
-                self.client.run(_stop_call, key)
 
-        await asyncio.wait((asyncio.ensure_future(run_in_thread(stop)),), timeout=_STOP_S)
+        await asyncio.wait((asyncio.ensure_future(run_in_thread(cancel)),), timeout=_CANCEL_S)
 
     def __repr__(self) -> str:
         return f"DaskPlacement({self.client!r})"
@@ -194,7 +193,10 @@ async def _end_of(future: Any) -> None:
             loop.call_soon_threadsafe(ended.set)
 
     future.add_done_callback(report)
-    await ended.wait()
+    while not ended.is_set() and not future.done():  # a client that is closed calls nothing back
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await ended.wait()
 
 
 # ---- on the worker
@@ -222,12 +224,6 @@ class _Outcome(NamedTuple):
         return record
 
 
-_running: dict[str, Callable[[], None]] = {}
-"""How to stop the calls of this process, by key."""
-_stopped: deque[str] = deque(maxlen=1000)
-"""Calls that were stopped lately, some of them before they began."""
-
-
 def _define(payload: bytes, what: str) -> bytes:
     """Unpickle an executor on a worker; its pickle is what calls depend on."""
     try:
@@ -240,13 +236,6 @@ def _define(payload: bytes, what: str) -> bytes:
 @lru_cache(maxsize=64)
 def _executor_of(payload: bytes) -> Any:
     return unpickled(payload)
-
-
-def _stop_call(key: str) -> None:
-    _stopped.append(key)  # first, so that a call that begins now finds it
-    stop = _running.get(key)
-    if stop is not None:
-        stop()
 
 
 def _carry_out(definition: bytes, executor_id: str, order: bytes, key: str, topic: str) -> _Outcome:
@@ -264,33 +253,28 @@ def _carry_out(definition: bytes, executor_id: str, order: bytes, key: str, topi
     except Exception as error:  # noqa: BLE001 - raised in the run
         return _outcome(CallRecord(error=unloadable(what, error)), executor_id, worker.address)
     try:
-        record = asyncio.run(_record(executor, call, key))
+        record = asyncio.run(_record(executor, call, lambda: _is_wanted(worker, key)))
     except asyncio.CancelledError as error:
         record = CallRecord(error=RuntimeError(f"The handler was cancelled on the worker: {error}"))
     return _outcome(record, executor_id, worker.address)
 
 
-async def _record(executor: Any, call: HandlerCall, key: str) -> CallRecord:
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    assert task is not None
-    request, data = call.request, call.data
-    spec = executor.find_handler(data) if request is None else executor.find_response_handler(request.data, data)
+def _is_wanted(worker: Any, key: str) -> bool:
+    """Return whether the cluster still waits for a task that this worker is running."""
+    task = worker.state.tasks.get(key)
+    return task is not None and task.state != "cancelled"
 
-    def start(host: RecordingHost) -> None:
-        def stop() -> None:
-            host.stop_requested = True
-            if spec is not None and spec.is_async:  # the thread of a plain handler cannot be ended
-                with suppress(RuntimeError):  # it has just ended
-                    loop.call_soon_threadsafe(task.cancel)
 
-        _running[key] = stop
-        if key in _stopped:
-            stop()
-
-    try:
-        return await record_call(executor, call, start)
-    finally:
-        _running.pop(key, None)
+async def _record(executor: Any, call: HandlerCall, is_wanted: Callable[[], bool]) -> CallRecord:
+    """Record a call; end it if it was cancelled, or the client that waits for it is gone."""
+    hosts: list[RecordingHost] = []
+    recording = asyncio.ensure_future(record_call(executor, call, hosts.append))
+    while not (await asyncio.wait((recording,), timeout=_CHECK_S))[0]:
+        if hosts and not is_wanted():
+            hosts[0].stop_requested = True
+            if hosts[0].is_async:  # the thread of a plain handler cannot be ended
+                recording.cancel()
+    return recording.result()
 
 
 def _outcome(record: CallRecord, executor_id: str, worker: str) -> _Outcome:

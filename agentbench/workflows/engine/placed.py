@@ -97,7 +97,7 @@ async def record_call(
         return CallRecord(error=RuntimeError(msg))
     delivery = Delivery(executor, spec, data, call.sources, (), request)
     delivery.superstep, delivery.order, delivery.nth = call.superstep, call.order, call.nth
-    host = RecordingHost(call)
+    host = RecordingHost(call, is_async=spec.is_async)
     record = CallRecord(host.operations)
     if on_host is not None:
         on_host(host)
@@ -120,7 +120,8 @@ class RecordingHost:
     observed = True  # so that contexts report who writes which key
     output_kinds = staticmethod(lambda _: None)  # the run decides how yields are emitted
 
-    def __init__(self, call: HandlerCall) -> None:
+    def __init__(self, call: HandlerCall, *, is_async: bool) -> None:
+        self.is_async = is_async
         self.operations: list[tuple[Any, ...]] = []
         self.state: State = _RecordedState(call, self.operations)
         self.streaming, self.options, self.max_messages = call.streaming, call.options, call.max_messages
