@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary
 
 from agentbench._secrets import mask_text
 from agentbench._workers import run_in_thread
@@ -57,18 +57,8 @@ class DaskPlacement:
     def __init__(self, client: Any) -> None:
         require_client(client)
         self.client = client
-        self._topic = f"agentbench-{uuid.uuid4().hex}"
-        self._calls: dict[str, Callable[[str], None]] = {}
         self._definitions: WeakKeyDictionary[Executor, Any] = WeakKeyDictionary()
         self._is_checked = False
-        client.subscribe_topic(self._topic, self._on_start)
-
-    def _on_start(self, event: tuple[float, dict[str, str]]) -> None:
-        """Report that a worker has started a call. It arrives before the result, on the same connection."""
-        message = event[1]
-        on_start = self._calls.get(message["key"])
-        if on_start is not None:
-            on_start(message["worker"])
 
     async def prepare(self, executors: Sequence[Executor]) -> None:
         """Send executors to the cluster, and raise if one of them cannot run there.
@@ -102,35 +92,39 @@ class DaskPlacement:
             if future.status != "finished":
                 raise _failure(executor.id, await run_in_thread(future.exception))
 
-    async def call(self, executor: Executor, call: HandlerCall, on_start: Callable[[str], None]) -> CallRecord:
-        """Call the handler on a worker and return what it did.
+    async def call(self, executor: Executor, call: HandlerCall) -> CallRecord:
+        """Call the handler on a worker and return what it did, or why the cluster could not carry it out.
 
         Raises:
-            PlacementError: The cluster could not carry it out, for example because the client was closed.
-            UnpicklableError: The message, or what the handler sent, cannot be pickled.
+            UnpicklableError: The message cannot be pickled.
         """
         if executor not in self._definitions:
             await self.prepare([executor])
         order = _order_of(executor.id, call)
         key = f"{executor.id}-{uuid.uuid4().hex}"
-        self._calls[key] = on_start
+        definition, losses = self._definitions[executor], 0
         try:
-            require_client(self.client)
-            future = self.client.submit(
-                _carry_out, self._definitions[executor], executor.id, order, key, self._topic, key=key, pure=False
-            )
+            future = self.client.submit(_carry_out, definition, executor.id, order, key, key=key, pure=False)
             try:
                 await _end_of(future)
                 require_client(self.client)  # a closed one might never return a result
-                outcome: _Outcome = await run_in_thread(future.result)
+                losses = await run_in_thread(self._count_losses, key)
+                record = (await run_in_thread(future.result)).record_of(executor.id)
             except asyncio.CancelledError:
                 await self._cancel(future)
                 raise
-        except Exception as error:
-            raise _failure(executor.id, error) from error
-        finally:
-            del self._calls[key]
-        return outcome.record_of(executor.id)
+        except Exception as error:  # noqa: BLE001 - raised in the run
+            record = CallRecord(error=_failure(executor.id, error))
+        record.attempts = losses + 1
+        return record
+
+    def _count_losses(self, key: str) -> int:
+        """Return how many workers were lost while they ran a task."""
+        try:
+            # A lambda is sent by value, so the scheduler needs no agentbench.
+            return int(self.client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.tasks[key].suspicious))
+        except Exception:  # noqa: BLE001 - the number of attempts is not worth a failure
+            return 0
 
     async def _cancel(self, future: Any) -> None:
         """Cancel a task; its worker finds out that nothing waits for it, see `_record`. A lost cluster is no further error."""
@@ -145,16 +139,13 @@ class DaskPlacement:
         return f"DaskPlacement({self.client!r})"
 
 
-_placements: WeakValueDictionary[str, DaskPlacement] = WeakValueDictionary()
-"""The placements of clients, by id; a client refers to its placement by the topic."""
-
-
 def dask_placement(client: Any) -> DaskPlacement:
     """Return the placement of a Dask client, always the same one."""
     require_client(client)
-    placement = _placements.get(client.id)
-    if placement is None:
-        placement = _placements[client.id] = DaskPlacement(client)
+    fields = vars(client)  # both live equally long
+    if "_agentbench_placement" not in fields:
+        fields["_agentbench_placement"] = DaskPlacement(client)
+    placement: DaskPlacement = fields["_agentbench_placement"]
     return placement
 
 
@@ -238,12 +229,11 @@ def _executor_of(payload: bytes) -> Any:
     return unpickled(payload)
 
 
-def _carry_out(definition: bytes, executor_id: str, order: bytes, key: str, topic: str) -> _Outcome:
+def _carry_out(definition: bytes, executor_id: str, order: bytes, key: str) -> _Outcome:
     """Call a handler in this process, in an event loop of its own."""
     from distributed import get_worker  # noqa: PLC0415 - only workers get here
 
     worker = get_worker()
-    worker.log_event(topic, {"key": key, "worker": worker.address})
     try:
         what = f"executor {executor_id!r}"
         executor = _executor_of(definition)
@@ -278,13 +268,12 @@ async def _record(executor: Any, call: HandlerCall, is_wanted: Callable[[], bool
 
 
 def _outcome(record: CallRecord, executor_id: str, worker: str) -> _Outcome:
-    error = record.error
+    error, record.error, record.worker = record.error, None, worker
     try:
-        record.error = None
         payload = _pickled_record(record, executor_id)
     except UnpicklableError as unpicklable:
         error = unpicklable
-        payload = pickled(CallRecord(), "nothing")
+        payload = pickled(CallRecord(worker=worker), "nothing")
     if error is None:
         return _Outcome(payload, None, None)
     error_pickle = None

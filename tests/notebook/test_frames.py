@@ -22,11 +22,13 @@ from agentbench import (
     Executor,
     FileCheckpointStorage,
     InMemoryCheckpointStorage,
+    RunOptions,
     Workflow,
     WorkflowBuilder,
     WorkflowContext,
     WorkflowEvent,
     WorkflowRun,
+    executor,
     handler,
     response_handler,
     run_sync,
@@ -44,6 +46,7 @@ from agentbench.notebook.frames.frames import (
     usage_frame,
 )
 from agentbench.notebook.plots.compare import compare
+from tests.parts.elsewhere import Elsewhere
 from tests.parts.errors import raises, warns
 
 pytestmark = pytest.mark.usefixtures("counted")
@@ -59,9 +62,9 @@ COLUMNS = {
     "checkpoint_id=string run_id=category",
     "state": "value=object old=object op=category executor=category checkpoint_id=string run_id=category",
     "events": "time=datetime64[ns, UTC] superstep=Int64 type=category executor=category duration_ms=float64 "
-    "attempt=Int64 span_id=string parent_span_id=string preview=string run_id=category",
+    "attempt=Int64 worker=category span_id=string parent_span_id=string preview=string run_id=category",
     "timeline": "start=datetime64[ns, UTC] end=datetime64[ns, UTC] duration_ms=float64 status=category "
-    "wait_ms=float64 messages_in=int64 messages_out=int64 run_id=category",
+    "wait_ms=float64 messages_in=int64 messages_out=int64 worker=string run_id=category",
     "usage": "model=category tokens_in=Int64 tokens_out=Int64 tokens_cached=Int64 cost=Float64 latency_ms=float64 "
     "run_id=category",
     "requests": "kind=category executor=category superstep=int64 asked=datetime64[ns, UTC] "
@@ -426,6 +429,21 @@ def test_a_saved_checkpoint_is_previewed_by_its_id_and_a_failure_by_its_error(st
     assert saved["preview"].iloc[0] == "cp-0001"
     failed = WorkflowEvent.failed(WorkflowErrorDetails("ValueError", "broken"))
     assert events_frame([failed])["preview"].tolist() == ["ValueError: broken"]
+
+
+def test_the_worker_that_ran_an_executor_is_shown():
+    from agentbench.notebook import timeline
+
+    @executor(on="workers")
+    async def simulate(text: str, ctx: WorkflowContext) -> None: ...
+
+    options = RunOptions(workers=Elsewhere("tcp://10.0.0.7:4000"))
+    run = WorkflowBuilder(start_executor=simulate).build().start("x", options=options)
+    run_sync(run.result())
+    frame = build(run, "events").query("type == 'executor_completed'")
+    assert frame["worker"].tolist() == ["tcp://10.0.0.7:4000"]
+    assert build(run, "timeline")["worker"].tolist() == ["tcp://10.0.0.7:4000"]
+    assert "on tcp://10.0.0.7:4000" in timeline(run).text
 
 
 def test_attempts_of_an_executor_with_retries_are_counted():

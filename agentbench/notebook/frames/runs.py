@@ -39,8 +39,8 @@ def events_frame(
 
     Shapes:
         Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
-        `duration_ms` float64, `attempt` Int64 (from 1, for executors with retries), `span_id`,
-        `parent_span_id` string, `preview` string of at most 120 characters, secrets masked, `run_id` category. In runs
+        `duration_ms` float64, `attempt` Int64 (from 1, for executors with retries or on workers), `worker`
+        category (its address), `span_id`, `parent_span_id` string, `preview` string of at most 120 characters, secrets masked, `run_id` category. In runs
         that were not observed, `seq` and `superstep` follow the order of the events; times and attempts are missing.
         Events of a sub-workflow have `outer/inner` as executor, and the superstep of the outer run.
 
@@ -67,6 +67,7 @@ def events_frame(
             "executor": ("category", [event.source_id for event in events]),
             "duration_ms": ("float64", [_scale(event.duration_s, 1e3) for event in events]),
             "attempt": ("Int64", [event.attempt for event in events]),
+            "worker": ("category", [event.worker for event in events]),
             "span_id": ("string", [event.span_id for event in events]),
             "parent_span_id": ("string", [event.parent_span_id for event in events]),
             "preview": ("string", [_preview(event) for event in events]),
@@ -93,7 +94,7 @@ def timeline_frame(
     Shapes:
         Index (`superstep` int64, `executor` string); columns `start`, `end` datetime64[ns, UTC], `duration_ms` float64,
         `status` category (`completed`, `failed`, `waiting`, `running`, `cancelled`, `bypassed`), `wait_ms` float64,
-        `messages_in`, `messages_out` int64, `run_id` category. Times are NaT in runs that were not observed.
+        `messages_in`, `messages_out` int64, `worker` string (addresses), `run_id` category. Times are NaT in runs that were not observed.
 
     Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is the time from the
     requests of the executor to their responses, NaN without requests or if the time of the response is unknown.
@@ -123,6 +124,7 @@ def timeline_frame(
             "wait_ms": ("float64", [_scale(call.wait_ns, 1e-6) for call in calls]),
             "messages_in": ("int64", [call.messages_in for call in calls]),
             "messages_out": ("int64", [call.messages_out for call in calls]),
+            "worker": ("string", [", ".join(call.workers) or None for call in calls]),
             "run_id": ("category", [run for run, _ in rows]),
         },
         index=["superstep", "executor"],

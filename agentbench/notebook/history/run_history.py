@@ -88,6 +88,8 @@ class ExecutorCall:
     """The raised exception."""
     attempts: int = 0
     """Number of attempts, if retries are enabled."""
+    workers: list[str] = field(default_factory=list)
+    """Addresses of the workers that ran it; empty if it ran here."""
 
     @property
     def messages_in(self) -> int:
@@ -173,6 +175,8 @@ class Superstep:
     def _end(self, call: ExecutorCall, event: Event) -> None:
         call.at_work -= 1
         call.attempts = max(call.attempts, event.attempt or 0)
+        if event.worker is not None and event.worker not in call.workers:
+            call.workers.append(event.worker)
         call.end_ns = event.time_ns
         call.status = "failed" if call.status == "failed" else _ENDS[event.type]
         if event.type == "executor_completed" and isinstance(event.data, list):

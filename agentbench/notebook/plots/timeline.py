@@ -435,7 +435,9 @@ def _times_of(bars: Sequence[ExecutorCall]) -> list[str]:
     took = [bar.duration_ns for bar in bars if bar.duration_ns is not None]
     waited = [bar.wait_ns for bar in bars if bar.wait_ns is not None]
     waits = [f"waited {_duration(max(waited))} for a person"] if waited else []
-    return [_duration(sum(took)), *waits] if took else waits
+    workers = dict.fromkeys(worker for bar in bars for worker in bar.workers)
+    places = [f"on {esc(', '.join(workers), into='line', limit=60)}"] if workers else []
+    return [*([_duration(sum(took))] if took else []), *waits, *places]
 
 
 # ---- words ------------------------------------------------------------------------------------------------------

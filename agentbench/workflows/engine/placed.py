@@ -40,14 +40,9 @@ async def call_elsewhere(placement: Placement, delivery: Delivery, ctx: HandlerC
         workflow_name=run.graph.name,
         max_messages=run.max_messages,
     )
-    delivery.worker = None
-
-    def on_start(worker: str) -> None:
-        if delivery.worker is not None:  # that worker was lost
-            delivery.attempt = (delivery.attempt or 1) + 1
-        delivery.worker = worker
-
-    record = await placement.call(delivery.executor, call, on_start)
+    record = await placement.call(delivery.executor, call)
+    delivery.worker = record.worker
+    delivery.attempt = (delivery.attempt or 1) + record.attempts - 1
     if not ctx._open:  # noqa: SLF001 - the engine's side of the context; the run was abandoned
         raise asyncio.CancelledError
     for operation in record.operations:

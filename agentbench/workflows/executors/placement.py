@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
@@ -49,11 +49,15 @@ class CallRecord:
             write whose writer is reported.
         returned: Name of the type of the result, unless it was None.
         error: What the handler raised.
+        worker: The address of the worker on which it ran.
+        attempts: How often it was started; more than once if workers were lost.
     """
 
     operations: list[tuple[Any, ...]] = field(default_factory=list)
     returned: str | None = None
     error: Exception | None = None
+    worker: str | None = None
+    attempts: int = 1
 
 
 @runtime_checkable
@@ -68,8 +72,7 @@ class Placement(Protocol):
         ...     async def prepare(self, executors):
         ...         pass
         ...
-        ...     async def call(self, executor, call, on_start):
-        ...         on_start("here")
+        ...     async def call(self, executor, call):
         ...         return await record_call(executor, call)
         >>> result = await workflow.run("hello", options=RunOptions(workers=HereAfterAll()))
     """
@@ -77,12 +80,8 @@ class Placement(Protocol):
     async def prepare(self, executors: Sequence[Executor]) -> None:
         """Check, before a run begins, that its executors can run there."""
 
-    async def call(self, executor: Executor, call: HandlerCall, on_start: Callable[[str], None]) -> CallRecord:
-        """Call the handler and return what it did. If the caller is cancelled, end the handler.
-
-        `on_start` is called with the address of the worker each time the handler starts; more than once if a worker
-        was lost.
-        """
+    async def call(self, executor: Executor, call: HandlerCall) -> CallRecord:
+        """Call the handler and return what it did. If the caller is cancelled, end the handler."""
 
 
 def placement_of(workers: Any) -> Placement:

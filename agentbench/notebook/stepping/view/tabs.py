@@ -90,6 +90,8 @@ def node_facts(
     ]
     if last is not None and last.attempts > 1:
         facts.append(("attempts", str(last.attempts)))
+    if last is not None and last.workers and times:
+        facts.append(("worker", esc(", ".join(last.workers), into="line", limit=60)))
     if last is not None and last.duration_ns is not None and times:
         facts.append(("duration", duration_text(last.duration_ns / 1e9)))
     facts += _agent_facts(record, times=times)
