@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from agentbench._bridge import await_on
 from agentbench._limits import require_limit
@@ -22,8 +22,19 @@ T = TypeVar("T")
 in_force: Final[ContextVar[CallLimiter | None]] = ContextVar("agentbench_call_limiter", default=None)
 """The limiter of the running batch. A batch sets it before it starts its runs, which inherit it."""
 
+counting: Final[ContextVar[Callable[[Any], object] | None]] = ContextVar("agentbench_counting", default=None)
+"""Is called with each complete answer of a model under a limiter, to count what the running run has used."""
+
 sending: Final[ContextVar[tuple[str, ...]]] = ContextVar("agentbench_limited_calls", default=())
 """The services whose places the running code occupies. Not empty: the limiter handles rejections of this request."""
+
+
+def note_answer(response: Any) -> None:
+    """Pass a complete answer to the function that counts for the running run, if there is one."""
+    count = counting.get()
+    if count is not None:
+        count(response)
+
 
 # How many full rounds the limit stays one below the number that was rejected before it tries that number again. Each
 # further rejection there doubles the rounds, because with `Retry-After` a rejection holds back all calls.

@@ -105,7 +105,9 @@ class Batch(Displayable):
         >>> batch.frame().status.value_counts()
     """
 
-    def __init__(self, store: BatchStore, target: Target | None, make_driver: MakeDriver | None, total: int | None) -> None:
+    def __init__(
+        self, store: BatchStore, target: Target | None, make_driver: MakeDriver | None, total: int | None
+    ) -> None:
         self.name, self.store = store.name, store
         self._target, self._make_driver, self._total = target, make_driver, total
         self._driver: Driver[Any] | None = None
@@ -225,7 +227,9 @@ class Batch(Displayable):
         if run is not None and run.done() and self._make_driver is not None:
             with self._lock:
                 self._run = None
-            self._begin(None if self._loop is None or self._loop.is_closed() or not self._loop.is_running() else self._loop)
+            self._begin(
+                None if self._loop is None or self._loop.is_closed() or not self._loop.is_running() else self._loop
+            )
         elif driver is not None:
             driver.wake()
 
@@ -340,7 +344,9 @@ class Batch(Displayable):
         """The rows that wait for a person."""
         return RowView(self, RowStatus.WAITING)
 
-    def frame(self, *, status: RowStatus | str | None = None, expand: str | Sequence[str] | None = None) -> pd.DataFrame:
+    def frame(
+        self, *, status: RowStatus | str | None = None, expand: str | Sequence[str] | None = None
+    ) -> pd.DataFrame:
         """Return the rows as a DataFrame, one row per input in the order of the inputs.
 
         Args:
@@ -350,7 +356,9 @@ class Batch(Displayable):
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        made: pd.DataFrame = call_view("agentbench.notebook.batches.frame:batch_frame", self, status=status, expand=expand)
+        made: pd.DataFrame = call_view(
+            "agentbench.notebook.batches.frame:batch_frame", self, status=status, expand=expand
+        )
         return made
 
     def explore(self) -> Any:
@@ -381,9 +389,7 @@ class Batch(Displayable):
         """
         return call_view("agentbench.notebook.batches.inbox:batch_inbox", self)
 
-    async def answer(
-        self, key: str | Callable[[Question], Any], answers: Mapping[str, Any] | None = None
-    ) -> int:
+    async def answer(self, key: str | Callable[[Question], Any], answers: Mapping[str, Any] | None = None) -> int:
         """Answer questions. An answered run continues at once if the batch has begun, otherwise at the next call.
 
         Args:

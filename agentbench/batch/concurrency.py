@@ -4,12 +4,56 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from contextlib import suppress
 
 from agentbench._call_limiter import AdaptiveLimit, CallLimiter
 
 
-class RunSlots:
+class Gate:
+    """Places that are taken in the order of asking. The number can change."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.taken = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """How many places there are now."""
+        return self._limit
+
+    def set_limit(self, limit: int) -> None:
+        """Change the number of places."""
+        self._limit = limit
+        self._admit()
+
+    async def take(self) -> None:
+        """Wait for a free place and take it."""
+        if self.taken < self.limit and not self._waiting:
+            self.taken += 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.free()
+            raise
+
+    def free(self) -> None:
+        """Free a place."""
+        self.taken -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self.taken < self.limit:
+            place = self._waiting.popleft()
+            if not place.done():
+                self.taken += 1
+                place.set_result(None)
+
+
+class RunSlots(Gate):
     """The places of runs in progress.
 
     A fixed number; or with None a number that follows the services: twice what their models can take, so that none of
@@ -22,11 +66,10 @@ class RunSlots:
     """
 
     def __init__(self, limiter: CallLimiter, fixed: int | None, *, most: int = 100) -> None:
+        super().__init__(0)
         self._limiter, self._most = limiter, most
         self.fixed = fixed
         self._runs = AdaptiveLimit(most=most)
-        self._taken = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
 
     @property
     def limit(self) -> int:
@@ -36,35 +79,12 @@ class RunSlots:
         services = [service.limit for service in list(self._limiter.services.values()) if service.calls]
         return min(2 * max(services), self._most) if services else self._runs.limit
 
-    def begin(self) -> int:
-        """Take a place, whether or not there is a free one; return what `end` needs."""
-        self._taken += 1
-        return self._runs.begin(self._taken)
+    async def begin(self) -> int:
+        """Wait for a free place and take it; return what `end` needs."""
+        await self.take()
+        return self._runs.begin(self.taken)
 
     def end(self, begun: int) -> None:
         """Free a place after a run."""
-        self._taken -= 1
         self._runs.succeed(begun)
-        self._admit()
-
-    async def take(self) -> int:
-        """Wait for a free place and take it; return what `end` needs."""
-        if self._taken >= self.limit:
-            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(place)
-            try:
-                await place
-            except asyncio.CancelledError:
-                with suppress(ValueError):
-                    self._waiting.remove(place)
-                self._admit()
-                raise
-        return self.begin()
-
-    def _admit(self) -> None:
-        free = self.limit - self._taken
-        while self._waiting and free > 0:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
-                free -= 1
+        self.free()

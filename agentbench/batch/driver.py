@@ -269,7 +269,7 @@ class LocalDriver(Driver[Claim]):
 
     async def _run(self, claim: Claim) -> None:
         row: EndedRow | None = None
-        place = self._runner.slots.begin()
+        place = await self._runner.slots.begin()
         try:
             ending = await self._runner.run(claim)
             if ending is not None and await self._write(ending):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import call_view
 from agentbench._limits import require_limit, require_seconds
+from agentbench.agents.model.settings import service_key
 from agentbench.batch.batch import Batch
 from agentbench.batch.budget import Budget
 from agentbench.batch.driver import Driver, DriveRules, LocalDriver
@@ -19,6 +20,7 @@ from agentbench.batch.store.store import BatchStore
 from agentbench.batch.tally import EndedRow
 from agentbench.batch.targets import Target, make_target
 from agentbench.exceptions import BatchChangedError, MissingExtraError
+from agentbench.messages.prices import Price, read_prices
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.workflow import check_options
 
@@ -116,8 +118,17 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
     target = make_target(workflow, name, run_kwargs or {})
     store = BatchStore(BatchDatabase(into), target.batch_name)
     _settle_changes(store, target, changed)
-    run_rules = RunRules(retry, timeout, checkpoints, check_options(options), _executor_limits(limits, target))
-    drive_rules = DriveRules(budget, on_error, lambda: 4 if isinstance(concurrency, str) else concurrency)
+    fixed = None if isinstance(concurrency, str) else concurrency
+    run_rules = RunRules(
+        retry,
+        timeout,
+        checkpoints,
+        check_options(options),
+        *_sort_limits(limits, target),
+        _known_prices(prices),
+        fixed,
+    )
+    drive_rules = DriveRules(budget, on_error)
     readers = iter([reader])
 
     async def make_driver(note: Callable[[EndedRow], None]) -> Driver[Any]:
@@ -141,16 +152,27 @@ def _require_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise ValueError(msg)
 
 
-def _executor_limits(limits: Mapping[Any, int] | None, target: Target) -> dict[str, int]:
-    found = {}
+def _sort_limits(limits: Mapping[Any, int] | None, target: Target) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the limits of executors by id, and those of services."""
+    executors: dict[str, int] = {}
+    services: dict[str, int] = {}
     for place, limit in (limits or {}).items():
         require_limit(f"limits[{place!r}]", limit, least=1)
-        if place not in target.workflow.executors:
+        if isinstance(place, str) and place in target.workflow.executors:
+            executors[place] = limit
+        elif hasattr(place, "get_response"):
+            services[service_key(place)] = limit
+        else:
             known = ", ".join(map(repr, target.workflow.executors))
             msg = f"limits names {place!r}; expected the id of an executor ({known}) or a chat client."
             raise ValueError(msg)
-        found[place] = limit
-    return found
+    return executors, services
+
+
+def _known_prices(prices: Mapping[str, Any] | None) -> dict[str, Price]:
+    """Return the prices of the notebook's settings, overridden by these."""
+    settings = sys.modules.get("agentbench.notebook.runtime.settings")
+    return {**({} if settings is None else settings.current().prices), **read_prices(prices)}
 
 
 def _settle_changes(store: BatchStore, target: Target, changed: str) -> None:

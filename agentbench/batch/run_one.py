@@ -9,14 +9,15 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._call_limiter import CallLimiter, counting, in_force
 from agentbench._clock import runtime_defaults
 from agentbench._user_code import cut_to_user
 from agentbench._workers import run_in_thread
+from agentbench.batch.concurrency import Gate, RunSlots
 from agentbench.batch.meter import METERED, Meter, MeteredLog
 from agentbench.batch.rows import RowError, RowStatus
 from agentbench.batch.store.store import BatchStore, Claim, Ending
@@ -24,11 +25,11 @@ from agentbench.batch.targets import RunPlan, Target
 from agentbench.checkpoints.access import list_lineage
 from agentbench.exceptions import (
     ClaimLostError,
-    GraphMismatchError,
     RunTimeoutError,
     WorkflowBusyError,
     WorkflowCheckpointException,
 )
+from agentbench.messages.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.message import Delivery
 from agentbench.workflows.executors.options import RunOptions
@@ -88,6 +89,9 @@ class RowRunner:
     async def run(self, claim: Claim) -> Ending | None:
         """Run a claimed input; None if the claim was lost meanwhile, so that another process has the row."""
         row = _Row(claim, self._target.chain(claim.key))
+        if claim.attempts > _MOST_LOSSES + self._rules.retry and not claim.has_ended:
+            text = f"{claim.attempts - 1} processes ended while they ran this input, which is the likely reason for it."
+            return self._ending(row, RowStatus.FAILED, error=RowError("LostProcessesError", text))
         in_force.set(self.limiter)
         counting.set(partial(self._count_answer, row.meter))
         ends = time.monotonic() + _PATIENCE_S
@@ -119,7 +123,9 @@ class RowRunner:
         use = response.usage_details or {}
         tokens_in, tokens_out = use.get("input_token_count"), use.get("output_token_count")
         cached = use.get("cache_read_input_token_count")
-        meter.add_usage(tokens_in, tokens_out, cost_of(response.model, tokens_in, tokens_out, cached, self._rules.prices))
+        meter.add_usage(
+            tokens_in, tokens_out, cost_of(response.model, tokens_in, tokens_out, cached, self._rules.prices)
+        )
 
     def _holds(self, claim: Claim) -> bool:
         return self._store.owner.holds(claim.owner)
@@ -165,14 +171,14 @@ class RowRunner:
         if gate is None:
             return await call
         try:
-            await gate.acquire()
+            await gate.take()
         except BaseException:
             call.close()
             raise
         try:
             return await call
         finally:
-            gate.release()
+            gate.free()
 
     # ---- where a run begins ------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -49,15 +50,15 @@ class Target:
         self.workflow, self.batch_name = workflow, batch_name
         self._kwargs = dict(kwargs)
 
-    @property
+    @cached_property
     def graph_hash(self) -> str:
         """Hash of the graph and of the code in it."""
-        return self.workflow.graph_signature_hash
+        return f"{self.workflow.graph_signature_hash[:16]}{self.workflow.graph.code_hash[:16]}"
 
     @property
     def parts(self) -> dict[str, str]:
-        """Hashes of the parts of the graph."""
-        return {"graph": self.workflow.graph_signature_hash}
+        """Hashes of the parts of the graph, to say what changed."""
+        return {"the graph": self.workflow.graph_signature_hash, **self.workflow.graph.code_hashes}
 
     def chain(self, key: str) -> str:
         """Return the name of the chain of a row's checkpoints."""

@@ -36,7 +36,7 @@ _door = Door(
     progress_bar.progress: Progress progress
     run_list.run_list: PastRun RunList runs
     runtime.one_widget: as_anywidget
-    runtime.prices: Price
+    agentbench.messages.prices: Price
     runtime.settings: Settings configure
     runtime.waiting: nest_state run_sync submit wait
     stepping.model.messages: StepperStatus

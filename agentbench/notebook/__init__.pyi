@@ -2,6 +2,7 @@
 
 from agentbench._lazy import Door
 from agentbench.checkpoints.editing import Edit as Edit
+from agentbench.messages.prices import Price as Price
 from agentbench.notebook.cards.conversation.views import Transcript as Transcript
 from agentbench.notebook.cards.conversation.views import transcript as transcript
 from agentbench.notebook.cells.executor_cell import Definition as Definition
@@ -52,7 +53,6 @@ from agentbench.notebook.run_list.run_list import PastRun as PastRun
 from agentbench.notebook.run_list.run_list import RunList as RunList
 from agentbench.notebook.run_list.run_list import runs as runs
 from agentbench.notebook.runtime.one_widget import as_anywidget as as_anywidget
-from agentbench.notebook.runtime.prices import Price as Price
 from agentbench.notebook.runtime.settings import Settings as Settings
 from agentbench.notebook.runtime.settings import configure as configure
 from agentbench.notebook.runtime.waiting import nest_state as nest_state

@@ -23,7 +23,7 @@ from agentbench import (
     response_handler,
 )
 from agentbench.batch import DaskPlacement
-from agentbench.batch.pickling import check_workers, pickled, unpickled
+from agentbench.batch.cluster.pickling import check_workers, pickled, unpickled
 from agentbench.exceptions import PlacementError, RemoteExecutorError, UnpicklableError
 from agentbench.workflows.executors.placement import placement_of
 from agentbench.testing import CountingIds
@@ -166,8 +166,10 @@ def die_once(marker: Path, ctx: WorkflowContext[Never, str]) -> None:
 
 
 async def test_a_call_whose_worker_is_lost_has_one_result_and_a_second_attempt(client, tmp_path):
-    run = WorkflowBuilder(start_executor=die_once).build().start(
-        tmp_path / "died", options=RunOptions(workers=client, observe=True)
+    run = (
+        WorkflowBuilder(start_executor=die_once)
+        .build()
+        .start(tmp_path / "died", options=RunOptions(workers=client, observe=True))
     )
     await run.result()
     assert (run.outputs, run.state) == (["lived"], {"count": 1})

@@ -10,7 +10,7 @@ from agentbench.notebook import Price, configure
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.usage import CallUsage
 from agentbench.notebook.history.usage import calls_of as calls_of_run
-from agentbench.notebook.runtime.prices import cost_of, read_prices
+from agentbench.messages.prices import cost_of, read_prices
 from agentbench.notebook.runtime.settings import current
 from agentbench.workflows.events.events import EventStamps
 from tests.parts.errors import raises

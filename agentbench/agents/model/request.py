@@ -10,7 +10,7 @@ from inspect import iscoroutine
 from operator import is_
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from agentbench._call_limiter import CallLimiter, in_force
+from agentbench._call_limiter import CallLimiter, in_force, note_answer
 from agentbench.agents.arguments import check_run_arguments
 from agentbench.agents.compaction.grouping import apply_compaction
 from agentbench.agents.history.pending_calls import ResolvedStart
@@ -329,7 +329,9 @@ class ModelCalls:
             require_network(self.client)
         if self.is_limited and (limiter := in_force.get()) is not None:
             calls = self._unlimited()
-            return await limiter.call(service_key(self.client), lambda: calls._call(sent, dict(options), kwargs))  # noqa: SLF001 - its own class
+            answer = await limiter.call(service_key(self.client), lambda: calls._call(sent, dict(options), kwargs))  # noqa: SLF001 - its own class
+            note_answer(answer)
+            return answer
         reply = self.hook(messages=sent, stream=False, options=options, **kwargs)
         if iscoroutine(reply):
             reply = await reply
@@ -432,6 +434,7 @@ def limited_stream(limiter: CallLimiter, service: str, send: Callable[[], Awaita
             raise
         else:
             place.end(succeeded=True)
+            note_answer(await inner.get_final_response())
         finally:
             await inner.aclose()
 

@@ -43,5 +43,7 @@ def pack_workflow(workflow: Any) -> bytes:
     try:
         return pickled(workflow, "the workflow")
     except UnpicklableError as error:
-        error.add_note("A function without parameters that builds the workflow can be passed instead: run_many(build, ...)")
+        error.add_note(
+            "A function without parameters that builds the workflow can be passed instead: run_many(build, ...)"
+        )
         raise

@@ -184,7 +184,9 @@ def _is_lost_worker(error: object) -> bool:
 def _as_worker_plugin(definition: Definition) -> Any:
     """Return the plugin of a definition as a class of `distributed`, which is imported only here."""
     distributed: Any = require("distributed", extra="dask", purpose="run a batch on a cluster")
-    plugin_class = type("AgentbenchPlugin", (DefinitionPlugin, distributed.WorkerPlugin), {"__reduce__": _reduce_plugin})
+    plugin_class = type(
+        "AgentbenchPlugin", (DefinitionPlugin, distributed.WorkerPlugin), {"__reduce__": _reduce_plugin}
+    )
     plugin: Any = plugin_class(definition)
     return plugin
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from agentbench._bridge import run_sync
 from agentbench._workers import run_in_thread
 from agentbench.batch.cluster.pickling import unloadable, unpickled
-from agentbench.batch.tally import EndedRow, count_ending, count_row
 from agentbench.batch.rows import RowStatus
 from agentbench.batch.run_one import RowRunner
 from agentbench.batch.store.database import BatchDatabase
 from agentbench.batch.store.store import BatchStore, Claim, Ending
+from agentbench.batch.tally import EndedRow, count_ending, count_row
 from agentbench.batch.targets import make_target
 from agentbench.exceptions import AgentFrameworkException
 
@@ -75,7 +75,7 @@ class WorkerBatch:
     async def _run(self, claim: Claim, runner: RowRunner) -> EndedRow | None:
         is_begun = False
         try:
-            place = await runner.slots.take()
+            place = await runner.slots.begin()
             try:
                 is_begun = True
                 ending = await runner.run(claim)

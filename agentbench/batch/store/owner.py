@@ -23,7 +23,10 @@ _SAFE_S: Final = EXPIRES_S - 5.0
 def this_machine() -> str:
     """Return what identifies this machine, and the space of process ids in it, until it is restarted."""
     parts = [socket.gethostname()]
-    for read in (lambda: open("/proc/sys/kernel/random/boot_id").read().strip(), lambda: os.readlink("/proc/self/ns/pid")):
+    for read in (
+        lambda: open("/proc/sys/kernel/random/boot_id").read().strip(),
+        lambda: os.readlink("/proc/self/ns/pid"),
+    ):
         with suppress(OSError):
             parts.append(read())
     return ":".join(part.replace("|", "_") for part in parts)

@@ -315,9 +315,7 @@ class BatchStore:
         """Return by status: number of rows, tokens read, tokens written, cost."""
         return {
             _STATUSES[status]: (count, int(tokens_in or 0), int(tokens_out or 0), cost)
-            for status, count, tokens_in, tokens_out, cost in self.database.read(
-                tables.COUNTS, batch_id=self._batch_id
-            )
+            for status, count, tokens_in, tokens_out, cost in self.database.read(tables.COUNTS, batch_id=self._batch_id)
         }
 
     def errors(self) -> list[tuple[str, int]]:

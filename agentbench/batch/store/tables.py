@@ -76,9 +76,7 @@ class Dialect:
         return [statement.strip() for statement in text.split(";")]
 
 
-SQLITE = Dialect(
-    "INTEGER PRIMARY KEY", "BLOB", "REAL", "((julianday('now') - 2440587.5) * 86400.0)"
-)
+SQLITE = Dialect("INTEGER PRIMARY KEY", "BLOB", "REAL", "((julianday('now') - 2440587.5) * 86400.0)")
 POSTGRESQL = Dialect(
     "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
     "BYTEA",
@@ -90,7 +88,9 @@ POSTGRESQL = Dialect(
 )
 
 # Batches.
-ADD_BATCH: Final = "INSERT INTO agentbench_batches (name, next_position) VALUES (:name, 0) ON CONFLICT (name) DO NOTHING"
+ADD_BATCH: Final = (
+    "INSERT INTO agentbench_batches (name, next_position) VALUES (:name, 0) ON CONFLICT (name) DO NOTHING"
+)
 FIND_BATCH: Final = "SELECT batch_id, {now} FROM agentbench_batches WHERE name = :name"
 BATCH_NAMES: Final = "SELECT name FROM agentbench_batches ORDER BY name"
 LOCK_BATCH: Final = "SELECT next_position FROM agentbench_batches WHERE batch_id = :batch_id{lock}"

@@ -11,8 +11,8 @@ from typing import Any, Final, TypeVar
 from agentbench.checkpoints.parts.backend import CheckpointRecord, StalePartsError
 from agentbench.checkpoints.parts.joining import live_parts
 from agentbench.checkpoints.sql_storage.database import Database
-from agentbench.checkpoints.sql_storage.session import Row, Session, database_url
 from agentbench.checkpoints.sql_storage.packing import decode_name, encode_name, pack, unpack
+from agentbench.checkpoints.sql_storage.session import Row, Session, database_url
 from agentbench.checkpoints.storage import require_head
 from agentbench.exceptions import CheckpointNotFoundError
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agentbench._secrets import mask_secrets
 from agentbench._text.redact import line_preview
 from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.messages.prices import Price, read_prices
 from agentbench.notebook.forms.questions import request_kind
 from agentbench.notebook.frames.columns import Column, Kind, build_frame
 from agentbench.notebook.history.requests import calls_with_waits, requests_of
@@ -14,7 +15,6 @@ from agentbench.notebook.history.run_history import Event, RunHistory, unwrap_ev
 from agentbench.notebook.history.sources import Chosen, Name, Since, read_infos, read_runs, time_ns
 from agentbench.notebook.history.usage import calls_of, sum_usages
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.runtime.prices import Price, read_prices
 
 if TYPE_CHECKING:
     import pandas as pd

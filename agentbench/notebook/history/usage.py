@@ -5,8 +5,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from agentbench.messages.prices import Price, cost_of
 from agentbench.notebook.history.run_history import RunHistory, unwrap_event
-from agentbench.notebook.runtime.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowEvent
 
 K = TypeVar("K", bound=Hashable)

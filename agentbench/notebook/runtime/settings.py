@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 from agentbench._bridge import choose_engine_loop
 from agentbench._clock import CountingIds, RandomIds, SystemClock, TickingClock, set_runtime_defaults
 from agentbench._display import Displayable, drawn_by
-from agentbench.notebook.runtime.prices import Price, read_prices
+from agentbench.messages.prices import Price, read_prices
 
 RendererName = Literal["pure", "dot", "builtin"]
 Theme = Literal["auto", "light", "dark"]

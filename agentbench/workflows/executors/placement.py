@@ -89,4 +89,4 @@ def placement_of(workers: Any) -> Placement:
     if isinstance(workers, Placement):
         return workers
     # A higher layer, imported on use.
-    return cast("Placement", import_module("agentbench.batch.placement").dask_placement(workers))
+    return cast("Placement", import_module("agentbench.batch.cluster.placement").dask_placement(workers))

@@ -108,7 +108,10 @@ def test_an_edit_of_a_function_or_of_what_it_uses_changes_the_hash(before: str, 
         ("calls = 0", "calls = 7"),  # the function sets it
         ('API_KEY = "1"', 'API_KEY = "2"'),
         ('"brief"', "'brief'"),
-        ("[one for one in parts]", "[\n                    one\n                    for one in parts\n                ]"),
+        (
+            "[one for one in parts]",
+            "[\n                    one\n                    for one in parts\n                ]",
+        ),
     ],
 )
 def test_comments_docstrings_positions_and_secrets_do_not_change_the_hash(before: str, after: str) -> None:

@@ -57,7 +57,7 @@ def pickled(value: Any, what: str) -> bytes:
 
 def unpickled(payload: bytes) -> Any:
     """Return the value of `pickled`, which another process of the same user has sent."""
-    return pickle.loads(payload)  # noqa: S301 - see above
+    return pickle.loads(payload)
 
 
 def unloadable(what: str, error: Exception) -> UnpicklableError:
@@ -195,7 +195,9 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
                 yield f".{name}", cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
-        yield from ((f".{name}", value.__globals__[name]) for name in value.__code__.co_names if name in value.__globals__)
+        yield from (
+            (f".{name}", value.__globals__[name]) for name in value.__code__.co_names if name in value.__globals__
+        )
         yield from (("", part) for part in (value.__defaults__, value.__kwdefaults__) if part)
     elif isinstance(value, types.MethodType):
         yield from (("", part) for part in (value.__self__, value.__func__))

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from agentbench._secrets import mask_text
 from agentbench._workers import run_in_thread
-from agentbench.batch.pickling import check_workers, pickled, require_client, unloadable, unpickled
+from agentbench.batch.cluster.pickling import check_workers, pickled, require_client, unloadable, unpickled
 from agentbench.exceptions import PlacementError, RemoteExecutorError, UnpicklableError
 from agentbench.workflows.engine.placed import RecordingHost, record_call
 from agentbench.workflows.executors.placement import CallRecord, HandlerCall
