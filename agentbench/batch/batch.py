@@ -125,7 +125,6 @@ class Batch(Displayable):
 
     async def _wait(self) -> Batch:
         run = self._begin(asyncio.get_running_loop())
-        assert self._loop is not None
         try:
             await asyncio.wrap_future(run)
         except asyncio.CancelledError:

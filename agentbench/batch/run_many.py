@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import call_view
+from agentbench._extras import require
 from agentbench._limits import require_limit, require_seconds
 from agentbench.agents.model.settings import service_key
 from agentbench.batch.batch import Batch
 from agentbench.batch.budget import Budget
+from agentbench.batch.cluster.pickling import require_client
 from agentbench.batch.driver import Driver, DriveRules, LocalDriver
 from agentbench.batch.inputs import InputReader, Keys
 from agentbench.batch.run_one import RowRunner, RunRules
@@ -19,7 +22,7 @@ from agentbench.batch.store.database import BatchDatabase
 from agentbench.batch.store.store import BatchStore
 from agentbench.batch.tally import EndedRow
 from agentbench.batch.targets import Target, make_target
-from agentbench.exceptions import BatchChangedError, MissingExtraError
+from agentbench.exceptions import BatchChangedError, BatchError, MissingExtraError
 from agentbench.messages.prices import Price, read_prices
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.workflow import check_options
@@ -27,7 +30,6 @@ from agentbench.workflows.run.workflow import check_options
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-_MOST: Final = 100
 _CHECKPOINTS: Final = ("failed", "all", "none")
 _CHANGED: Final = ("ask", "keep", "rerun")
 
@@ -114,6 +116,9 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         require_limit("concurrency", concurrency, least=1)
     require_limit("retry", retry)
     require_seconds("timeout", timeout, none="no limit")
+    on_cluster = backend != "here"
+    if on_cluster:
+        _require_cluster(backend, into)
     reader = InputReader(inputs, keys)
     target = make_target(workflow, name, run_kwargs or {})
     store = BatchStore(BatchDatabase(into), target.batch_name)
@@ -131,8 +136,12 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
     drive_rules = DriveRules(budget, on_error)
     readers = iter([reader])
 
+    make_cluster_driver = _cluster_drivers(workflow, store, backend, run_kwargs, run_rules) if on_cluster else None
+
     async def make_driver(note: Callable[[EndedRow], None]) -> Driver[Any]:
         inputs_left = next(readers, None) or InputReader((), None)
+        if make_cluster_driver is not None:
+            return await make_cluster_driver(inputs_left, drive_rules, note)
         return LocalDriver(store, inputs_left, drive_rules, note, RowRunner(target, store, run_rules))
 
     batch = Batch(store, target, make_driver, reader.distinct)
@@ -144,6 +153,47 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         except MissingExtraError:
             pass
     return batch
+
+
+def _require_cluster(backend: Any, into: Any) -> None:
+    """Raise unless `backend` is a usable cluster and the rows are where all processes reach them."""
+    if into is None:
+        msg = "into is None, which keeps the rows in this process. Pass into='results.db' or the URL of a database."
+        raise ValueError(msg)
+    if backend == "processes":
+        require("distributed", extra="dask", purpose="run a batch in several processes")
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            msg = (
+                "run_many(backend='processes') was called by one of its own processes, because each of them runs the "
+                "script again. Put the call under `if __name__ == '__main__':`."
+            )
+            raise BatchError(msg)
+    elif isinstance(backend, str) or not hasattr(backend, "submit"):
+        msg = f"backend is {backend!r}; expected 'here', 'processes', or a dask.distributed.Client."
+        raise ValueError(msg)
+    else:
+        require_client(backend, "backend")
+
+
+def _cluster_drivers(
+    workflow: Any, store: BatchStore, backend: Any, run_kwargs: Mapping[str, Any] | None, rules: RunRules
+) -> Callable[[InputReader, DriveRules, Callable[[EndedRow], None]], Awaitable[Driver[Any]]]:
+    """Return a function that makes drivers on a cluster, after checking that the workflow can be sent there."""
+    # Imported here, because few batches use a cluster.
+    from agentbench.batch.cluster.definition import Definition, pack_workflow  # noqa: PLC0415
+    from agentbench.batch.cluster.driver import ClusterDriver, LocalCluster  # noqa: PLC0415
+
+    database = store.database
+    definition = Definition(pack_workflow(workflow), database.into, store.name, run_kwargs or {}, store.opened, rules)
+    local = LocalCluster() if backend == "processes" else None
+
+    async def make(reader: InputReader, drive_rules: DriveRules, note: Callable[[EndedRow], None]) -> Driver[Any]:
+        client = backend if local is None else await local.start()
+        driver = ClusterDriver(store, reader, drive_rules, note, client, definition)
+        driver.local = local
+        return driver
+
+    return make
 
 
 def _require_one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:

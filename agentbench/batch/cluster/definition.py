@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -17,16 +17,12 @@ class Definition:
     """The workflow of a batch as a pickle, with the rules for its runs and the place of its rows."""
 
     payload: bytes
-    into: str
+    into: Any
     name: str
     run_kwargs: Mapping[str, Any]
     opened: float
     """When the call began, by the clock of the database."""
     rules: RunRules
-    concurrency: int | None = None
-    """How many runs may be in progress on all workers together; None finds it out on each."""
-    call_limits: Mapping[str, int] = field(default_factory=dict)
-    prices: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import os
 import uuid
@@ -52,7 +53,8 @@ class ClusterDriver(Driver[str]):
         self._in_flight: dict[str, list[str]] = {}
         self._futures: dict[str, Any] = {}
         self._per_second = 0.0
-        self._given_back: list[str] = []
+        self.local: LocalCluster | None = None
+        """The processes that this batch has started."""
 
     async def drive(self) -> None:
         """Run the batch on the cluster until no row is open, or until it stops."""
@@ -67,6 +69,8 @@ class ClusterDriver(Driver[str]):
         finally:
             with suppress(Exception):  # the cluster is gone, and what was on it too
                 await run_in_thread(self._client.unregister_worker_plugin, plugin.name)
+            if self.local is not None:
+                await run_in_thread(self.local.close)
 
     def _require_this_machine(self) -> None:
         here = this_machine()
@@ -97,7 +101,7 @@ class ClusterDriver(Driver[str]):
     @property
     def concurrency(self) -> int:
         """How many runs may be in progress now."""
-        return self._definition.concurrency or _RUNS_PER_WORKER * max(len(self._workers), 1)
+        return self._definition.rules.concurrency or _RUNS_PER_WORKER * max(len(self._workers), 1)
 
     def _share(self) -> int:
         return max(1, math.ceil(self.concurrency / max(len(self._workers), 1)))
@@ -195,8 +199,28 @@ def _reduce_plugin(plugin: Any) -> Any:
     return _as_worker_plugin, (plugin._definition,)  # noqa: SLF001 - its own module
 
 
-def start_local_cluster() -> Any:
-    """Start one process per core on this machine, and return a client of them."""
+class LocalCluster:
+    """Processes on this machine, one per core, which are started at first use and end with the batch."""
+
+    def __init__(self) -> None:
+        self._client: Any = None
+
+    async def start(self) -> Any:
+        """Start the processes, unless they run, and return a client of them."""
+        if self._client is None:
+            self._client = await run_in_thread(_start_processes)
+        return self._client
+
+    def close(self) -> None:
+        """End the processes."""
+        client, self._client = self._client, None
+        if client is not None:
+            cluster = client.cluster
+            client.close()
+            cluster.close()
+
+
+def _start_processes() -> Any:
     distributed: Any = require("distributed", extra="dask", purpose="run a batch in several processes")
     cluster = distributed.LocalCluster(
         n_workers=os.cpu_count() or 1,
@@ -204,6 +228,6 @@ def start_local_cluster() -> Any:
         processes=True,
         host="127.0.0.1",
         dashboard_address=None,
-        silence_logs=40,
+        silence_logs=logging.ERROR,
     )
     return distributed.Client(cluster)

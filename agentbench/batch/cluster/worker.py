@@ -54,8 +54,8 @@ class WorkerBatch:
             self._loop = asyncio.get_running_loop()
             self._runner = RowRunner(self._target, self.store, definition.rules)
         self._runner.divide_limits(workers)
-        if definition.concurrency is not None:
-            self._runner.slots.fixed = max(1, math.ceil(definition.concurrency / workers))
+        if definition.rules.concurrency is not None:
+            self._runner.slots.fixed = max(1, math.ceil(definition.rules.concurrency / workers))
         claims = await self._patiently(self.store.claim, keys)
         if len(claims) < len(keys):  # perhaps their owner was a worker that was lost
             await self._patiently(self.store.owner.expire_others)
