@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import call_view
@@ -145,14 +146,19 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         return LocalDriver(store, inputs_left, drive_rules, note, RowRunner(target, store, run_rules))
 
     batch = Batch(store, target, make_driver, reader.distinct)
-    if "ipykernel" in sys.modules:
+    in_notebook = _is_in_kernel()
+    if in_notebook:
         batch.start()
-    if progress or (progress is None and "ipykernel" in sys.modules):
-        try:
+    if progress or (progress is None and in_notebook):
+        with suppress(MissingExtraError):
             call_view("agentbench.notebook.batches.live:show_live", batch, progress)
-        except MissingExtraError:
-            pass
     return batch
+
+
+def _is_in_kernel() -> bool:
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
 
 
 def _require_cluster(backend: Any, into: Any) -> None:

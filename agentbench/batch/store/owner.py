@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from agentbench._bridge import start_thread, threads_available
@@ -23,20 +24,16 @@ _SAFE_S: Final = EXPIRES_S - 5.0
 def this_machine() -> str:
     """Return what identifies this machine, and the space of process ids in it, until it is restarted."""
     parts = [socket.gethostname()]
-    for read in (
-        lambda: open("/proc/sys/kernel/random/boot_id").read().strip(),
-        lambda: os.readlink("/proc/self/ns/pid"),
-    ):
-        with suppress(OSError):
-            parts.append(read())
+    with suppress(OSError):  # only Linux has these
+        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip())
+        parts.append(os.readlink("/proc/self/ns/pid"))
     return ":".join(part.replace("|", "_") for part in parts)
 
 
 def _start_of(pid: int) -> str | None:
     """Return when a process of this machine was started, since process ids are used again; None if there is none."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            return file.read().rpartition(b")")[2].split()[19].decode()
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
     except FileNotFoundError:
         return None if os.path.isdir("/proc/self") else _start_without_proc(pid)
     except (OSError, IndexError):

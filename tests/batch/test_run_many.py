@@ -1,0 +1,336 @@
+"""Many inputs, one table: what a person sees of a batch on this machine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentbench import Agent, Executor, RunOptions, Workflow, WorkflowBuilder, WorkflowContext, executor, handler
+from agentbench.batch import Budget, RowStatus, run_many
+from agentbench.exceptions import BatchChangedError, BatchError, BatchInputError, BatchStoppedError
+from agentbench.stategraph import AgentState, StateGraph
+from agentbench.testing import ScriptedChatClient
+from tests.parts.errors import raises
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def into(request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    return None if request.param == "memory" else str(tmp_path / "rows.db")
+
+
+class Half(Executor):
+    """Halves even numbers until they are odd; fails for those in `broken`."""
+
+    broken: tuple[int, ...] = ()
+
+    @handler
+    async def halve(self, number: int, ctx: WorkflowContext[int, int]) -> None:
+        if number in self.broken:
+            msg = f"{number} is broken"
+            raise ValueError(msg)
+        if number % 2:
+            await ctx.yield_output(number)
+        else:
+            await ctx.send_message(number // 2)
+
+
+def halving(*broken: int) -> Workflow:
+    first, second = Half("first"), Half("second")
+    first.broken = second.broken = broken
+    return WorkflowBuilder(start_executor=first, name="halving").add_edge(first, second).add_edge(second, first).build()
+
+
+async def test_each_input_has_a_row_in_the_order_of_the_inputs(into: str | None) -> None:
+    batch = await run_many(halving(), [8, 5, 12], into)
+    rows = batch.rows()
+    assert [(row.position, row.input, row.output, row.supersteps, row.path) for row in rows] == [
+        (0, 8, 1, 4, "first > second > first > second"),
+        (1, 5, 5, 1, "first"),
+        (2, 12, 3, 3, "first > second > first"),
+    ]
+    assert {row.status for row in rows} == {RowStatus.FINISHED}
+    assert all(row.attempts == 1 and row.seconds > 0 and row.checkpoint_id is None for row in rows)
+    batch.close()
+
+
+async def test_rows_come_in_the_order_in_which_runs_end() -> None:
+    @executor(id="wait")
+    async def wait(turns: int, ctx: WorkflowContext[Any, int]) -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await ctx.yield_output(turns)
+
+    workflow = WorkflowBuilder(start_executor=wait).build()
+    batch = run_many(workflow, [500, 5, 50], concurrency=3)
+    assert [row.output async for row in batch] == [5, 50, 500]
+
+
+def test_a_script_without_an_event_loop_reads_the_rows(into: str | None) -> None:
+    batch = run_many(halving(), [3, 6], into)
+    assert sorted(row.output for row in batch) == [3, 3]
+    assert batch.result() is batch
+    assert [row.output for row in batch] == [3, 3]
+    batch.close()
+
+
+async def test_equal_inputs_run_once_unless_keys_tell_them_apart(into: str | None) -> None:
+    batch = await run_many(halving(), [6, 4, 6, 6], into)
+    assert [row.input for row in batch.rows()] == [6, 4]
+    assert batch.repeats() == {2: batch.rows()[0].key, 3: batch.rows()[0].key}
+    assert batch.progress.duplicates == 2
+    batch.close()
+    apart = await run_many(halving(), [6, 6], keys=["a", "b"])
+    assert [(row.key, row.output) for row in apart.rows()] == [("a", 3), ("b", 3)]
+
+
+async def test_an_error_is_a_row_as_text_and_the_other_inputs_go_on(into: str | None) -> None:
+    batch = await run_many(halving(3), [6, 10], into)
+    failed, good = batch.rows()
+    assert (failed.status, failed.attempts, good.output) == (RowStatus.FAILED, 2, 5)
+    assert (failed.error.type, failed.error.message) == ("ValueError", "3 is broken")
+    assert failed.error.location == "second, superstep 1"
+    assert "test_run_many.py" in failed.error.traceback
+    assert "runner.py" not in failed.error.traceback
+    assert [row.key for row in batch.failed] == [failed.key]
+    assert batch.failed.inputs == [6]
+    batch.close()
+
+
+async def test_a_second_call_skips_what_is_finished_and_adds_what_is_new(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    @executor(id="note")
+    async def note(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        calls.append(number)
+        await ctx.yield_output(-number)
+
+    workflow = WorkflowBuilder(start_executor=note, name="noting").build()
+    (await run_many(workflow, [1, 2], tmp_path / "rows.db")).close()
+    batch = await run_many(workflow, [1, 2, 3], tmp_path / "rows.db")
+    assert calls == [1, 2, 3]
+    assert [row.output for row in batch.rows()] == [-1, -2, -3]
+    assert batch.progress.skipped == 2
+    batch.close()
+
+
+async def test_a_failed_input_is_tried_again_from_its_last_checkpoint(into: str | None) -> None:
+    class Flaky(Half):
+        async def _fail_once(self) -> None: ...
+
+    seen: list[int] = []
+    first, second = Half("first"), Half("second")
+
+    @handler
+    async def halve(self: Any, number: int, ctx: WorkflowContext[int, int]) -> None:
+        seen.append(number)
+        if number == 3 and seen.count(3) < 2:
+            raise ConnectionError("not now")
+        await (ctx.yield_output(number) if number % 2 else ctx.send_message(number // 2))
+
+    flaky = type("Flaky", (Executor,), {"halve": halve})
+    one, other = flaky("first"), flaky("second")
+    workflow = WorkflowBuilder(start_executor=one, name="flaky").add_edge(one, other).add_edge(other, one).build()
+    batch = await run_many(workflow, [12], into)
+    (row,) = batch.rows()
+    assert seen == [12, 6, 3, 3]
+    assert (row.status, row.output, row.attempts, row.supersteps) == (RowStatus.FINISHED, 3, 2, 3)
+    assert sum(each.failures for each in batch.traffic()) == 1
+    batch.close()
+    del first, second, Flaky
+
+
+async def test_retry_runs_failed_rows_again_with_the_current_code(into: str | None) -> None:
+    workflow = halving(3)
+    batch = await run_many(workflow, [6, 5], into, retry=0)
+    assert len(batch.failed) == 1
+    for each in workflow.executors.values():
+        each.broken = ()
+    await batch.failed.retry()
+    assert [row.output for row in batch.rows()] == [3, 5]
+    assert batch.rows()[0].attempts == 2
+    batch.close()
+
+
+async def test_a_run_that_takes_too_long_fails_and_names_its_executor() -> None:
+    @executor(id="slow")
+    async def slow(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        await asyncio.sleep(60)
+
+    batch = await run_many(WorkflowBuilder(start_executor=slow).build(), [1], timeout=0.05, retry=0)
+    (row,) = batch.rows()
+    assert (row.error.type, row.error.location) == ("RunTimeoutError", "slow, superstep 0")
+    assert "'slow'" in row.error.message
+
+
+async def test_on_error_stops_the_batch_and_keeps_its_rows(into: str | None) -> None:
+    with raises(BatchStoppedError, failed=1):
+        await run_many(halving(3), [6, 5, 7, 9, 11], into, on_error="stop", retry=0, concurrency=1)
+    inputs = [number * 2 + 1 for number in range(100)]
+    with raises(BatchStoppedError):
+        await run_many(halving(*inputs[::2]), inputs, on_error=0.3, retry=0, concurrency=4)
+
+
+async def test_a_budget_stops_new_inputs_and_says_what_is_left(into: str | None) -> None:
+    batch = await run_many(halving(3, 5, 7), [3, 5, 7, 9, 11], into, budget=Budget(failures=2), retry=0, concurrency=1)
+    progress = batch.progress
+    assert (progress.state, progress.counts["failed"]) == ("stopped", 2)
+    assert progress.budget == {"failures": (2, 2)}
+    assert "failures" in progress.reason
+    batch.close()
+
+
+async def test_tokens_and_costs_of_models_count_for_their_nodes() -> None:
+    client = ScriptedChatClient(["short"] * 3)
+    agent = Agent(client, name="writer")
+    batch = await run_many(agent, ["a", "b", "c"], prices={client.model: (1_000_000, 2_000_000)}, budget=Budget(tokens=10**9))
+    rows = batch.rows()
+    assert all(row.output.text == "short" for row in rows)
+    assert all(row.tokens_in and row.tokens_out for row in rows)
+    assert rows[0].cost == rows[0].tokens_in + 2 * rows[0].tokens_out
+    assert batch.progress.tokens_in == sum(row.tokens_in for row in rows)
+    assert {each.source for each in batch.traffic() if each.tokens} == {"writer"}
+
+
+async def test_limits_bound_an_executor_over_all_runs() -> None:
+    running, most = 0, 0
+
+    @executor(id="busy")
+    async def busy(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        running -= 1
+        await ctx.yield_output(number)
+
+    workflow = WorkflowBuilder(start_executor=busy).build()
+    await run_many(workflow, range(40), concurrency=20, limits={"busy": 3})
+    assert most == 3
+    most = 0
+    await run_many(workflow, range(40), concurrency=7)
+    assert most == 7
+
+
+async def test_inputs_are_read_as_they_are_needed() -> None:
+    taken = 0
+
+    def numbers() -> Iterator[int]:
+        nonlocal taken
+        for number in range(1, 1000):
+            taken += 1
+            yield number
+
+    batch = run_many(halving(), numbers(), concurrency=4)
+    rows = aiter(batch)
+    await anext(rows)
+    assert taken < 40
+    await rows.aclose()
+    await batch
+    assert taken == 999
+    assert batch.progress.total == 999
+
+
+async def test_a_data_frame_counts_as_its_rows() -> None:
+    import pandas as pd
+
+    @executor(id="add")
+    async def add(row: dict[str, Any], ctx: WorkflowContext[Any, int]) -> None:
+        await ctx.yield_output(row["a"] + row["b"])
+
+    workflow = WorkflowBuilder(start_executor=add).build()
+    batch = await run_many(workflow, pd.DataFrame({"a": [1, 2], "b": [10, 20]}))
+    assert [row.output for row in batch.rows()] == [11, 22]
+
+
+async def test_a_state_graph_and_a_factory_can_be_run(into: str | None) -> None:
+    def build() -> Any:
+        graph = StateGraph(AgentState)
+        graph.add_node("greet", lambda state: {"messages": f"Hello {state.context[-1].text}"})
+        graph.set_entry_point("greet")
+        graph.set_finish_point("greet")
+        return graph.compile()
+
+    batch = await run_many(build, [{"messages": "Ann"}, {"messages": "Bob"}], into, name="greetings")
+    assert [row.output["messages"][-1].text for row in batch.rows()] == ["Hello Ann", "Hello Bob"]
+    assert all("greet" in row.path for row in batch.rows())
+    batch.close()
+
+
+async def test_changed_code_is_told_kept_or_run_again(tmp_path: Path) -> None:
+    def times(factor: int) -> Workflow:
+        @executor(id="times")
+        async def times(number: int, ctx: WorkflowContext[Any, int]) -> None:
+            await ctx.yield_output(number * factor)
+
+        return WorkflowBuilder(start_executor=times, name="times").build()
+
+    into = tmp_path / "rows.db"
+    (await run_many(times(2), [1, 2], into)).close()
+    with raises(BatchChangedError, changes={"times": "changed"}, rows=2):
+        run_many(times(3), [1, 2], into)
+    kept = await run_many(times(3), [1, 2, 3], into, changed="keep")
+    assert [row.output for row in kept.rows()] == [2, 4, 9]
+    kept.close()
+    again = await run_many(times(3), [1, 2, 3], into, changed="rerun")
+    assert [row.output for row in again.rows()] == [3, 6, 9]
+    again.close()
+
+
+async def test_a_cancelled_batch_goes_on_where_its_runs_were(into: str | None) -> None:
+    gate, reached = asyncio.Event(), asyncio.Event()
+    calls: list[str] = []
+
+    @executor(id="first")
+    async def first(number: int, ctx: WorkflowContext[int]) -> None:
+        calls.append("first")
+        await ctx.send_message(number)
+
+    @executor(id="second")
+    async def second(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        calls.append("second")
+        reached.set()
+        await gate.wait()
+        await ctx.yield_output(number)
+
+    workflow = WorkflowBuilder(start_executor=first, name="two").add_edge(first, second).build()
+    batch = run_many(workflow, [1], into)
+    waiting = asyncio.ensure_future(batch._wait())
+    await reached.wait()
+    batch.cancel()
+    await waiting
+    assert batch.progress.state == "cancelled"
+    assert batch.rows()[0].status is RowStatus.CANCELLED
+    gate.set()
+    await batch.resume()
+    assert batch.rows()[0].output == 1
+    assert calls == ["first", "second", "second"]
+    batch.close()
+
+
+async def test_the_run_of_a_row_can_be_opened_and_continued(into: str | None) -> None:
+    batch = await run_many(halving(3), [12, 7], into, retry=0)
+    failed, finished = batch.rows()
+    run = await asyncio.to_thread(batch.open, failed.key)
+    assert run.pending_messages == [] or run.checkpoints is not None
+    assert [each.target for each in await run.plan()] == ["first"]
+    with raises(BatchError):
+        batch.open(finished.key)
+    again = batch.open(finished.key, rerun=True)
+    assert (await again.result()).get_outputs() == [7]
+    assert batch.row(failed.key).status is RowStatus.FAILED
+    batch.close()
+
+
+async def test_options_of_runs_and_the_limit_of_supersteps_hold() -> None:
+    batch = await run_many(halving(), [1024], options=RunOptions(max_iterations=3), retry=0)
+    assert batch.rows()[0].error.type == "WorkflowConvergenceException"
+
+
+async def test_a_key_function_that_raises_names_the_input(into: str | None) -> None:
+    with raises(BatchInputError, position=1):
+        await run_many(halving(), [{"id": 1}, {}], into, keys=lambda row: row["id"])
