@@ -1,5 +1,6 @@
 """Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
 
+from agentbench import batch as batch
 from agentbench import checkpoints as checkpoints
 from agentbench import evaluation as evaluation
 from agentbench import exceptions as exceptions

@@ -504,9 +504,11 @@ class MessageLimitError(WorkflowRunnerException):
 class PlacementError(WorkflowException, RuntimeError):
     """Workers cannot be used, or a handler could not be carried out there; `executor_id` if it is about one."""
 
-    def __init__(self, message: str, executor_id: str | None = None, *, inner: BaseException | None = None) -> None:
+    def __init__(
+        self, message: str, executor_id: str | None = None, *, inner_exception: BaseException | None = None
+    ) -> None:
         self.executor_id = executor_id
-        super().__init__(message, inner)
+        super().__init__(message, inner_exception)
 
 
 class RemoteExecutorError(WorkflowException):
@@ -536,7 +538,7 @@ class UnpicklableError(WorkflowException, TypeError):
     """
 
     def __init__(self, what: str, culprit: str, reason: str, remedy: str) -> None:
-        self.what, self.culprit, self.reason = what, culprit, reason
+        self.what, self.culprit, self.reason, self.remedy = what, culprit, reason, remedy
         super().__init__(f"{what[:1].upper()}{what[1:]} cannot be sent to workers: {reason} {remedy}")
 
 

@@ -19,13 +19,14 @@ from agentbench.exceptions import AgentFrameworkException, ValidationTypeEnum
 # What else callers may catch them as.
 BUILTIN: dict[type[Exception], set[str]] = {
     TypeError: {
-        "AdditionItemMismatch", "MissingResponseHandlerError", "ToolArgumentsError", "UnstorableValueError",
+        "AdditionItemMismatch", "MissingResponseHandlerError", "ToolArgumentsError", "UnpicklableError",
+        "UnstorableValueError",
     },
     ValueError: {
         "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "RequestAlreadyAnswered", "RequestExpired",
         "WorkflowTextError",
     },
-    RuntimeError: {"NestedLoopError", "NoBlockingError", "WorkflowBusyError"},
+    RuntimeError: {"NestedLoopError", "NoBlockingError", "PlacementError", "WorkflowBusyError"},
     TimeoutError: {"ExecutorTimeoutError", "NodeTimeoutError"},
     ModuleNotFoundError: {"MissingExtraError"},
 }  # fmt: skip
@@ -57,6 +58,9 @@ SPECIAL: dict[str, Any] = {
     "TypeCompatibilityError": call("a", "b", [str, list[int]], [int]),
     "GraphConnectivityError": call("m"),
     "GraphError": call("m", "GRAPH_003", {"node_name": "a"}, node="a", field="f", task_id="t", step=2, thread_id="th"),
+    "PlacementError": call("m", "a"),
+    "RemoteExecutorError": call("a", "tcp://127.0.0.1:4000", "KeyError", "k", "Traceback"),
+    "UnpicklableError": call("executor 'a'", ".lock", "its part .lock is a lock.", "Use none."),
     "GraphCompileError": call("m", "GRAPH_002"),
     "GraphRecursionError": call("m", max_iterations=4, result={"n": 1}),
     "NodeTimeoutError": call("m", "NODE_TIMEOUT_002", node="a"),

@@ -8,6 +8,7 @@ import pandas as pd
 
 import agentbench
 from agentbench import Agent, AgentResponse, ChatResponse, Workflow, WorkflowEvent, WorkflowRun
+from agentbench.batch import CallRecord, DaskPlacement
 from agentbench.checkpoints import (
     CheckpointDiff,
     CheckpointInfo,
@@ -183,3 +184,7 @@ async def testing() -> None:
     assert_type(TickingClock().time_ns(), int)
     assert_type(CountingIds().new_id("run"), str)
     assert_type(agentbench.testing.storage_suite.StorageCheck, type[StorageCheck])
+
+
+async def uses_batch(client: Any, executor: Any, call: Any) -> None:
+    assert_type(await DaskPlacement(client).call(executor, call), CallRecord)

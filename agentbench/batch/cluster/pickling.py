@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copyreg
 import functools
+import inspect
 import io
 import pickle
 import sys
@@ -74,13 +75,13 @@ def unloadable(what: str, error: Exception) -> UnpicklableError:
     return UnpicklableError(what, "", reason, f"Is the same code installed there? If not, update it. {_REMEDY}")
 
 
-def require_client(client: Any, name: str = "workers") -> None:
-    """Raise unless an argument is a Dask client that a run can use: `TypeError` or `PlacementError`."""
+def require_client(client: Any) -> None:
+    """Raise unless a value is a Dask client that a run can use: `TypeError` or `PlacementError`."""
     distributed = sys.modules.get("distributed")  # without it, nothing is a client
     if distributed is None or not isinstance(client, distributed.Client):
         msg = (
-            f"{name} is {shorten(client)}; expected a client of a Dask cluster: "
-            f"`from dask.distributed import Client`, then {name}=Client(address or cluster)."
+            f"workers is {shorten(client)}; expected a client of a Dask cluster: "
+            "`from dask.distributed import Client`, then RunOptions(workers=Client(address or cluster))."
         )
         raise TypeError(msg)
     if client.status in ("closed", "closing"):
@@ -131,7 +132,7 @@ def _pickler_class() -> Any:
     """Return the pickler of cloudpickle, with what executors of notebooks need."""
     cloudpickle = require("cloudpickle", extra="dask", purpose="send executors to workers")
 
-    class Pickler(cloudpickle.Pickler):  # type: ignore[misc] - loaded at use
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc,name-defined]
         def reducer_override(self, obj: Any) -> Any:
             if isinstance(obj, FunctionExecutor) and _is_by_value(obj, cloudpickle):
                 # The reference to its function names a module that the worker does not have.
@@ -190,27 +191,16 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from ((f"[{i}]", part) for i, part in enumerate(value))
     elif isinstance(value, types.FunctionType):
-        for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=False):
-            try:
-                yield f".{name}", cell.cell_contents
-            except ValueError:  # not assigned yet
-                continue
-        yield from (
-            (f".{name}", value.__globals__[name]) for name in value.__code__.co_names if name in value.__globals__
-        )
-        yield from (("", part) for part in (value.__defaults__, value.__kwdefaults__) if part)
-    elif isinstance(value, types.MethodType):
-        yield from (("", part) for part in (value.__self__, value.__func__))
-    elif isinstance(value, functools.partial):
-        yield from (("", part) for part in (value.func, value.args, value.keywords))
+        used = inspect.getclosurevars(value)
+        yield from ((f".{name}", part) for name, part in {**used.globals, **used.nonlocals}.items())
+        yield "", value.__defaults__
     elif isinstance(value, type):
         yield from ((f".{name}", part) for name, part in vars(value).items() if not name.startswith("__"))
     else:
-        fields = dict(getattr(value, "__dict__", {}))
-        for cls in type(value).__mro__:
-            slots = vars(cls).get("__slots__", ())
-            for name in (slots,) if isinstance(slots, str) else slots:
-                if hasattr(value, name):
-                    fields.setdefault(name, getattr(value, name))
-        yield from (("" if name == "_ab_function" else f".{name}", part) for name, part in fields.items())
+        names = ("__self__", "__func__", "func", "args", "keywords")  # of methods and functools.partial
+        yield from (("", getattr(value, name)) for name in names if hasattr(value, name))
+        slots = [name for cls in type(value).__mro__ for name in vars(cls).get("__slots__", ())]
+        fields = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        for name, part in {**fields, **getattr(value, "__dict__", {})}.items():
+            yield "" if name == "_ab_function" else f".{name}", part
         yield "", type(value)

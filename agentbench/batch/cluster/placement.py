@@ -17,7 +17,7 @@ from agentbench._secrets import mask_text
 from agentbench._workers import run_in_thread
 from agentbench.batch.cluster.pickling import check_workers, pickled, require_client, unloadable, unpickled
 from agentbench.exceptions import PlacementError, RemoteExecutorError, UnpicklableError
-from agentbench.workflows.engine.placed import RecordingHost, record_call
+from agentbench.workflows.engine.recording import RecordingHost, record_call
 from agentbench.workflows.executors.placement import CallRecord, HandlerCall
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ class DaskPlacement:
                 await _end_of(future)
                 require_client(self.client)  # a closed one might never return a result
                 losses = await run_in_thread(self._count_losses, key)
-                record = (await run_in_thread(future.result)).record_of(executor.id)
+                outcome: _Outcome = await run_in_thread(future.result)
+                record = outcome.record_of(executor.id)
             except asyncio.CancelledError:
                 await self._cancel(future)
                 raise
@@ -127,10 +128,10 @@ class DaskPlacement:
             return 0
 
     async def _cancel(self, future: Any) -> None:
-        """Cancel a task; its worker finds out that nothing waits for it, see `_record`. A lost cluster is no further error."""
+        """Cancel a task; its worker finds out that nothing waits for it, see `_record`."""
 
         def cancel() -> None:
-            with suppress(Exception):
+            with suppress(Exception):  # a lost cluster is no further error
                 future.cancel()
 
         await asyncio.wait((asyncio.ensure_future(run_in_thread(cancel)),), timeout=_CANCEL_S)
@@ -150,7 +151,7 @@ def dask_placement(client: Any) -> DaskPlacement:
 
 
 def _order_of(executor_id: str, call: HandlerCall) -> bytes:
-    """Return a call in pickled form. Values of the state that cannot be pickled are an error only where they are read."""
+    """Return the pickle of a call. Values of the state that cannot be pickled are an error only where they are read."""
     state: dict[str, Any] = {}
     for key, value in call.state.items():
         try:
@@ -166,12 +167,12 @@ def _failure(executor_id: str, error: Exception) -> Exception:
         return error
     if isinstance(error, ModuleNotFoundError) and str(error.name).startswith("agentbench"):
         msg = "agentbench cannot be imported on the workers. Install it there, in the version that this process uses."
-        return PlacementError(msg, executor_id, inner=error)
+        return PlacementError(msg, executor_id, inner_exception=error)
     msg = (
         f"Executor {executor_id!r} could not be carried out on the workers ({type(error).__name__}: {error}). "
         "Look at the logs of the workers, and whether the cluster and its client are still open."
     )
-    return PlacementError(msg, executor_id, inner=error)
+    return PlacementError(msg, executor_id, inner_exception=error)
 
 
 async def _end_of(future: Any) -> None:
@@ -204,7 +205,8 @@ class _Outcome(NamedTuple):
         try:
             record: CallRecord = unpickled(self.record)
         except Exception as error:
-            raise unloadable(f"what executor {executor_id!r} sent on a worker", error) from error
+            what = f"what executor {executor_id!r} sent on a worker"
+            raise unloadable(what, error) from error
         if self.error_text is not None:
             record.error = self.error_text
             with suppress(Exception):  # its class may not be there
@@ -219,7 +221,7 @@ def _define(payload: bytes, what: str) -> bytes:
     """Unpickle an executor on a worker; its pickle is what calls depend on."""
     try:
         _executor_of(payload)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the cause may not be known where it is raised
         raise unloadable(what, error) from None
     return payload
 
@@ -316,13 +318,14 @@ class _SentState(dict[str, Any]):
             try:
                 value = unpickled(value)
             except Exception as error:
-                raise unloadable(f"the value of state key {key!r}", error) from error
+                what = f"the value of state key {key!r}"
+                raise unloadable(what, error) from error
             self[key] = value
             self._read.add(key)
         return value
 
     def get(self, key: str, default: Any = None) -> Any:
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401 - this is `get`
 
     def copy(self) -> dict[str, Any]:
         return {key: self[key] for key in self}

@@ -39,10 +39,11 @@ def events_frame(
 
     Shapes:
         Index `seq` int64; columns `time` datetime64[ns, UTC], `superstep` Int64, `type`, `executor` category,
-        `duration_ms` float64, `attempt` Int64 (from 1, for executors with retries or on workers), `worker`
-        category (its address), `span_id`, `parent_span_id` string, `preview` string of at most 120 characters, secrets masked, `run_id` category. In runs
-        that were not observed, `seq` and `superstep` follow the order of the events; times and attempts are missing.
-        Events of a sub-workflow have `outer/inner` as executor, and the superstep of the outer run.
+        `duration_ms` float64, `attempt` Int64 (from 1, for executors with retries or on workers), `worker` category
+        (its address), `span_id`, `parent_span_id` string, `preview` string of at most 120 characters, secrets masked,
+        `run_id` category. In runs that were not observed, `seq` and `superstep` follow the order of the events; times
+        and attempts are missing. Events of a sub-workflow have `outer/inner` as executor, and the superstep of the
+        outer run.
 
     Units: `duration_ms` is the duration of the call or superstep that ended with the event, in milliseconds.
 
@@ -94,7 +95,8 @@ def timeline_frame(
     Shapes:
         Index (`superstep` int64, `executor` string); columns `start`, `end` datetime64[ns, UTC], `duration_ms` float64,
         `status` category (`completed`, `failed`, `waiting`, `running`, `cancelled`, `bypassed`), `wait_ms` float64,
-        `messages_in`, `messages_out` int64, `worker` string (addresses), `run_id` category. Times are NaT in runs that were not observed.
+        `messages_in`, `messages_out` int64, `worker` string (addresses), `run_id` category. Times are NaT in runs that
+        were not observed.
 
     Units: milliseconds. `duration_ms` is from the first call to the last end; `wait_ms` is the time from the
     requests of the executor to their responses, NaN without requests or if the time of the response is unknown.

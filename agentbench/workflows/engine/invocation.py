@@ -58,7 +58,7 @@ async def invoke(delivery: Delivery, run: ActiveRun, *, note_result: bool = Fals
             log.record_invoked(delivery)
             result = await spec.function(executor, delivery.data, ctx)
             if result is not None:
-                warn_of_result(type(result).__name__, delivery, run)
+                _warn_of_result(type(result).__name__, delivery, run)
         else:
             ctx = await _run_guarded(spec, delivery, ctx, run)
     except Exception as error:
@@ -170,13 +170,12 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
             ctx = delivery.context = ctx.__class__(delivery, run)
         else:
             if result is not None:
-                warn_of_result(type(result).__name__, delivery, run)
+                _warn_of_result(type(result).__name__ if placement is None else result, delivery, run)
             return ctx
     raise AssertionError  # the last attempt has either returned or raised
 
 
-def warn_of_result(name: str, delivery: Delivery, run: ActiveRun) -> None:
-    """Warn about a value of the type `name` that a handler returned."""
+def _warn_of_result(name: str, delivery: Delivery, run: ActiveRun) -> None:
     executor_id = delivery.executor_id
     text = (
         f"Executor {executor_id!r} returned a value ({name}), which is ignored: use ctx.send_message() or "

@@ -61,7 +61,8 @@ class Executor(JsonForm):
         ignored: Other keyword arguments are ignored, with a logged warning.
 
     Raises:
-        ValueError: The id is empty, there are no handlers, two handlers take the same type, or the placement is unknown.
+        ValueError: The id is empty, there are no handlers, two handlers take the same type, or the placement is
+            unknown.
 
     Example:
         >>> class Upper(Executor):
@@ -83,7 +84,7 @@ class Executor(JsonForm):
     _ab_yielded: frozenset[type] = frozenset()
     """Output classes already found to match the declared types."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the published signature, limits and placement
         self,
         id: str,  # noqa: A002 - the name is part of the public surface
         *,

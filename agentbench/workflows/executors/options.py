@@ -43,7 +43,7 @@ class RunOptions:
         keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
         strict_checkpoints: Fail the run if a checkpoint cannot be saved; None uses the workflow's setting.
         timeout: Seconds allowed for an executor without its own timeout.
-        workers: A `dask.distributed.Client`, on whose workers the executors with `placement = "workers"` run, or another
+        workers: A `dask.distributed.Client`, on whose workers executors with `placement = "workers"` run, or another
             `Placement`. None runs them here.
         check_head: With True, each checkpoint of the run is saved only if no other run has saved to its chain since
             the previous one; otherwise the run ends with `WorkflowBusyError`. A number is the `seq` of the chain's

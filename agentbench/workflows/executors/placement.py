@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
-from agentbench.workflows.executors.options import RunOptions
-
 if TYPE_CHECKING:
     from agentbench.workflows.events.events import WorkflowEvent
     from agentbench.workflows.executors.executor import Executor
+    from agentbench.workflows.executors.options import RunOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +21,10 @@ class HandlerCall:
         data: The message, or the response if there is a `request`.
         state: The shared state as of the start of the superstep.
         observed: Whether lines that the handler prints and logs are wanted as events.
+
+    Example:
+        >>> call.sources, call.superstep
+        (('split',), 2)
     """
 
     data: Any
@@ -30,7 +33,7 @@ class HandlerCall:
     superstep: int
     order: int
     nth: int
-    state: Mapping[str, Any]
+    state: dict[str, Any]
     options: RunOptions
     streaming: bool
     strict_context: bool
@@ -51,6 +54,9 @@ class CallRecord:
         error: What the handler raised.
         worker: The address of the worker on which it ran.
         attempts: How often it was started; more than once if workers were lost.
+
+    Example:
+        >>> CallRecord([("send", "hello", None), ("set", "greeted", True)])
     """
 
     operations: list[tuple[Any, ...]] = field(default_factory=list)
