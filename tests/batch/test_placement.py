@@ -23,7 +23,7 @@ from agentbench import (
     response_handler,
 )
 from agentbench.batch import DaskPlacement
-from agentbench.batch.cluster.pickling import check_workers, pickled, unpickled
+from agentbench.batch.cluster.pickling import check_workers, pickled, require_importable, unpickled
 from agentbench.exceptions import PlacementError, RemoteExecutorError, UnpicklableError
 from agentbench.testing import CountingIds
 from agentbench.workflows.executors.placement import placement_of
@@ -415,3 +415,5 @@ def test_functions_and_classes_of_a_notebook_are_pickled_by_value():
     echo = scope["Echo"]("echo")
     copy = unpickled(pickled(echo, "echo"))
     assert [spec.name for spec in copy._ab_handlers.specs] == ["on_text"]
+    with raises(UnpicklableError, what="executor 'echo'", culprit="Echo"):
+        require_importable([str, int | scope["Echo"]], "executor 'echo'")

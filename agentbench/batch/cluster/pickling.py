@@ -12,11 +12,12 @@ import io
 import pickle
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agentbench._display import shorten
 from agentbench._extras import require
+from agentbench._signatures import flatten_union
 from agentbench.exceptions import PlacementError, UnpicklableError
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
@@ -73,6 +74,24 @@ def unloadable(what: str, error: Exception) -> UnpicklableError:
         return UnpicklableError(what, error.name, reason, remedy)
     reason = f"it cannot be unpickled there ({type(error).__name__}: {error})."
     return UnpicklableError(what, "", reason, f"Is the same code installed there? If not, update it. {_REMEDY}")
+
+
+def require_importable(types: Iterable[Any], what: str) -> None:
+    """Raise `UnpicklableError` for the first class of a notebook among types, which a worker sends but cannot store.
+
+    Args:
+        types: The types of values that are stored on workers, such as `executor.output_types`; unions are flattened.
+        what: Names what they belong to, such as `"workflow 'review'"`.
+
+    Raises:
+        UnpicklableError: One of them is defined in `__main__`; its name is the `culprit`.
+    """
+    for cls in (each for declared in types for each in flatten_union(declared)):
+        if getattr(cls, "__module__", None) == "__main__":
+            name = cls.__qualname__
+            reason = f"checkpoints there would contain its class {name}, which only this notebook or program defines."
+            remedy = f"Move the class {name} to a module, install that on the workers too, and import it."
+            raise UnpicklableError(what, name, reason, remedy)
 
 
 def require_client(client: Any) -> None:

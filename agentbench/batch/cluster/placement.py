@@ -90,6 +90,7 @@ class DaskPlacement:
             future = self._definitions[executor]
             await _end_of(future)
             if future.status != "finished":
+                require_client(self.client)  # a closed one might never return an error
                 raise _failure(executor.id, await run_in_thread(future.exception))
 
     async def call(self, executor: Executor, call: HandlerCall) -> CallRecord:
@@ -100,11 +101,13 @@ class DaskPlacement:
         """
         if executor not in self._definitions:
             await self.prepare([executor])
-        order = _order_of(executor.id, call)
+        payload = _pickled_call(executor.id, call)
         key = f"{executor.id}-{uuid.uuid4().hex}"
-        definition, losses = self._definitions[executor], 0
+        losses = 0
         try:
-            future = self.client.submit(_carry_out, definition, executor.id, order, key, key=key, pure=False)
+            future = self.client.submit(
+                _carry_out, self._definitions[executor], executor.id, payload, key, key=key, pure=False
+            )
             try:
                 await _end_of(future)
                 require_client(self.client)  # a closed one might never return a result
@@ -150,7 +153,7 @@ def dask_placement(client: Any) -> DaskPlacement:
     return placement
 
 
-def _order_of(executor_id: str, call: HandlerCall) -> bytes:
+def _pickled_call(executor_id: str, call: HandlerCall) -> bytes:
     """Return the pickle of a call. Values of the state that cannot be pickled are an error only where they are read."""
     state: dict[str, Any] = {}
     for key, value in call.state.items():
@@ -231,7 +234,7 @@ def _executor_of(payload: bytes) -> Any:
     return unpickled(payload)
 
 
-def _carry_out(definition: bytes, executor_id: str, order: bytes, key: str) -> _Outcome:
+def _carry_out(definition: bytes, executor_id: str, payload: bytes, key: str) -> _Outcome:
     """Call a handler in this process, in an event loop of its own."""
     from distributed import get_worker  # noqa: PLC0415 - only workers get here
 
@@ -240,7 +243,7 @@ def _carry_out(definition: bytes, executor_id: str, order: bytes, key: str) -> _
         what = f"executor {executor_id!r}"
         executor = _executor_of(definition)
         what = f"the message to {what}"
-        call: HandlerCall = unpickled(order)
+        call: HandlerCall = unpickled(payload)
         call = replace(call, data=unpickled(call.data), state=_SentState(call.state))
     except Exception as error:  # noqa: BLE001 - raised in the run
         return _outcome(CallRecord(error=unloadable(what, error)), executor_id, worker.address)

@@ -74,13 +74,13 @@ class Placement(Protocol):
     own, `record_call(executor, call)` of `agentbench.batch` calls the handler, where it is to run.
 
     Example:
-        >>> class HereAfterAll:
+        >>> class Here:
         ...     async def prepare(self, executors):
         ...         pass
         ...
         ...     async def call(self, executor, call):
         ...         return await record_call(executor, call)
-        >>> result = await workflow.run("hello", options=RunOptions(workers=HereAfterAll()))
+        >>> result = await workflow.run("hello", options=RunOptions(workers=Here()))
     """
 
     async def prepare(self, executors: Sequence[Executor]) -> None:
