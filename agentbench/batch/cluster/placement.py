@@ -68,7 +68,7 @@ class DaskPlacement:
             UnpicklableError: An executor cannot be sent.
         """
         require_client(self.client)
-        if not self._is_checked:
+        if executors and not self._is_checked:
             await run_in_thread(check_workers, self.client)
             self._is_checked = True
         for executor in executors:

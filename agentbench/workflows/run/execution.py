@@ -191,8 +191,7 @@ class Execution:
             responses = check_responses(run_state.requests, run_input.responses, self.run.graph)
         if self.run.placement is not None:
             placed = [each for each in self.run.graph.executors.values() if each.placement is not None]
-            if placed:
-                await self.run.placement.prepare(placed)
+            await self.run.placement.prepare(placed)
         self.begun = True
         run_state.unconverged = False
         if self._traced_as is not None:
