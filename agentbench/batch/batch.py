@@ -239,6 +239,8 @@ class Batch(Displayable):
         self._readers.append(reader)
         try:
             run = self._begin(asyncio.get_running_loop())
+            if run.done():
+                reader.close()
             for key in await run_in_thread(self.store.ended_keys):
                 reader.put(key)
             while (keys := await reader.take()) is not None:

@@ -94,13 +94,13 @@ def require_importable(types: Iterable[Any], what: str) -> None:
             raise UnpicklableError(what, name, reason, remedy)
 
 
-def require_client(client: Any) -> None:
-    """Raise unless a value is a Dask client that a run can use: `TypeError` or `PlacementError`."""
+def require_client(client: Any, name: str = "workers") -> None:
+    """Raise unless an argument is a Dask client that a run can use: `TypeError` or `PlacementError`."""
     distributed = sys.modules.get("distributed")  # without it, nothing is a client
     if distributed is None or not isinstance(client, distributed.Client):
         msg = (
-            f"workers is {shorten(client)}; expected a client of a Dask cluster: "
-            "`from dask.distributed import Client`, then RunOptions(workers=Client(address or cluster))."
+            f"{name} is {shorten(client)}; expected a client of a Dask cluster: "
+            f"`from dask.distributed import Client`, then {name}=Client(address or cluster)."
         )
         raise TypeError(msg)
     if client.status in ("closed", "closing"):
