@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -75,6 +74,3 @@ def main(into: str, log: str, count: str, backend: str) -> None:
     batch.result()
     print("done", flush=True)
 
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import Agent, Executor, RunOptions, Workflow, WorkflowBuilder, WorkflowContext, executor, handler
+from agentbench import Agent, Executor, Message, RunOptions, Workflow, WorkflowBuilder, WorkflowContext, executor, handler
 from agentbench.batch import Budget, RowStatus, run_many
 from agentbench.exceptions import BatchChangedError, BatchError, BatchInputError, BatchStoppedError
 from agentbench.stategraph import AgentState, StateGraph
@@ -118,11 +118,7 @@ async def test_a_second_call_skips_what_is_finished_and_adds_what_is_new(tmp_pat
 
 
 async def test_a_failed_input_is_tried_again_from_its_last_checkpoint(into: str | None) -> None:
-    class Flaky(Half):
-        async def _fail_once(self) -> None: ...
-
     seen: list[int] = []
-    first, second = Half("first"), Half("second")
 
     @handler
     async def halve(self: Any, number: int, ctx: WorkflowContext[int, int]) -> None:
@@ -140,7 +136,6 @@ async def test_a_failed_input_is_tried_again_from_its_last_checkpoint(into: str 
     assert (row.status, row.output, row.attempts, row.supersteps) == (RowStatus.FINISHED, 3, 2, 3)
     assert sum(each.failures for each in batch.traffic()) == 1
     batch.close()
-    del first, second, Flaky
 
 
 async def test_retry_runs_failed_rows_again_with_the_current_code(into: str | None) -> None:
@@ -250,7 +245,7 @@ async def test_a_data_frame_counts_as_its_rows() -> None:
 async def test_a_state_graph_and_a_factory_can_be_run(into: str | None) -> None:
     def build() -> Any:
         graph = StateGraph(AgentState)
-        graph.add_node("greet", lambda state: {"messages": f"Hello {state.context[-1].text}"})
+        graph.add_node("greet", lambda state: {"messages": [Message("assistant", [f"Hello {state.context[-1].text}"])]})
         graph.set_entry_point("greet")
         graph.set_finish_point("greet")
         return graph.compile()
