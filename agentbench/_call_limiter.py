@@ -7,7 +7,6 @@ there is none.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -225,7 +224,7 @@ class CallLimiter:
         most: The upper bound of adaptive limits.
         attempts: How often a call is sent before its rejection is raised. Other failures that may pass, such as HTTP
             500, are sent three times at most. The error raised gets an attribute `attempts`.
-        jitter: Returns a number from 0 to 1, for the time to wait where the service names none.
+        jitter: Returns a number from 0 to 1, for the time to wait where the service names none; by default random.
 
     Raises:
         TypeError: A limit is not a whole number.
@@ -244,7 +243,7 @@ class CallLimiter:
         limits: Mapping[str, int] | None = None,
         most: int = 100,
         attempts: int = 8,
-        jitter: Callable[[], float] = random.random,
+        jitter: Callable[[], float] | None = None,
     ) -> None:
         require_limit("most", most, least=1)
         require_limit("attempts", attempts, least=1)
@@ -319,6 +318,10 @@ class CallLimiter:
         wait_s: float | None = getattr(error, "retry_after", None)
         if wait_s is not None:
             return wait_s
+        if self._jitter is None:
+            import random  # noqa: PLC0415 - most programs see no rejection
+
+            self._jitter = random.random
         back_off_s = min(_FIRST_BACK_OFF_S * 2.0 ** (attempt - 1), _LONGEST_BACK_OFF_S)
         return back_off_s * (0.75 + 0.5 * self._jitter())
 

@@ -24,7 +24,7 @@ from agentbench.workflows.graph.edges import SwitchCaseEdgeGroupCase
 from agentbench.workflows.graph.selection import FanOutEdgeGroup, SwitchCaseEdgeGroup
 
 _PLAIN = (str, int, float, bool, complex, bytes, type(None), type(...))
-_CODE = (FunctionType, MethodType, CodeType, type)
+_CODE = (FunctionType, MethodType, type)
 _FILLERS = ("CACHE", "EXTENDED_ARG", "NOP")
 _WITHOUT_CODE = ("__doc__", "__firstlineno__")  # set by the body of a class inside a function
 _KIND_FLAGS = 0x3FF  # variable arguments, generator, coroutine; higher flags say nothing about behaviour
@@ -113,22 +113,31 @@ class _Reader:
 
     def __init__(self) -> None:
         self._seen: dict[int, int] = {}  # functions and classes, which may refer to each other
-        self._package = ""
+        self._own = set[str]()  # the packages of the functions and classes that are parts of the graph
 
     def root(self, value: Any) -> Any:
         """Describe a part of the graph: a function, or an object with its attributes, its tools and its agent."""
-        owner = value if isinstance(value, (FunctionType, type)) else type(value)
-        self._package = _module_of(owner).partition(".")[0]
         if not hasattr(value, "__dict__") or isinstance(value, (*_CODE, functools.partial)):
-            return self.value(value)
+            return self._part(value)
         attributes = {
             name: attribute
             for name, attribute in vars(value).items()
-            if callable(attribute) or (isinstance(attribute, (*_PLAIN, tuple)) and not name.startswith("_ab_"))
+            if isinstance(attribute, (*_PLAIN, tuple)) and not name.startswith("_ab_")
         }
+        functions = [[name, self._part(one)] for name, one in sorted(vars(value).items()) if callable(one)]
+        described = [self._part(type(value)), self._named(attributes), functions]
         agent = value if hasattr(value, "default_options") else getattr(value, "agent", None)
-        described = [self._class(type(value)), self._named(attributes), self._tools(getattr(value, "tools", None))]
-        return described if agent is None else [*described, self._agent(agent)]
+        return [*described, self._parts(getattr(value, "tools", None)), agent and self._agent(agent)]
+
+    def _part(self, value: Any) -> Any:
+        """Describe a part of the graph, such as a tool, and remember that the graph owns the code of its package."""
+        owner = getattr(value, "func", value)  # of a tool
+        self._own.add(_package_of(owner if isinstance(owner, _CODE) else type(owner)))
+        return self.value(value)
+
+    def _parts(self, parts: Any) -> Any:
+        parts = parts.values() if isinstance(parts, Mapping) else parts
+        return [self._part(part) for part in (parts if isinstance(parts, Iterable) else [parts])]
 
     def value(self, value: Any) -> Any:
         """Describe a value by its code or, if it is plain, by itself; others by their class."""
@@ -149,17 +158,9 @@ class _Reader:
         return [self._class(type(value)), *texts, *([] if tool is None else [self.value(tool)])]
 
     def _code_of(self, value: Any) -> Any:
-        if isinstance(value, FunctionType):
-            return self._function(value)
         if isinstance(value, MethodType):
             return [self.value(value.__func__), self._class(type(value.__self__))]
-        return self._class(value) if isinstance(value, type) else self._code(value)[0]
-
-    def _tools(self, tools: Any) -> Any:
-        several = (
-            tools.values() if isinstance(tools, Mapping) else tools if isinstance(tools, (list, tuple)) else [tools]
-        )
-        return [self.value(tool) for tool in several]
+        return self._class(value) if isinstance(value, type) else self._function(value)
 
     def _plain(self, owner: Any, name: str) -> Any:
         value = getattr(owner, name, None)
@@ -179,8 +180,8 @@ class _Reader:
             texts,
             self._named(options),
             None if make_schema is None else make_schema(),
-            self._tools(tools),
-            self._tools(getattr(agent, "middleware", None)),
+            self._parts(tools),
+            self._parts(getattr(agent, "middleware", None)),
             self._plain(getattr(agent, "client", None), "model"),
         ]
 
@@ -210,53 +211,55 @@ class _Reader:
         if id(function) in self._seen:
             return self._seen[id(function)]
         self._seen[id(function)] = len(self._seen)
-        code, names = self._code(function.__code__)
+        code, read, written = self._code(function.__code__)
         closure: dict[str, Any] = {}
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             with suppress(ValueError):  # a variable without a value yet
                 closure[name] = cell.cell_contents
-        module = {name: function.__globals__[name] for name in names if name in function.__globals__}
+        # What a function sets is its state: a counter, a cache.
+        closure = {name: value for name, value in closure.items() if name not in written}
+        module = {name: function.__globals__[name] for name in read - written if name in function.__globals__}
         defaults = [*map(self.value, function.__defaults__ or ())]
         return [code, defaults, self._named(function.__kwdefaults__ or {}), self._named(closure), self._named(module)]
 
-    def _code(self, code: CodeType) -> tuple[Any, set[str]]:
-        """Describe byte code, and return the names of the module that it reads and does not set."""
+    def _code(self, code: CodeType) -> tuple[Any, set[str], set[str]]:
+        """Describe byte code; return also the names of the module that it reads, and the outer names that it sets."""
         instructions = [one for one in dis.get_instructions(code) if one.opname not in _FILLERS]
         offsets = [one.offset for one in instructions]
         described: list[Any] = []
         read, written = set[str](), set[str]()
         for one in instructions:
             argument: Any = repr(one.argval)
-            if one.opcode in dis.hasconst:
+            if isinstance(one.argval, CodeType):
+                argument, inner_read, inner_written = self._code(one.argval)
+                read, written = read | inner_read, written | inner_written
+            elif one.opcode in dis.hasconst:
                 argument = self.value(one.argval)
-                if isinstance(one.argval, CodeType):
-                    read |= self._code(one.argval)[1]
             elif one.opcode in dis.hasjrel or one.opcode in dis.hasjabs:
                 argument = bisect_left(offsets, one.argval)
             elif one.opname == "LOAD_GLOBAL":
                 read.add(one.argval)
-            elif one.opname == "STORE_GLOBAL":
+            elif one.opname in ("STORE_GLOBAL", "STORE_DEREF"):
                 written.add(one.argval)
             elif one.opname == "STORE_NAME" and one.argval in _WITHOUT_CODE:
                 described.pop()
                 continue
             described.append([one.opname, argument])
         counts = [code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _KIND_FLAGS]
-        return [counts, code.co_varnames, code.co_exceptiontable.hex(), described], read - written
+        return [counts, code.co_varnames, code.co_exceptiontable.hex(), described], read, written
 
     def _is_library(self, definition: Any) -> bool:
         """Return whether a function or class counts by its name only."""
-        module = _module_of(definition)
-        package = module.partition(".")[0]
+        package = _package_of(definition)
         if package == "agentbench" or package in sys.stdlib_module_names:
             return True
-        file = getattr(sys.modules.get(module), "__file__", None) or ""
-        return package != self._package and ("site-packages" in file or "dist-packages" in file)
+        file = getattr(sys.modules.get(definition.__module__), "__file__", None) or ""
+        return package not in self._own and ("site-packages" in file or "dist-packages" in file)
 
 
-def _module_of(definition: Any) -> str:
+def _package_of(definition: Any) -> str:
     module = getattr(definition, "__module__", None)
-    return module if isinstance(module, str) else ""
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def _functions_in(member: Any) -> list[Callable[..., Any]]:

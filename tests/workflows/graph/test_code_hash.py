@@ -11,10 +11,19 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import cloudpickle
 import pytest
 
-from agentbench import Agent, EchoChatClient, Executor, Workflow, WorkflowBuilder, WorkflowContext, handler, tool
+from agentbench import (
+    Agent,
+    EchoChatClient,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    handler,
+    tool,
+)
 from agentbench.stategraph import AgentState, StateGraph
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.graph import code_hash as module
@@ -42,9 +51,13 @@ BASE = """
     def within(most, parts=(1, "a"), *, strict=True):
         check = limit(most)
 
+        count = 0
+
         def node(text):
             global calls
+            nonlocal count
             calls += 1
+            count += 1
             if text in {"x", "y", "zzz", "1"}:
                 return API_KEY
             try:
@@ -106,6 +119,7 @@ def test_an_edit_of_a_function_or_of_what_it_uses_changes_the_hash(before: str, 
         ("        return text.strip()", '        """A docstring."""\n        return text.strip()'),
         ("    def clean(text):", "    def unused():\n        pass\n\n    def clean(text):"),
         ("calls = 0", "calls = 7"),  # the function sets it
+        ("count = 0", "count = 7"),
         ('API_KEY = "1"', 'API_KEY = "2"'),
         ('"brief"', "'brief'"),
         (
@@ -122,7 +136,7 @@ def test_comments_docstrings_positions_and_secrets_do_not_change_the_hash(before
 
 
 def test_processes_agree_whatever_their_hash_seed() -> None:
-    script = f"""
+    script = """
     from tests.workflows.graph.test_code_hash import BASE, hash_of, everything
     print(hash_of(BASE), everything().graph.code_hash)
     """
@@ -138,6 +152,7 @@ def test_processes_agree_whatever_their_hash_seed() -> None:
 
 
 def test_a_function_sent_by_value_has_the_same_hash() -> None:
+    cloudpickle = pytest.importorskip("cloudpickle", reason="cloudpickle is not installed (extra dask)")
     node = node_of(BASE)
     copied = cloudpickle.loads(cloudpickle.dumps(node))
 
@@ -192,11 +207,12 @@ def everything(**changed: Any) -> Workflow:
     client = EchoChatClient()
     client.model = part["model"]
     agent = Agent(client, part["instructions"], name="agent", tools=part["tools"])
-    inside = WorkflowBuilder(start_executor=Base("first")).add_edge("first", Base("second"), part["inner"]).build()
-    writer, other, end = part.get("writer") or Writer("writer", part["prompt"]), Base("other"), Base("end")
+    first, second, other, end = map(Base, ("first", "second", "other", "end"))
+    inside = WorkflowBuilder(start_executor=first).add_edge(first, second, part["inner"]).build()
+    writer = part.get("writer") or Writer("writer", part["prompt"])
     builder = WorkflowBuilder(start_executor=writer)
     builder.add_edge(writer, agent, part["condition"])
-    builder.add_edge(writer, inside.as_executor("inside"))
+    builder.add_edge(writer, WorkflowExecutor(inside, "inside"))
     builder.add_multi_selection_edge_group(writer, [other, end], part["selection"])
     return builder.build()
 
@@ -250,7 +266,7 @@ def add_one(state: AgentState) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("changed", "part"),
-    [({"node": lambda state: {"a": 1}}, "one"), ({"condition": lambda state: "__end__" or 1}, "one->choose")],
+    [({"node": lambda state: {"a": 1}}, "one"), ({"condition": lambda state: state and "__end__"}, "one->choose")],
 )
 def test_functions_of_state_graphs_count(changed: dict[str, Any], part: str) -> None:
     def graph(node: Any = add_one, condition: Any = lambda state: "__end__") -> Any:
@@ -267,8 +283,13 @@ def test_functions_of_state_graphs_count(changed: dict[str, Any], part: str) -> 
 
 
 async def test_a_run_computes_no_hash_of_code_and_a_graph_computes_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    computed = []
-    monkeypatch.setattr(module, "code_hashes", lambda graph: computed.append(graph) or {"a": "b"})
+    computed: list[Any] = []
+
+    def compute(graph: Any) -> dict[str, str]:
+        computed.append(graph)
+        return {"a": "b"}
+
+    monkeypatch.setattr(module, "code_hashes", compute)
     workflow = workflow_of(lambda text: None)
     await workflow.run("hello")
     assert computed == []

@@ -209,7 +209,7 @@ class OpenAIChatClient(RawOpenAIChatClient[OptionsT]):
         env_file_path: A `.env` file with these settings; it overrides the environment.
         env_file_encoding: Encoding of that file.
         timeout: Timeout of a request in seconds; by default the SDK's.
-        max_retries: Number of retries by the SDK; by default the SDK's.
+        max_retries: Number of retries by the SDK; by default the SDK's. In a batch, its limiter retries instead.
         **layers: The arguments of every client: `middleware`, `function_invocation_configuration`,
             `compaction_strategy`, `tokenizer`, `additional_properties`, `otel_provider_name`.
 
