@@ -33,6 +33,7 @@ from agentbench.messages.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.message import Delivery
 from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.persist.writer import CheckpointWriter
 from agentbench.workflows.run.execution import Execution
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ _PATIENCE_S: Final = 60.0
 """How long a run waits for its database before it is given up and left open."""
 _AGAIN_S: Final = 0.5
 _LONGEST_TRACEBACK: Final = 20_000
-_MOST_LOSSES: Final = 8
+_MOST_LOSSES: Final = 5
 """An input whose processes ended this often before its run did is the likely reason for it, and fails."""
 
 
@@ -75,6 +76,8 @@ class RowRunner:
         self.limiter = CallLimiter(limits=rules.call_limits)
         self.slots = RunSlots(self.limiter, rules.concurrency)
         self._divided = 1
+        self._saves_nothing = rules.checkpoints == "none" and store.database.into is None
+        """Without a file nobody can continue a run, and without kept checkpoints only waiting ones need one."""
 
     def divide_limits(self, processes: int) -> None:
         """Use the share of the limits of one of several processes that run inputs of the batch."""
@@ -138,7 +141,7 @@ class RowRunner:
             answers = {key: value for key, value in answers.items() if key in checkpoint.pending_request_info_events}
         row.is_begun = True
         row.started = row.started or time.time()
-        storage = _RunStorage(self._storage, self._store, row)
+        storage = None if self._saves_nothing else _RunStorage(self._storage, self._store, row)
         plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, storage)
         log = MeteredLog(row.meter)
         run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
@@ -148,7 +151,11 @@ class RowRunner:
         if self._gates:
             execution.run.around = self._within_limits
         await self._run_to_end(execution, log)
-        status = RowStatus.WAITING if execution.run.run_state.requests else RowStatus.FINISHED
+        status = RowStatus.FINISHED
+        if execution.run.run_state.requests:
+            status = RowStatus.WAITING
+            if self._saves_nothing:
+                await CheckpointWriter(execution.run, _RunStorage(self._storage, self._store, row)).save("step")
         if log.state is WorkflowRunState.CANCELLED:
             status = RowStatus.CANCELLED
         return self._ending(row, status)

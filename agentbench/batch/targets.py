@@ -35,7 +35,7 @@ class RunPlan:
     input: Any
     checkpoint: WorkflowCheckpoint | None
     answers: Mapping[str, Any] | None
-    storage: CheckpointStorage
+    storage: CheckpointStorage | None
 
 
 class Target:

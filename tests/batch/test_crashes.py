@@ -64,11 +64,12 @@ def drivers(into: str, log: Path) -> Iterator[Drivers]:
     made.close()
 
 
-def wait_for_lines(log: Path, count: int) -> None:
+def wait_for_lines(log: Path, count: int, drivers: Drivers) -> None:
     """Wait until this many steps have run."""
     ends = time.monotonic() + PATIENCE_S
     while not log.exists() or log.read_bytes().count(b"\n") < count:
         assert time.monotonic() < ends, "the batch makes no progress"
+        assert drivers.running[-1].poll() is None, "the driver has ended"
         time.sleep(0.01)
 
 
@@ -90,7 +91,7 @@ def check_table(into: str, log: Path) -> None:
 def test_a_driver_that_is_killed_goes_on_with_the_next_call(into: str, log: Path, drivers: Drivers) -> None:
     for number in (1, 2):
         driver = drivers.start()
-        wait_for_lines(log, number * COUNT * STEPS // 4)
+        wait_for_lines(log, number * COUNT * STEPS // 4, drivers)
         driver.send_signal(signal.SIGKILL)
         driver.wait()
     assert drivers.start().wait(PATIENCE_S) == 0
@@ -101,7 +102,7 @@ def test_two_drivers_share_a_batch_and_one_finishes_if_the_other_is_killed(
     into: str, log: Path, drivers: Drivers
 ) -> None:
     first, second = drivers.start(), drivers.start()
-    wait_for_lines(log, COUNT * STEPS // 3)
+    wait_for_lines(log, COUNT * STEPS // 3, drivers)
     first.send_signal(signal.SIGKILL)
     assert second.wait(PATIENCE_S) == 0
     check_table(into, log)
@@ -114,7 +115,7 @@ def test_a_cluster_loses_workers_and_drivers(into: str, log: Path, drivers: Driv
     drivers.start(address)
     restarts = 0
     for number in range(1, KILLS + 1):
-        wait_for_lines(log, number * COUNT * STEPS // (KILLS + 2))
+        wait_for_lines(log, number * COUNT * STEPS // (KILLS + 2), drivers)
         workers = [info["id"] for info in client.scheduler_info(n_workers=-1)["workers"].values()]
         processes = list(client.run(os.getpid).values()) if workers else []
         with suppress(ProcessLookupError):
@@ -134,7 +135,7 @@ def test_a_database_that_is_restarted_is_waited_for(
     drivers = Drivers(postgres_url, log)
     try:
         driver = drivers.start()
-        wait_for_lines(log, COUNT * STEPS // 3)
+        wait_for_lines(log, COUNT * STEPS // 3, drivers)
         postgres_server.stop()
         time.sleep(1.0)
         postgres_server.start()

@@ -33,7 +33,8 @@ def this_machine() -> str:
 def _start_of(pid: int) -> str | None:
     """Return when a process of this machine was started, since process ids are used again; None if there is none."""
     try:
-        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19].decode()
+        facts = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+        return None if facts[0] == b"Z" else facts[19].decode()  # a zombie has ended
     except FileNotFoundError:
         return None if os.path.isdir("/proc/self") else _start_without_proc(pid)
     except (OSError, IndexError):

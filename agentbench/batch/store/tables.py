@@ -100,9 +100,9 @@ ADD_GRAPH: Final = (
     "ON CONFLICT (batch_id, graph_hash) DO NOTHING"
 )
 OTHER_GRAPHS: Final = (
-    "SELECT r.graph_hash, COUNT(*), MIN(g.parts) FROM agentbench_batch_rows r LEFT JOIN agentbench_batch_graphs g "
+    "SELECT r.graph_hash, COUNT(*), g.parts FROM agentbench_batch_rows r LEFT JOIN agentbench_batch_graphs g "
     "ON g.batch_id = r.batch_id AND g.graph_hash = r.graph_hash "
-    "WHERE r.batch_id = :batch_id AND r.status = 1 AND r.graph_hash <> :graph_hash GROUP BY r.graph_hash"
+    "WHERE r.batch_id = :batch_id AND r.status = 1 AND r.graph_hash <> :graph_hash GROUP BY r.graph_hash, g.parts"
 )
 # Owners.
 SEEN: Final = "UPDATE agentbench_batch_owners SET seen = {now} WHERE owner = :owner"
