@@ -15,7 +15,7 @@ from agentbench.notebook.history.sources import Chosen, time_ns
 if TYPE_CHECKING:
     import pandas as pd
 
-Kind = Literal["string", "category", "int64", "float64", "Int64", "Float64", "bool", "object", "time"]
+Kind = Literal["string", "category", "int64", "float64", "Int64", "UInt64", "Float64", "bool", "object", "time"]
 """The kind of a column. `time` is datetime64[ns, UTC], from nanoseconds, ISO 8601 text or `None`."""
 Column = tuple[Kind, Sequence[Any]]
 
@@ -52,7 +52,7 @@ def build_frame(
         sys.stdout.write(f"{table}: building {rows:,} rows; use limit= and since= to reduce them\n")
     if not full:
         columns = _with_short_ids(columns, {*index, key})
-    arrays = {name: _array(kind, values) for name, (kind, values) in columns.items()}
+    arrays = {name: build_array(kind, values) for name, (kind, values) in columns.items()}
     if rows and not full:
         arrays = {name: array for name, array in arrays.items() if name in index or not pd.isna(array).all()}
     frame = pd.DataFrame(arrays, copy=False)
@@ -92,7 +92,8 @@ def _html(reference: "weakref.ref[pd.DataFrame]", full: bool) -> str | None:
     return html and _UUID.sub(r'<span style="white-space:nowrap">\g<0></span>', html)
 
 
-def _array(kind: Kind, values: Sequence[Any]) -> Any:
+def build_array(kind: Kind, values: Sequence[Any]) -> Any:
+    """Return the values of a column as an array or a series of its dtype."""
     import numpy as np
     import pandas as pd
 
@@ -110,6 +111,6 @@ def _array(kind: Kind, values: Sequence[Any]) -> Any:
             array[place] = pd.NA if value is UNKNOWN else value
         # pandas 3 would convert an array of objects to a text column if all are texts.
         return pd.Series(array, dtype=object)
-    if kind in ("Int64", "Float64"):
+    if kind in ("Int64", "UInt64", "Float64"):
         return pd.array(values, dtype=kind)
     return np.asarray(values, dtype=kind)
