@@ -35,7 +35,7 @@ FAILED = replace(ROW, status=RowStatus.FAILED, output=None, error=ERROR, path="r
         (replace(FAILED, error=RowError("KeyError", "x")), FAILED, "changed", "here failed with KeyError: x, there failed with TimeoutError: no answer"),
         (replace(ROW, status=RowStatus.WAITING), ROW, "changed", "status: here waiting, there finished"),
     ],
-)  # fmt: skip
+)
 def test_the_first_divergence_is_the_path_then_the_output_then_the_error(
     here: Any, there: Any, verdict: str, where: str
 ):

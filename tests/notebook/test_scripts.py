@@ -10,7 +10,7 @@ FILES = sorted(Path(str(agentbench.notebook.__file__)).parent.rglob("static/*.[c
 #: It shows the HTML of ipywidgets, and loads the modules that its kernel sends.
 HOST = "one_widget.js"
 #: The most KiB that the scripts and styles of a folder may have.
-LIMITS = {"chat_panel": 12, "forms": 48, "look": 44, "run_list": 8, "runtime": 8, "stepping": 64}
+LIMITS = {"batches": 32, "chat_panel": 12, "forms": 48, "look": 44, "run_list": 8, "runtime": 8, "stepping": 64}
 
 
 @pytest.mark.parametrize("path", [path for path in FILES if path.name != HOST], ids=lambda path: path.name)

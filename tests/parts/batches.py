@@ -180,7 +180,11 @@ class FakeBatch:
         return found[offset:] if limit is None else found[offset : offset + limit]
 
     def row(self, key: str) -> BatchRow:
-        return next(iter(self.rows(keys=[key])))
+        for row in self.known:
+            if row.key == key:
+                return row
+        msg = f"There is no row {key!r}."
+        raise KeyError(msg)
 
     def traffic(self) -> list[Traffic]:
         return traffic_of(self.known)

@@ -23,7 +23,7 @@ def comparison_bundle(comparison: BatchComparison) -> dict[str, str]:
     counts = comparison.counts
     facts = [f"{counts[verdict]:,} {verdict}" for verdict in _VERDICTS if verdict in counts]
     changed = sorted(comparison.changed, key=lambda pair: _VERDICTS.index(pair.verdict))
-    rows = [(pair.key, pair.verdict, pair.where) for pair in changed[:_ROWS]]
+    rows: list[tuple[str, str, str]] = [(pair.key, pair.verdict, pair.where) for pair in changed[:_ROWS]]
     if len(changed) > _ROWS:
         rows.append(("…", f"{len(changed) - _ROWS:,} more", "in .changed and .frame()"))
     state, look = ("no difference", "done") if not changed else ("", "idle")

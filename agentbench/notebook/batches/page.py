@@ -1,0 +1,27 @@
+"""The page's side of a batch: widgets without any text in their traits.
+
+From the page of a panel: `ready`; `visible` (whether a person can see it); `filter` (by `status` or `error`; neither
+for all); `open` and `rerun` (row), `close`; `cancel`, `resume`, `retry`, `answer`. To the page: `progress`, `rows`,
+`view` (the card of the opened row, which the page puts into a frame without scripts) and `problem`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agentbench.notebook.look.style import read_script
+from agentbench.notebook.runtime.widgets import MessageWidget
+
+_STATIC = Path(__file__).parent / "static"
+
+
+def read_files(*names: str) -> str:
+    """Return some of the scripts or styles of this room, concatenated."""
+    return "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in names)
+
+
+class BatchPage(MessageWidget):
+    """The widget of a batch, which sends and receives messages."""
+
+    _esm = read_script("dom.js", "display.js") + read_files("rows.js", "batch.js")
+    _css = read_script("theme.css") + read_files("batch.css")
