@@ -28,11 +28,21 @@ FAILED = replace(ROW, status=RowStatus.FAILED, output=None, error=ERROR, path="r
         (replace(ROW, path="read"), ROW, "changed", "superstep 1: here finished, there (check, rate)"),
         (replace(ROW, output={"title": "cats", "words": [1, 3]}), ROW, "changed", "output.words[1]: here 3, there 2"),
         (replace(ROW, output=None), ROW, "changed", "output: here None, there {'title': 'cats', 'words': [1, 2]}"),
-        (replace(ROW, output={"api_key": "x"}), replace(ROW, output={"api_key": "y"}), "changed", "output.api_key: here •••, there •••"),
+        (
+            replace(ROW, output={"api_key": "x"}),
+            replace(ROW, output={"api_key": "y"}),
+            "changed",
+            "output.api_key: here •••, there •••",
+        ),
         (FAILED, ROW, "new error", "superstep 2: here failed with TimeoutError: no answer, there write"),
         (ROW, FAILED, "fixed", "superstep 2: here write, there failed with TimeoutError: no answer"),
         (replace(FAILED, path=ROW.path), ROW, "new error", "here failed with TimeoutError: no answer, there finished"),
-        (replace(FAILED, error=RowError("KeyError", "x")), FAILED, "changed", "here failed with KeyError: x, there failed with TimeoutError: no answer"),
+        (
+            replace(FAILED, error=RowError("KeyError", "x")),
+            FAILED,
+            "changed",
+            "here failed with KeyError: x, there failed with TimeoutError: no answer",
+        ),
         (replace(ROW, status=RowStatus.WAITING), ROW, "changed", "status: here waiting, there finished"),
     ],
 )

@@ -433,4 +433,37 @@ TALK_SCENES = (
     _runs("stepper", "storage, build(NODES)", "research-flow, run-1: Open in a stepper"),
 )
 
-SCENES = (*STEPPER_SCENES, *TALK_SCENES, *FORM_SCENES, *FRAME_SCENES, *AGENT_SCENES, *GRAPH_SCENES)
+BATCH, EXPLORE = ".widget-vbox:has(.abb)", ".widget-vbox:has(.abb-map)"
+BATCHES = """
+from agentbench.notebook.batches.cards import batch_bundle
+from agentbench.notebook.batches.inbox import batch_inbox
+from agentbench.notebook.batches.panel import BatchPanel
+from tests.parts.batches import FakeBatch, many_rows, questions_of, review_flow
+
+running = {"state": "running", "running": 12, "total": 2000, "rate": 14.2, "remaining_s": 83.0, "elapsed_s": 62.0}
+running |= {"budget": {"tokens": (619_500, 2_000_000), "cost": (1.0, 2.5)}, "skipped": 300}
+asked = [*questions_of(312), *questions_of(1, "Is this review about the book or about the delivery?", first=400)]
+
+def batch(count=1000, **facts):
+    return FakeBatch(many_rows(count), workflow=review_flow(), questions=asked, **facts)
+"""
+
+
+def _batch(name: str, then: str, *press: str, shown: str = BATCH) -> Scene:
+    return Scene(f"batch-{name}", BATCHES + then, shown, press=press)
+
+
+BATCH_SCENES = (
+    _batch("running", "display(BatchPanel(batch(**running)))"),
+    _batch("done", "display(BatchPanel(batch(repeats={1: 'row-00000'})))"),
+    _batch("filtered", "display(BatchPanel(batch(state='stopped', reason='Budget used.')))", "TimeoutError 50"),
+    _batch("opened", "display(BatchPanel(batch(keeps=True)))", "TimeoutError 50", "row-00003"),
+    _batch("not-kept", "display(BatchPanel(batch()))", "TimeoutError 50", "row-00003"),
+    _batch("answers", "display(BatchPanel(batch()))", "Answer 20 waiting"),
+    _batch("empty", "display(BatchPanel(FakeBatch(state='running')))"),
+    _batch("card", "display(batch_bundle(batch(**running)), raw=True)", shown=OUTPUT),
+    _batch("row", "display(many_rows(4)[3])", shown=OUTPUT),
+    _batch("inbox", "display(batch_inbox(batch()))", shown=INBOX),
+)
+
+SCENES = (*BATCH_SCENES, *STEPPER_SCENES, *TALK_SCENES, *FORM_SCENES, *FRAME_SCENES, *AGENT_SCENES, *GRAPH_SCENES)

@@ -173,8 +173,7 @@ class BatchInbox(WidgetDisplay):
             for group in self._groups[:_FORMS]:
                 box = self._boxes[group] = before.pop(group, None) or self._box_of(group)
                 switch = box.children[1]
-                switch.description = f"Answer these {len(group.questions):,} together"
-                switch.layout.display = None if len(group.questions) > 1 else "none"
+                switch.send({"kind": "switch", "count": len(group.questions), "on": group.together})
                 if box.children[0] is not group.form.widget:
                     box.children = [group.form.widget, switch]
             self._title.value = f'<div class="abi-empty" role="status">{esc(self._headline)}</div>'
@@ -186,8 +185,14 @@ class BatchInbox(WidgetDisplay):
     def _box_of(self, group: QuestionGroup) -> Any:
         import ipywidgets
 
-        switch = ipywidgets.Checkbox(value=group.together, indent=False, layout={"width": "auto"})
-        switch.observe(lambda change: setattr(group, "together", change["new"]), "value")
+        from agentbench.notebook.batches.page import SwitchPage
+
+        def receive(message: dict[str, Any]) -> None:
+            if message["kind"] == "set":
+                group.together = message.get("on") is True
+            switch.send({"kind": "switch", "count": len(group.questions), "on": group.together})
+
+        switch = SwitchPage(receive, name="Answer equal questions together")
         return ipywidgets.VBox([group.form.widget, switch])
 
     @property

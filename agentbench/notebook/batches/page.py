@@ -25,3 +25,10 @@ class BatchPage(MessageWidget):
 
     _esm = read_script("dom.js", "display.js") + read_files("rows.js", "batch.js")
     _css = read_script("theme.css") + read_files("batch.css")
+
+
+class SwitchPage(MessageWidget):
+    """The check box of a group of equal questions. To the page: `switch` (count, on); from it: `ready`, `set` (on)."""
+
+    _esm = read_script("dom.js") + read_files("switch.js")
+    _css = read_files("switch.css")

@@ -13,7 +13,7 @@ from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import AgentFrameworkException, WidgetsUnavailable
 from agentbench.notebook.batches.cards import batch_bundle, row_bundle
 from agentbench.notebook.batches.follower import Follower
-from agentbench.notebook.batches.inbox import batch_inbox
+from agentbench.notebook.batches.inbox import BatchInbox, batch_inbox
 from agentbench.notebook.batches.words import (
     ROW_HEAD,
     count_texts,
@@ -184,8 +184,21 @@ class BatchPanel(WidgetDisplay):
             "errors": [[self._id_of(name), f"{line(name)} {count:,}"] for name, count in progress.errors],
             "slowest": [[self._id_of(key), line(key, 40), f"{seconds:,.1f} s"] for key, seconds in slowest],
             "filter": None if self._filter is None else self._id_of(self._filter[1]),
-            "buttons": list(_buttons(progress, counts)),
+            "buttons": list(self._buttons(progress)),
         }
+
+    def _buttons(self, progress: BatchProgress) -> Iterable[tuple[str, str]]:
+        failed, waiting = (progress.counts.get(status, 0) for status in ("failed", "waiting"))
+        if progress.state == "running":
+            yield "cancel", "Cancel"
+        elif progress.state != "done":
+            yield "resume", "Start" if progress.state == "ready" else "Resume"
+        if failed and progress.state != "running":
+            yield "retry", f"Retry {failed:,} failed"
+        if isinstance(self._opened, BatchInbox):
+            yield "close", "Close questions"
+        elif waiting:
+            yield "answer", f"Answer {waiting:,} waiting"
 
     def _count_of_filter(self, progress: BatchProgress) -> object:
         by, name = self._filter or ("", "")
@@ -238,7 +251,8 @@ class BatchPanel(WidgetDisplay):
         try:
             call()
         except (AgentFrameworkException, KeyError, ValueError, WidgetsUnavailable) as error:
-            self._page.send({"kind": "problem", "text": line(mask_text(str(error)), 400)})
+            text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
+            self._page.send({"kind": "problem", "text": line(mask_text(text), 400)})
         self.draw()
 
     def _choose(self, by: object, name: str) -> None:
@@ -280,14 +294,3 @@ class BatchPanel(WidgetDisplay):
 
     def __repr__(self) -> str:
         return f"BatchPanel({line(self.batch.name)})"
-
-
-def _buttons(progress: BatchProgress, counts: dict[str, int]) -> Iterable[tuple[str, str]]:
-    if progress.state == "running":
-        yield "cancel", "Cancel"
-    elif progress.state != "done":
-        yield "resume", "Resume" if progress.state != "ready" else "Start"
-    if counts.get("failed") and progress.state != "running":
-        yield "retry", f"Retry {counts['failed']:,} failed"
-    if counts.get("waiting"):
-        yield "answer", f"Answer {counts['waiting']:,} waiting"

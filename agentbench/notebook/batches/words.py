@@ -58,13 +58,14 @@ def speed_texts(progress: BatchProgress) -> list[str]:
 
 def use_texts(progress: BatchProgress) -> list[str]:
     """Return what the batch has used, the budget, and where its rows come from."""
-    tokens = progress.tokens_in + progress.tokens_out
-    texts = [f"{tokens:,} tokens"] if tokens else []
-    if progress.cost is not None:
-        texts.append(f"cost {amount_text(progress.cost)}")
-    for name, (used, limit) in progress.budget.items():
-        if not (name == "seconds" and is_compared()):
-            texts.append(f"budget of {line(name)}: {amount_text(used)} of {amount_text(limit)}")
+    amounts = {"tokens": progress.tokens_in + progress.tokens_out, "cost": progress.cost or 0} | progress.budget
+    if is_compared():
+        amounts.pop("seconds", None)
+    texts = []
+    for name, amount in amounts.items():
+        text = " of ".join(map(amount_text, amount if isinstance(amount, tuple) else (amount,)))
+        if amount:
+            texts.append(f"cost {text}" if name == "cost" else f"{text} {line(name)}")
     if progress.skipped:
         texts.append(f"{progress.skipped:,} from earlier calls")
     if progress.duplicates:

@@ -21,8 +21,7 @@ def test_a_batch_shows_counts_errors_and_its_latest_rows_and_no_times_when_outpu
     batch = FakeBatch(many_rows(40), rate=3.5, remaining_s=9.0, state="running", budget={"tokens": (5580, 9000)})
     lines = batch_bundle(batch)["text/plain"].splitlines()
     assert lines[0] == (
-        "Batch reviews: running, 40 of 40 inputs, 35 finished, 4 failed, 1 waiting, 5,580 tokens, cost 0.04, "
-        "budget of tokens: 5,580 of 9,000"
+        "Batch reviews: running, 40 of 40 inputs, 35 finished, 4 failed, 1 waiting, 5,580 of 9,000 tokens, cost 0.04"
     )
     assert lines[1:6] == ["errors", "  TimeoutError  2", "  ValueError    2", "latest 10 rows", lines[5]]
     assert lines[8].split(maxsplit=2) == ["row-00033", "failed", "ValueError: no answer for 33"]

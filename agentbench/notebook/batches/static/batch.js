@@ -29,8 +29,8 @@ function render({ model, el }) {
     if (at) [...parent.children].find((each) => each.dataset.id === at)?.focus({ preventScroll: true });
   };
   const chip = ([by, id, text, chosen]) => {
-    const look = by === "status" ? { "data-status": id } : {};
-    return node("button", { type: "button", class: "abb-chip", "data-id": id, ...look, "aria-pressed": String(chosen), onclick: () => post("filter", { by, id }) }, text);
+    const sign = node("span", { "aria-hidden": "true", "data-status": by === "status" ? id : null }, by === "status" ? "" : "\u2717");
+    return node("button", { type: "button", class: "abb-chip", "data-id": id, "aria-pressed": String(chosen), onclick: () => post("filter", { by, id }) }, sign, text);
   };
   const button = ([name, text]) => node("button", { type: "button", class: "abb-button", "data-id": name, onclick: () => post(name) }, text);
   const slow = ([id, key, took]) => node("button", { type: "button", class: "abb-open", "data-id": id, onclick: () => post("open", { id }) }, `${key} ${took}`);
@@ -39,7 +39,7 @@ function render({ model, el }) {
   const tick = () => {
     const seconds = elapsed === null ? 0 : Math.round(elapsed + (state.textContent === "running" ? (performance.now() - since) / 1000 : 0));
     const clock = [seconds / 3600, (seconds / 60) % 60, seconds % 60].map((part) => String(Math.floor(part)).padStart(2, "0")).join(":");
-    facts.textContent = [...words, ...(seconds ? [clock] : [])].join(" · ");
+    facts.textContent = [...words, ...(seconds ? [`${clock} elapsed`] : [])].join(" · ");
   };
   const on = {
     progress: (message) => {
@@ -78,7 +78,9 @@ function render({ model, el }) {
   let [inSight, sent] = [true, null];
   const look = () => {
     const visible = inSight && document.visibilityState === "visible";
-    if (visible !== sent) post("visible", { visible: (sent = visible) });
+    if (visible === sent) return;
+    sent = visible;
+    try { post("visible", { visible }); } catch { watch.disconnect(); } // the kernel is gone
   };
   const watch = new IntersectionObserver(([entry]) => { inSight = entry.isIntersecting; look(); });
   watch.observe(el);
@@ -88,7 +90,8 @@ function render({ model, el }) {
   model.on("msg:custom", receive);
   post("ready");
   return () => {
-    post("visible", { visible: false });
+    inSight = false;
+    look();
     clearInterval(clock);
     watch.disconnect();
     document.removeEventListener("visibilitychange", look);

@@ -6,7 +6,7 @@ function rowTable(caption, onOpen) {
   let opened = null;
   const mark = () => { for (const row of body.children) row.toggleAttribute("data-opened", row.dataset.id === opened); };
   const rowOf = ({ id, cells: [key, status, ...rest] }) => {
-    const open = node("button", { type: "button", class: "abb-open", title: "Open this row", onclick: () => onOpen(id) }, key);
+    const open = node("button", { type: "button", class: "abb-open", title: `Open ${key}`, onclick: () => onOpen(id) }, key);
     return node("tr", { "data-id": id, "data-status": status }, node("td", {}, open), ...[status, ...rest].map((text) => node("td", {}, text)));
   };
   return {
