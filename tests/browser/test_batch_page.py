@@ -29,8 +29,7 @@ def test_a_person_filters_opens_retries_and_answers_in_the_panel(open_cells: Any
     expect(panel.locator(".abb-state")).to_have_text("running")
     assert batch.calls == ["cancel", "retry", "resume"]
     page.button("row-00003").press("Enter")
-    card = panel.frame_locator("iframe").locator("body")
-    expect(card).to_contain_text("no answer for 3")
+    expect(panel.locator(".abb-detail")).to_contain_text("no answer for 3")
     page.button("Step").click()
     expect(page.panel.locator(".abs-banner")).to_contain_text("write gets 1 message")
     assert nothing_serious(page, ".abb")

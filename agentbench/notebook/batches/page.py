@@ -2,7 +2,7 @@
 
 From the page of a panel: `ready`; `visible` (whether a person can see it); `filter` (by `status` or `error`; neither
 for all); `open` and `rerun` (row), `close`; `cancel`, `resume`, `retry`, `answer`. To the page: `progress`, `rows`,
-`view` (the card of the opened row, which the page puts into a frame without scripts) and `problem`.
+`view` (the opened row) and `problem`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def read_files(*names: str) -> str:
 class BatchPage(MessageWidget):
     """The widget of a batch, which sends and receives messages."""
 
-    _esm = read_script("dom.js", "display.js") + read_files("rows.js", "batch.js")
+    _esm = read_script("dom.js") + read_files("rows.js", "batch.js")
     _css = read_script("theme.css") + read_files("batch.css")
 
 

@@ -11,7 +11,7 @@ from agentbench._secrets import mask_text
 from agentbench.batch.rows import BatchProgress, BatchRow
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import AgentFrameworkException, WidgetsUnavailable
-from agentbench.notebook.batches.cards import batch_bundle, row_bundle
+from agentbench.notebook.batches.cards import batch_bundle, row_details
 from agentbench.notebook.batches.follower import Follower
 from agentbench.notebook.batches.inbox import BatchInbox, batch_inbox
 from agentbench.notebook.batches.words import (
@@ -105,12 +105,7 @@ class BatchPanel(WidgetDisplay):
         """
         _ = self.widget
         self.close_opened()
-        view = {
-            "id": self._id_of(key),
-            "html": row_bundle(self.batch.row(key))["text/html"],
-            "problem": "",
-            "again": False,
-        }
+        view = {"id": self._id_of(key), "problem": "", "again": False} | row_details(self.batch.row(key))
         try:
             self._show_below(open_stepper(self.batch.open(key, rerun=True) if rerun else self.batch.open(key)))
         except AgentFrameworkException as error:

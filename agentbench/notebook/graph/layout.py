@@ -28,8 +28,8 @@ UPRIGHT: tuple[Direction, ...] = ("TB", "BT")
 """Directions in which ranks are stacked vertically."""
 
 NAME_SIZE, TEXT_SIZE = 13.0, 12.0
-BORDER, RIM = 8.0, 6.0
-"""The additional size of a double border, and the height of a cylinder's lid."""
+BORDER, RIM, NOTE_HEIGHT = 8.0, 6.0, 16.0
+"""The additional size of a double border, the height of a cylinder's lid, and of the line below a name."""
 PAUSE_SIGN = "‖"  # more fonts have it than the pause sign
 # Signs before the name, in this order; the painter draws the first one as a shape.
 _MARKS = {"hitl": PAUSE_SIGN, "start": "▷", "subworkflow": "▣"}
@@ -102,6 +102,9 @@ def node_size(node: ShapeNode, label: str) -> Size:
         height += 2 * RIM
     elif "start" in node.kinds:
         width += 14
+    if node.note:
+        narrow = 1.25 if "start" in node.kinds else 1.0  # an ellipse is narrow where its second line is
+        width, height = max(width, narrow * (room_for(node.note, TEXT_SIZE) + 14)), height + NOTE_HEIGHT
     border = BORDER if "output" in node.kinds else 0
     return max(width, 54.0) + border, height + border
 

@@ -14,6 +14,7 @@ from agentbench._text.escape import esc
 from agentbench.notebook.graph.layout import (
     BORDER,
     NAME_SIZE,
+    NOTE_HEIGHT,
     PAUSE_SIGN,
     RIM,
     TEXT_SIZE,
@@ -136,6 +137,9 @@ def _node(shape: GraphShape, node: ShapeNode, box: Box, detail: Detail, states: 
         rings = (("ab_halo", "6.5", _COLOURS["line"]), ("ab_gap", "4", "#FFFFFF"))
         copies = (f'class="{name}" fill="none" stroke="{colour}" stroke-width="{wide}"' for name, wide, colour in rings)
         drawn = "".join(_outline(form, box, copy) for copy in copies) + drawn
+    if node.note and not is_frame:
+        drawn += _text(node.note, box.x, y + NOTE_HEIGHT / 2, TEXT_SIZE).replace("<text", '<text class="ab_note"', 1)
+        y -= NOTE_HEIGHT / 2
     drawn += _name(node_label(node, detail), box, y, is_frame=is_frame)
     if style.icon:
         drawn += _mark(state, form, box)
@@ -222,7 +226,8 @@ def _edge(shape: GraphShape, edge: ShapeEdge, wire: Wire, label: str, states: Ma
     key = element[edge.source, edge.target]
     title = f"{names[edge.source]} -> {names[edge.target]}{f' [{edge.label}]' if edge.label else ''}"
     data = dict(zip(("from", "to"), ends, strict=True)) if states is None else None
-    return _group(key, f"ab_edge ab_e_{edge.kind}", (states or {}).get(key, "idle"), data, title, drawn)
+    weight = "" if edge.weight is None else f" ab_w{edge.weight}"
+    return _group(key, f"ab_edge ab_e_{edge.kind}{weight}", (states or {}).get(key, "idle"), data, title, drawn)
 
 
 def _touching(shape: GraphShape, wire: Wire, ends: Sequence[tuple[ShapeNode, Box]]) -> Wire:

@@ -44,7 +44,8 @@ class ShapeNode:
     """One node, or one frame around an opened sub-workflow; its id is that of the executor.
 
     Inside an opened sub-workflow (its `frame`), the id starts with the outer ids: `outer/inner`. `kinds` are in the
-    order of `KIND_WORDS`, empty for a plain executor. `members` are the ids of the executors in a folded group.
+    order of `KIND_WORDS`, empty for a plain executor. `members` are the ids of the executors in a folded group. `note`
+    is a line of text below the name.
     """
 
     id: str
@@ -53,6 +54,7 @@ class ShapeNode:
     type_name: str = ""
     members: tuple[str, ...] = ()
     frame: str | None = None
+    note: str = ""
 
     @property
     def words(self) -> str:
@@ -64,7 +66,8 @@ class ShapeNode:
 class ShapeEdge:
     """One connection. `label` is the name of a condition, a case or a selection function, or empty.
 
-    `plain_label` is the label in DOT and Mermaid text, where conditions have no names.
+    `plain_label` is the label in DOT and Mermaid text, where conditions have no names. `weight` is its class in a
+    picture of how much passes along it, `ab_w0` to `ab_w5`; None for other pictures.
     """
 
     source: str
@@ -72,6 +75,7 @@ class ShapeEdge:
     kind: EdgeKind = "direct"
     label: str = ""
     plain_label: str = ""
+    weight: int | None = None
 
     @property
     def is_dashed(self) -> bool:
