@@ -436,6 +436,7 @@ TALK_SCENES = (
 BATCH, EXPLORE = ".widget-vbox:has(.abb)", ".widget-vbox:has(.abb-map)"
 BATCHES = """
 from agentbench.notebook.batches.cards import batch_bundle
+from agentbench.notebook.batches.explore import explore
 from agentbench.notebook.batches.inbox import batch_inbox
 from agentbench.notebook.batches.panel import BatchPanel
 from tests.parts.batches import FakeBatch, many_rows, questions_of, review_flow
@@ -464,6 +465,9 @@ BATCH_SCENES = (
     _batch("card", "display(batch_bundle(batch(**running)), raw=True)", shown=OUTPUT),
     _batch("row", "display(many_rows(4)[3])", shown=OUTPUT),
     _batch("inbox", "display(batch_inbox(batch()))", shown=INBOX),
+    _batch("explore", "display(explore(batch()))", shown=EXPLORE),
+    _batch("explore-error", "display(explore(batch()))", "TimeoutError", "row-00003", shown=EXPLORE),
+    _batch("explore-static", "display(explore(batch()).bundle(), raw=True)", shown=OUTPUT),
 )
 
 SCENES = (*BATCH_SCENES, *STEPPER_SCENES, *TALK_SCENES, *FORM_SCENES, *FRAME_SCENES, *AGENT_SCENES, *GRAPH_SCENES)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentbench.notebook.batches.explore import explore
+from tests.browser.axe import violations
 from tests.browser.page_parts import expect
 from tests.browser.scenes import BATCHES, SETUP
 from tests.browser.test_chat_page import nothing_serious
+from tests.parts.batches import FakeBatch, many_rows, review_flow
 
 pytest.importorskip("playwright")
 pytest.importorskip("axe_playwright_python")
@@ -54,6 +58,55 @@ def test_a_row_without_checkpoints_is_run_again_with_a_click(open_cells: Any) ->
     page.button("Run it again").click()
     page.button("Run").click()
     expect(page.panel.locator(".abs-banner")).to_contain_text("Finished.")
+
+
+def test_a_person_selects_nodes_paths_and_errors_on_a_map_and_opens_a_row(open_cells: Any) -> None:
+    page = open_cells([SETUP, BATCHES, "explore(batch(keeps=True))"], height=2400)
+    panel = page.panel.locator(".abb-map")
+    rows = panel.get_by_role("region", name="Rows", exact=True)
+    expect(rows.locator("caption")).to_have_text("All rows, the first 50 of 1,000")
+    panel.locator('.ab_node[data-name="check"]').click()
+    expect(rows.locator("caption")).to_have_text("Rows that called check, the first 50 of 950")
+    expect(page.button("check")).to_have_attribute("aria-pressed", "true")
+    page.button("read > (check, rate)").press("Enter")
+    expect(rows.locator("caption")).to_have_text("Rows on the path read > (check, rate), the first 50 of 70")
+    expect(panel.locator(".ab_node.ab_sel")).to_have_count(0)
+    page.button("ValueError").click()
+    page.button("Show all rows").click()
+    expect(rows.locator("caption")).to_have_text("All rows, the first 50 of 1,000")
+    page.button("TimeoutError").click()
+    page.button("row-00003").click()
+    expect(panel.locator(".abb-detail")).to_contain_text("no answer for 3")
+    expect(page.panel.locator(".abs-banner")).to_contain_text("Superstep 1 is next")
+    assert nothing_serious(page, ".abb-map")
+
+
+def test_a_saved_map_works_without_a_kernel_and_without_a_network(pages: Any, tmp_path: Path) -> None:
+    batch = FakeBatch(many_rows(3000), workflow=review_flow())
+    path = explore(batch).save(tmp_path / "map.html")
+    for dark in (False, True):
+        problems: list[str] = []
+        requests: list[str] = []
+        context = pages.context.browser.new_context(offline=True, color_scheme="dark" if dark else "light")
+        page = context.new_page()
+        page.on("pageerror", lambda error, problems=problems: problems.append(str(error)))
+        page.on("console", lambda said, problems=problems: problems.append(said.text))
+        page.on("request", lambda request, requests=requests: requests.append(request.url))
+        page.goto(path.as_uri())
+        rows = page.get_by_role("region", name="Rows", exact=True)
+        expect(page.locator(".abb-saved").first).to_contain_text("3,000 runs; the page has 2,000 of their rows")
+        page.locator('.ab_node[data-name="write"]').click()
+        expect(rows.locator("caption")).to_contain_text("Rows that called write, the first 500 of 2,640")
+        page.get_by_role("button", name="TimeoutError").click()
+        expect(rows.locator("tbody tr")).to_have_count(150)
+        page.get_by_role("button", name="row-00003").click()
+        expect(page.locator(".abb-detail")).to_contain_text("Traceback: TimeoutError")
+        page.get_by_role("button", name="Close").click()
+        expect(page.locator(".abb-detail")).to_be_hidden()
+        assert violations(page, ".abb-map") == []
+        assert problems == []
+        assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
+        context.close()
 
 
 def test_a_panel_out_of_sight_is_not_drawn_until_it_is_seen(open_cells: Any) -> None:

@@ -117,6 +117,7 @@ class FakeBatch:
         workflow: Workflow | None = None,
         questions: Iterable[OpenQuestion] = (),
         repeats: dict[int, str] | None = None,
+        traffic: list[Traffic] | None = None,
         keeps: bool = False,
         **progress: Any,
     ) -> None:
@@ -127,6 +128,7 @@ class FakeBatch:
         self.listeners: list[Callable[[], object]] = []
         self.facts = progress
         self._repeats = repeats or {}
+        self._traffic = traffic
 
     def change(self, *rows: BatchRow, **progress: Any) -> None:
         """Replace or add rows, and change facts of the progress."""
@@ -187,7 +189,7 @@ class FakeBatch:
         raise KeyError(msg)
 
     def traffic(self) -> list[Traffic]:
-        return traffic_of(self.known)
+        return traffic_of(self.known) if self._traffic is None else self._traffic
 
     def repeats(self) -> dict[int, str]:
         return self._repeats

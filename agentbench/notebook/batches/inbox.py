@@ -16,7 +16,6 @@ from agentbench.notebook.forms.form import Form, FormState, Respond, request_for
 from agentbench.notebook.forms.questions import read_request
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
-from agentbench.notebook.runtime.widgets import close_all
 
 _INTERVAL_S = 1.0
 _FORMS = 20
@@ -168,6 +167,8 @@ class BatchInbox(WidgetDisplay):
         """Show the forms of the first groups; a group keeps its box, so that typed text stays."""
         if self._box is None:
             return
+        from agentbench.notebook.runtime.widgets import close_all
+
         with TRAIT_LOCK:
             before, self._boxes = self._boxes, {}
             for group in self._groups[:_FORMS]:
@@ -220,6 +221,8 @@ class BatchInbox(WidgetDisplay):
 
     def close(self) -> None:
         """Remove the forms from the page. May be called twice."""
+        from agentbench.notebook.runtime.widgets import close_all
+
         with self._lock:
             if self._follower is None:
                 return

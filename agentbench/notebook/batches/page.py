@@ -7,17 +7,9 @@ for all); `open` and `rerun` (row), `close`; `cancel`, `resume`, `retry`, `answe
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from agentbench.notebook.batches.files import explore_script, explore_style, read_files
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.runtime.widgets import MessageWidget
-
-_STATIC = Path(__file__).parent / "static"
-
-
-def read_files(*names: str) -> str:
-    """Return some of the scripts or styles of this room, concatenated."""
-    return "\n".join((_STATIC / name).read_text(encoding="utf-8") for name in names)
 
 
 class BatchPage(MessageWidget):
@@ -32,3 +24,14 @@ class SwitchPage(MessageWidget):
 
     _esm = read_script("dom.js") + read_files("switch.js")
     _css = read_files("switch.css")
+
+
+class ExplorePage(MessageWidget):
+    """The widget of a map.
+
+    From the page: `ready`; `filter` (by `path`, `node` or `error`, and its place in the table); `open`, `rerun` and
+    `close`, as of a panel. To the page: `map` (graph and tables, once), `rows`, `view` and `problem`.
+    """
+
+    _esm = explore_script()
+    _css = explore_style()

@@ -9,11 +9,11 @@ from typing import Any
 
 from agentbench._secrets import mask_text
 from agentbench.batch.rows import BatchProgress, BatchRow
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import AgentFrameworkException, WidgetsUnavailable
-from agentbench.notebook.batches.cards import batch_bundle, row_details
+from agentbench.exceptions import WidgetsUnavailable
+from agentbench.notebook.batches.cards import batch_bundle
 from agentbench.notebook.batches.follower import Follower
 from agentbench.notebook.batches.inbox import BatchInbox, batch_inbox
+from agentbench.notebook.batches.opening import Below, try_call
 from agentbench.notebook.batches.words import (
     ROW_HEAD,
     count_texts,
@@ -27,24 +27,10 @@ from agentbench.notebook.batches.words import (
 )
 from agentbench.notebook.progress_bar.progress import is_compared
 from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
-from agentbench.notebook.stepping.options import Options, kernel_loop
-from agentbench.notebook.stepping.stepper import Stepper
-from agentbench.workflows.run.run import WorkflowRun
 
 _INTERVAL_S = 0.25
 _LATEST, _FILTERED = 20, 50
 _LONGEST_ID = 100
-_LIMIT = 1000  # supersteps of a stepper's `run`, as in stepper()
-
-
-def open_stepper(run: WorkflowRun) -> Stepper:
-    """Return a stepper that drives a run which a batch has opened."""
-
-    async def start(_: Callable[[str], object]) -> WorkflowRun:
-        return run
-
-    options = Options(None, "auto", 420, kernel_loop(None), _LIMIT, autosave=True)
-    return Stepper(run.workflow, start, options, storage=run.storage or InMemoryCheckpointStorage())
 
 
 class BatchPanel(WidgetDisplay):
@@ -69,8 +55,7 @@ class BatchPanel(WidgetDisplay):
         self._basis: object = None
         self._visible: dict[str, bool] = {}
         self._page: Any = None
-        self._box: Any = None
-        self._opened: Any = None
+        self._below: Any = None
         self._follower: Follower | None = None
         self._stand_in = StandIn(self, lambda: batch_bundle(batch))
 
@@ -86,15 +71,13 @@ class BatchPanel(WidgetDisplay):
         Raises:
             WidgetsUnavailable: ipywidgets or anywidget is missing.
         """
-        if self._box is None:
+        if self._below is None:
             with needs_widgets("print(batch) and batch.frame() work without widgets"):
-                import ipywidgets
-
                 from agentbench.notebook.batches.page import BatchPage
             self._page = BatchPage(self._on_message, name=f"Batch {line(self.batch.name)}")
-            self._box = ipywidgets.VBox([self._page])
+            self._below = Below(self.batch, self._page)
             self._follower = Follower(self.batch, self.draw, interval_s=_INTERVAL_S)
-        return self._box
+        return self._below.box
 
     def open(self, key: str, *, rerun: bool = False) -> None:
         """Show a row below the panel: its card, and its run in a stepper.
@@ -104,31 +87,18 @@ class BatchPanel(WidgetDisplay):
             rerun: Run the input again, in the stepper, instead of reading the checkpoints of its run.
         """
         _ = self.widget
-        self.close_opened()
-        view = {"id": self._id_of(key), "problem": "", "again": False} | row_details(self.batch.row(key))
-        try:
-            self._show_below(open_stepper(self.batch.open(key, rerun=True) if rerun else self.batch.open(key)))
-        except AgentFrameworkException as error:
-            view |= {"problem": line(mask_text(str(error)), 400), "again": not rerun}
-        self._send("view", view)
+        self._send("view", self._below.open_row(key, self._id_of(key), rerun=rerun))
 
     def answer(self) -> None:
         """Show the open questions of the batch below the panel, as forms."""
         _ = self.widget
         self.close_opened()
-        self._show_below(batch_inbox(self.batch))
-
-    def _show_below(self, opened: Any) -> None:
-        self._opened = opened
-        self._box.children = [self._page, opened.widget]
+        self._below.show(batch_inbox(self.batch))
 
     def close_opened(self) -> None:
         """Close what is shown below the panel."""
-        opened, self._opened = self._opened, None
-        if opened is not None:
-            self._box.children = [self._page]
-            opened.close()
-        if "view" in self._sent:
+        if self._below is not None:
+            self._below.close()
             self._send("view", {})
 
     def _id_of(self, text: str) -> str:
@@ -190,7 +160,7 @@ class BatchPanel(WidgetDisplay):
             yield "resume", "Start" if progress.state == "ready" else "Resume"
         if failed and progress.state != "running":
             yield "retry", f"Retry {failed:,} failed"
-        if isinstance(self._opened, BatchInbox):
+        if isinstance(self._below.opened, BatchInbox):
             yield "close", "Close questions"
         elif waiting:
             yield "answer", f"Answer {waiting:,} waiting"
@@ -243,11 +213,7 @@ class BatchPanel(WidgetDisplay):
             self._try(calls[kind])
 
     def _try(self, call: Callable[[], object]) -> None:
-        try:
-            call()
-        except (AgentFrameworkException, KeyError, ValueError, WidgetsUnavailable) as error:
-            text = str(error.args[0] if isinstance(error, KeyError) and error.args else error)
-            self._page.send({"kind": "problem", "text": line(mask_text(text), 400)})
+        self._page.send({"kind": "problem", "text": try_call(call)})
         self.draw()
 
     def _choose(self, by: object, name: str) -> None:
@@ -274,9 +240,9 @@ class BatchPanel(WidgetDisplay):
             return
         self._follower.close()
         self._stand_in.close()
-        self.close_opened()
-        close_all(self._box)
-        self._box = self._page = self._follower = None
+        self._below.close()
+        close_all(self._below.box)
+        self._below = self._page = self._follower = None
 
     def finish(self) -> None:
         """Draw the last state now, because the batch has ended; the panel stays."""

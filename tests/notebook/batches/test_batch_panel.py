@@ -163,7 +163,7 @@ def test_a_row_opens_with_its_card_and_its_run_in_a_stepper(timers: Timers):
     page.say("open", id="row-00003")
     assert dict(page.last("view")["fields"])["error"] == "TimeoutError: no answer for 3"
     below = page.panel.widget.children[1]
-    first = page.panel._opened
+    first = page.panel._below.opened
     assert isinstance(first, Stepper)
     first.run()
     assert first.status == "done"
@@ -187,7 +187,7 @@ def test_a_row_without_checkpoints_can_be_run_again(timers: Timers):
     )
     assert len(page.panel.widget.children) == 1
     page.say("rerun", id="row-00003")
-    opened = page.panel._opened
+    opened = page.panel._below.opened
     assert isinstance(opened, Stepper)
     opened.run()
     assert opened.result is not None
@@ -199,9 +199,9 @@ def test_a_row_without_checkpoints_can_be_run_again(timers: Timers):
 def test_answer_shows_the_open_questions_below(timers: Timers):
     page = Page(FakeBatch(many_rows(8), questions=questions_of(1, "Publish?")))
     page.say("answer")
-    assert isinstance(page.panel._opened, BatchInbox)
+    assert isinstance(page.panel._below.opened, BatchInbox)
     page.say("close")
-    assert page.panel._opened is None
+    assert page.panel._below.opened is None
 
 
 def test_an_unknown_row_is_a_problem_on_the_page(timers: Timers):
