@@ -27,7 +27,8 @@ class Flow:
     Attributes:
         name: The name of the batch.
         rows: The rows that have run, in input order.
-        nodes: By executor: `runs`, `calls`, `median` and `p95` (seconds per call), `tokens`, `cost`, `failures`.
+        nodes: By executor, in the order of the graph: `runs`, `calls`, `median` and `p95` (seconds per call), `tokens`,
+            `cost` and `failures`.
         edges: By source and target: `runs` and `messages`.
         paths: By path, the most frequent first: `runs`, `share`, `median` (seconds), `failures`.
         errors: By class of errors: the number of rows, the most frequent first.
@@ -99,15 +100,17 @@ def read_flow(batch: Any) -> Flow:
     nodes["median"], nodes["p95"] = by_node["per_call"].median(), by_node["per_call"].quantile(0.95)
     by_edge = passed.groupby(["source", "target"], observed=True, sort=False)
     edges = pd.DataFrame({"runs": by_edge.size(), "messages": by_edge["messages"].sum()})
+    shape = _used_shape(batch.name, nodes, edges) if batch.workflow is None else read_shape(batch.workflow)
+    places = {node.id: place for place, node in enumerate(shape.nodes)}
     return Flow(
         name=batch.name,
         rows=rows,
-        nodes=nodes,
+        nodes=nodes.loc[sorted(nodes.index, key=lambda name: places.get(name, len(places)))],
         edges=edges,
         paths=_paths(rows),
         errors=pd.Series([row.error.type for row in rows if row.error is not None], dtype=object).value_counts(),
         executors=_executors_of(rows, visits),
-        shape=_used_shape(batch.name, nodes, edges) if batch.workflow is None else read_shape(batch.workflow),
+        shape=shape,
     )
 
 

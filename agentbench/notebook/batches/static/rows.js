@@ -13,7 +13,7 @@ function rowTable(caption, onOpen, pressed = false) {
     }
   };
   const rowOf = ({ id, cells: [key, status, ...rest] }) => {
-    const title = pressed ? null : `Open ${key}`;
+    const title = pressed ? key : `Open ${key}`;
     const open = node("button", { type: "button", class: "abb-open", title, onclick: () => onOpen(id) }, key);
     const facts = { "data-id": id, "data-status": STATUSES.includes(status) ? status : null };
     return node("tr", facts, node("td", {}, open), ...[status, ...rest].map((text) => node("td", {}, text)));
@@ -41,7 +41,7 @@ function detailBox(post) {
   const el = node("div", { class: "abb-detail", role: "region", "aria-label": "The opened row", hidden: true });
   return {
     el,
-    show({ id, title, fields = [], problem, again }) {
+    show({ id, title, fields = [], problem = "", again = false }) {
       el.hidden = !id;
       el.replaceChildren();
       if (!id) return;
