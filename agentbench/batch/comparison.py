@@ -122,4 +122,4 @@ def _how_it_ended(row: BatchRow) -> str:
 
 
 def _kind_of_error(row: BatchRow) -> tuple[str, str] | None:
-    return row.error and (row.error.type, row.error.message)
+    return None if row.error is None else (row.error.type, row.error.message)

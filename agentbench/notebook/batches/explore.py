@@ -163,11 +163,15 @@ class Explore(WidgetDisplay):
         return self._below.box
 
     def _map(self) -> dict[str, Any]:
-        tables = self._tables()
-        for table in tables:
-            rows = [[line(cell, 400) or "nothing ran", *more] for cell, *more in table["rows"][:_SHOWN]]
-            table["more"] = max(0, len(table["rows"]) - len(rows))
-            table["rows"] = [{"id": str(place), "cells": cells} for place, cells in enumerate(rows)]
+        flow, tables = self.flow, self._tables()
+        for table, frame in zip(tables, (flow.paths["runs"], flow.nodes["runs"], flow.errors), strict=True):
+            # All nodes, because each of them can be selected in the graph.
+            shown = table["rows"] if table["by"] == "node" else table["rows"][:_SHOWN]
+            table["more"] = len(table["rows"]) - len(shown)
+            table["rows"] = [
+                {"id": str(place), "cells": [line(name, 400) or "nothing ran", *cells], "count": count}
+                for place, ((name, *cells), count) in enumerate(zip(shown, frame.tolist(), strict=False))
+            ]
         places = {name: str(place) for place, name in enumerate(self.flow.nodes.index)}
         nodes = {element: places.get(node.id, "") for element, node in self._upright.shape.node_of.items()}
         graph = {
@@ -228,23 +232,14 @@ class Explore(WidgetDisplay):
         """
         flow = self.flow
         saved = _spread(flow, _SAVED)
-        paths = {name: place for place, name in enumerate(flow.paths.index)}
-        errors = {name: place for place, name in enumerate(flow.errors.index)}
-        nodes = {name: place for place, name in enumerate(flow.nodes.index)}
+        paths, errors, nodes = (
+            {name: place for place, name in enumerate(frame.index)} for frame in (flow.paths, flow.errors, flow.nodes)
+        )
         data = {
             "map": self._map(),
             "head": ROW_HEAD,
             "count": len(flow.rows),
             "visited": [[nodes[each] for each in flow.executors[name] if each in nodes] for name in flow.paths.index],
-            "names": {
-                by: [line(each, 400) for each in table]
-                for by, table in (("path", paths), ("node", nodes), ("error", errors))
-            },
-            "counts": {
-                "path": flow.paths["runs"].tolist(),
-                "node": flow.nodes["runs"].tolist(),
-                "error": flow.errors.tolist(),
-            },
             "rows": [
                 {
                     "id": str(row.position),

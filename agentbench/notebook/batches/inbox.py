@@ -81,9 +81,13 @@ class QuestionGroup:
             How many were answered.
 
         Raises:
-            ValueError: An answer was refused. The message says how many were accepted before it.
+            ValueError: An answer was refused, and the message says how many were accepted before it; or no row asks
+                this any more.
         """
         wanted = self.questions if self.together else self.questions[:1]
+        if not wanted:
+            msg = "No row asks this any more: it was answered elsewhere."
+            raise ValueError(msg)
         for accepted, question in enumerate(wanted):
             try:
                 self._batch.answer_now(question.key, {question.request.request_id: value})
@@ -131,17 +135,16 @@ class BatchInbox(WidgetDisplay):
             alike: dict[object, list[QuestionGroup]] = {}
             for group in self._groups:
                 alike.setdefault(_look_of(group.request), []).append(group)
-                group.questions = []
-            groups: dict[QuestionGroup, None] = {}
+            found: dict[QuestionGroup, list[Any]] = {}
             for question in self.batch.questions():
                 similar = alike.setdefault(_look_of(question.request), [])
-                fitting = next((each for each in similar if each.has(question.request)), None)
+                fitting = next((group for group in similar if group.has(question.request)), None)
                 if fitting is None:
                     similar.append(fitting := QuestionGroup(self.batch, question))
-                else:
-                    fitting.questions.append(question)
-                groups[fitting] = None
-            self._groups = list(groups)
+                found.setdefault(fitting, []).append(question)
+            for group in {*self._groups, *found}:
+                group.questions = found.get(group, [])  # replaced as a whole: another thread may be answering
+            self._groups = list(found)
             self._show()
 
     # ---- display -----------------------------------------------------------------------------------------------------

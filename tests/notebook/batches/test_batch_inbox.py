@@ -75,6 +75,15 @@ def test_a_refused_answer_stays_in_its_form_and_the_others_are_not_sent():
     assert [each.key for each in box.groups[0].questions] == ["row-00001", "row-00002"]
 
 
+def test_an_answer_to_rows_that_ask_no_more_is_refused():
+    batch, box = asking(*questions_of(1))
+    form = box.groups[0].form
+    batch.open_questions = []
+    assert box.groups == []
+    assert not form.answer(True)
+    assert form.refusal == "No row asks this any more: it was answered elsewhere."
+
+
 def test_typed_text_stays_when_another_row_asks_or_is_answered_elsewhere():
     batch, box = asking(*questions_of(2))
     widget = box.widget

@@ -14,8 +14,8 @@ function showRows() {
   const { by, id } = chosen;
   const place = Number(id);
   const rows = by ? saved.rows.filter((row) => FITS[by](row, place)) : saved.rows;
-  const count = by ? saved.counts[by][place] : saved.count;
-  listener({ kind: "rows", by: by ?? "", id: id ?? "", name: by ? saved.names[by][place] : "", count, head: saved.head, rows: rows.slice(0, 500) });
+  const { cells: [name] = [""], count = saved.count } = by ? saved.map.tables.find((table) => table.by === by).rows[place] : {};
+  listener({ kind: "rows", by: by ?? "", id: id ?? "", name, count, head: saved.head, rows: rows.slice(0, 500) });
 }
 
 const HANDLERS = {
