@@ -7,13 +7,15 @@ _door = Door(
     """
     agentbench.exceptions: BatchChangedError BatchError BatchInputError BatchStoppedError PlacementError
         RemoteExecutorError RunTimeoutError UnpicklableError
-    agentbench.workflows.executors.placement: Placement
+    agentbench.workflows.engine.recording: record_call
+    agentbench.workflows.executors.placement: CallRecord HandlerCall Placement
     batch: Batch Question RowView
     budget: Budget
     cluster.placement: DaskPlacement
+    comparison: BatchComparison PairedRow
     inputs: Start
     rows: BatchProgress BatchRow RowError RowStatus Traffic
-    run_many: run_many
+    many: run_many
     """,
 )
 __all__ = _door.names

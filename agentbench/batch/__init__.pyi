@@ -1,7 +1,28 @@
 """Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
 
 from agentbench._lazy import Door
-from agentbench.batch.placement import DaskPlacement as DaskPlacement
+from agentbench.batch.batch import Batch as Batch
+from agentbench.batch.batch import Question as Question
+from agentbench.batch.batch import RowView as RowView
+from agentbench.batch.budget import Budget as Budget
+from agentbench.batch.cluster.placement import DaskPlacement as DaskPlacement
+from agentbench.batch.comparison import BatchComparison as BatchComparison
+from agentbench.batch.comparison import PairedRow as PairedRow
+from agentbench.batch.inputs import Start as Start
+from agentbench.batch.many import run_many as run_many
+from agentbench.batch.rows import BatchProgress as BatchProgress
+from agentbench.batch.rows import BatchRow as BatchRow
+from agentbench.batch.rows import RowError as RowError
+from agentbench.batch.rows import RowStatus as RowStatus
+from agentbench.batch.rows import Traffic as Traffic
+from agentbench.exceptions import BatchChangedError as BatchChangedError
+from agentbench.exceptions import BatchError as BatchError
+from agentbench.exceptions import BatchInputError as BatchInputError
+from agentbench.exceptions import BatchStoppedError as BatchStoppedError
+from agentbench.exceptions import PlacementError as PlacementError
+from agentbench.exceptions import RemoteExecutorError as RemoteExecutorError
+from agentbench.exceptions import RunTimeoutError as RunTimeoutError
+from agentbench.exceptions import UnpicklableError as UnpicklableError
 from agentbench.workflows.engine.recording import record_call as record_call
 from agentbench.workflows.executors.placement import CallRecord as CallRecord
 from agentbench.workflows.executors.placement import HandlerCall as HandlerCall

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
@@ -149,7 +149,7 @@ class Batch(Displayable):
         return self
 
     def start(self) -> Batch:
-        """Begin in the background, on the engine's thread, unless it has begun; in a notebook this happens by itself."""
+        """Begin in the background, on the thread of the engine, unless it has begun; notebooks do this themselves."""
         self._begin(None)
         return self
 
@@ -158,7 +158,7 @@ class Batch(Displayable):
         with self._lock:
             if self._run is None:
                 if self._make_driver is None:
-                    msg = f"The batch {self.name!r} was opened to be read. Call run_many() with its workflow to continue it."
+                    msg = f"The batch {self.name!r} was opened to be read. Call run_many() with its workflow to run it."
                     raise BatchError(msg)
                 self._state, self._reason = "running", ""
                 self._run = submit(self._drive(), loop=loop)
@@ -234,7 +234,7 @@ class Batch(Displayable):
 
     # ---- iterating ---------------------------------------------------------------------------------------------------
 
-    async def __aiter__(self) -> AsyncIterator[BatchRow]:
+    async def __aiter__(self) -> AsyncGenerator[BatchRow, None]:
         reader = _Reader()
         self._readers.append(reader)
         try:
@@ -260,7 +260,7 @@ class Batch(Displayable):
             while (row := run_sync(anext(rows, end))) is not end:
                 yield row  # type: ignore[misc]
         finally:
-            run_sync(rows.aclose())  # type: ignore[attr-defined]
+            run_sync(rows.aclose())
 
     def _rows_of(self, keys: Sequence[str], seen: set[str] | None = None) -> list[BatchRow]:
         wanted = [key for key in keys if seen is None or key not in seen]
@@ -455,14 +455,14 @@ class Batch(Displayable):
             return self._target.open(key, row.input, None, InMemoryCheckpointStorage())
         if row.checkpoint_id is None:
             msg = (
-                f"Row {key!r} keeps no checkpoints, because it is {row.status} (checkpoints='failed' keeps those of failed "
-                "runs). Run it again with open(key, rerun=True), or pass checkpoints='all' to run_many()."
+                f"Row {key!r} keeps no checkpoints, because it is {row.status} (checkpoints='failed' keeps those of "
+                "failed runs). Run it again with open(key, rerun=True), or pass checkpoints='all' to run_many()."
             )
             raise BatchError(msg)
         storage = self.store.database.storage
         chain = f"{self._target.chain(key)}/opened"
         copied = run_sync(fork_checkpoint(storage, row.checkpoint_id, workflow_name=chain))
-        checkpoint = run_sync(storage.load(copied.checkpoint_id))  # type: ignore[attr-defined]
+        checkpoint = run_sync(storage.load(copied.checkpoint_id))
         return self._target.open(key, None, checkpoint, storage)
 
     def close(self) -> None:

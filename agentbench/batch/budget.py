@@ -39,7 +39,8 @@ class Budget:
         require_limit("tokens", self.tokens, least=1, none="no limit")
         require_limit("failures", self.failures, least=1, none="no limit")
         require_seconds("seconds", self.seconds, none="no limit")
-        if self.cost is not None and not (isinstance(self.cost, (int, float)) and self.cost > 0):
+        cost: object = self.cost
+        if cost is not None and not (isinstance(cost, (int, float)) and cost > 0):
             msg = f"cost is {self.cost!r}; expected an amount above 0, or None for no limit."
             raise ValueError(msg)
 

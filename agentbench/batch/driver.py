@@ -191,7 +191,7 @@ class Driver(Generic[ItemT]):
             limit, what = float(on_error) * ended, f"on_error={on_error:g}"
         if failed >= limit:
             key = self._last_failed
-            msg = f"The batch stopped because of {failed} failed rows ({what}). The last one is {key!r}; see batch.failed."
+            msg = f"The batch stopped because of {failed} failed rows ({what}), lastly {key!r}. See batch.failed."
             self.error = BatchStoppedError(msg, failed=failed, key=key)
 
     _last_failed = ""

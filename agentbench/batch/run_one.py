@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agentbench._call_limiter import CallLimiter, counting, in_force
 from agentbench._clock import runtime_defaults
@@ -26,7 +26,6 @@ from agentbench.checkpoints.access import list_lineage
 from agentbench.exceptions import (
     ClaimLostError,
     RunTimeoutError,
-    WorkflowBusyError,
     WorkflowCheckpointException,
 )
 from agentbench.messages.prices import Price, cost_of
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.info import CheckpointInfo
+    from agentbench.checkpoints.storage import CheckpointStorage
 
 _PATIENCE_S: Final = 60.0
 """How long a run waits for its database before it is given up and left open."""
@@ -104,18 +104,12 @@ class RowRunner:
                 return await self._attempt(row)
             except ClaimLostError:
                 return None
-            except asyncio.CancelledError:
-                raise
-            except BaseException as error:
+            except Exception as error:
                 if _is_lost_database(error):
-                    if time.monotonic() < ends:
-                        await asyncio.sleep(_AGAIN_S)
-                        continue
-                    raise
-                if not isinstance(error, Exception):
-                    raise
-                if isinstance(error, WorkflowBusyError) and not self._holds(claim):
-                    return None
+                    if time.monotonic() > ends:
+                        raise
+                    await asyncio.sleep(_AGAIN_S)
+                    continue
                 if row.retries >= self._rules.retry:
                     return self._ending(row, RowStatus.FAILED, error=_error_of(error, row))
                 row.retries += 1
@@ -130,9 +124,6 @@ class RowRunner:
             tokens_in, tokens_out, cost_of(response.model, tokens_in, tokens_out, cached, self._rules.prices)
         )
 
-    def _holds(self, claim: Claim) -> bool:
-        return self._store.owner.holds(claim.owner)
-
     async def _attempt(self, row: _Row) -> Ending:
         claim = row.claim
         checkpoint = await self._resume(row)
@@ -142,7 +133,7 @@ class RowRunner:
         row.is_begun = True
         row.started = row.started or time.time()
         storage = None if self._saves_nothing else _RunStorage(self._storage, self._store, row)
-        plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, storage)
+        plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, cast("CheckpointStorage", storage))
         log = MeteredLog(row.meter)
         run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
         options = replace(self._rules.options, strict_checkpoints=True, observe=False)
@@ -155,7 +146,8 @@ class RowRunner:
         if execution.run.run_state.requests:
             status = RowStatus.WAITING
             if self._saves_nothing:
-                await CheckpointWriter(execution.run, _RunStorage(self._storage, self._store, row)).save("step")
+                kept = cast("CheckpointStorage", _RunStorage(self._storage, self._store, row))
+                await CheckpointWriter(execution.run, kept).save("step")
         if log.state is WorkflowRunState.CANCELLED:
             status = RowStatus.CANCELLED
         return self._ending(row, status)
@@ -190,7 +182,7 @@ class RowRunner:
     # ---- where a run begins ------------------------------------------------------------------------------------------
 
     async def _resume(self, row: _Row) -> WorkflowCheckpoint | None:
-        """Return the checkpoint to continue from, if there is one that fits the graph, after taking over its numbers."""
+        """Return the checkpoint to continue from, if there is one that fits the graph, and take over its numbers."""
         claim, meter = row.claim, row.meter
         if claim.attempts <= 1 and not row.is_begun and not claim.has_ended:
             return None

@@ -141,8 +141,8 @@ def make_target(workflow: Any, batch_name: str | None, kwargs: Mapping[str, Any]
     if not isinstance(made, Workflow):
         what = "returned" if made is not workflow else "is"
         msg = (
-            f"workflow {what} {made!r}; expected a Workflow (call build()), a compiled state graph (call compile()), an "
-            "agent, or a function without parameters that returns one of these."
+            f"workflow {what} {made!r}; expected a Workflow (call build()), a compiled state graph (call compile()), "
+            "an agent, or a function without parameters that returns one of these."
         )
         raise TypeError(msg)
     return Target(made, batch_name or made.name, kwargs)

@@ -1,4 +1,4 @@
-"""A workflow of ten supersteps that notes each call in a file, for tests of crashes: who ran which step of which input."""
+"""A workflow of ten supersteps that notes each call in a file, for tests of crashes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Count(Executor):
     @handler
     async def count(self, step: tuple[int, int], ctx: WorkflowContext[tuple[int, int], int]) -> None:
         number, done = step
-        with open(self.log, "a", encoding="ascii") as file:
+        with open(self.log, "a", encoding="ascii") as file:  # noqa: ASYNC230 - a line at once, in one write
             file.write(f"{number} {done} {os.getpid()}\n")
         if done + 1 == STEPS:
             await ctx.yield_output(number * number)
@@ -73,4 +73,3 @@ def main(into: str, log: str, count: str, backend: str) -> None:
     batch = run_many(counting_workflow(log), inputs(int(count)), into=into, backend=where, concurrency=16)
     batch.result()
     print("done", flush=True)
-

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from agentbench import WorkflowEvent
+from agentbench.messages.prices import cost_of, read_prices
 from agentbench.notebook import Price, configure
 from agentbench.notebook.history.run_history import RunHistory
 from agentbench.notebook.history.usage import CallUsage
 from agentbench.notebook.history.usage import calls_of as calls_of_run
-from agentbench.messages.prices import cost_of, read_prices
 from agentbench.notebook.runtime.settings import current
 from agentbench.workflows.events.events import EventStamps
 from tests.parts.errors import raises

@@ -31,6 +31,8 @@ _CHUNK_S: Final = 0.5
 """How long a worker should take for a chunk."""
 _RUNS_PER_WORKER: Final = 16
 """How many inputs a chunk has at least if the workers find out how many runs they can take."""
+_STOP_S: Final = 10.0
+"""How long a stopped batch waits for its chunks."""
 _MOST_PER_CHUNK: Final = 1000
 
 
@@ -173,9 +175,11 @@ class ClusterDriver(Driver[str]):
         """End the runs on all workers, and wait for their chunks."""
         with suppress(Exception):  # workers or the scheduler are gone
             await run_in_thread(self._client.run, stop_batch, self._definition.id, wait=True)
-        deadline = self._loop.time() + 10
-        while self._in_flight and self._loop.time() < deadline:
-            await asyncio.sleep(0.05)
+        deadline = self._loop.time() + _STOP_S
+        while self._in_flight and (left := deadline - self._loop.time()) > 0:
+            self._changed.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), left)
         for future in self._futures.values():
             with suppress(Exception):
                 future.cancel()

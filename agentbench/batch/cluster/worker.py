@@ -39,7 +39,8 @@ class WorkerBatch:
         except AgentFrameworkException:
             raise
         except Exception as error:
-            raise unloadable("the workflow", error) from error
+            what = "the workflow"
+            raise unloadable(what, error) from error
         target = make_target(made, definition.name, definition.run_kwargs)
         self.store = BatchStore(BatchDatabase(definition.into), target.batch_name, definition.opened)
         self._target, self._definition = target, definition

@@ -13,7 +13,6 @@ from agentbench._extras import require
 from agentbench._workers import run_in_thread
 from agentbench.batch.store.tables import POSTGRESQL, SQLITE, Dialect
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.checkpoints.storage import ChainStorage
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.sql import SQLCheckpointStorage
@@ -58,7 +57,7 @@ class BatchDatabase:
 
     def __init__(self, into: Any) -> None:
         self.into = into
-        self.storage: ChainStorage
+        self.storage: SQLCheckpointStorage | InMemoryCheckpointStorage
         self.remove_chain: Callable[[Any, str], None] = lambda session, chain: None
         self._database: Any
         if into is None:
@@ -100,7 +99,7 @@ class BatchDatabase:
         return result
 
     async def soon(self, work: Callable[..., T], *args: Any, **options: Any) -> T:
-        """Call a method of `BatchStore` that takes `patient=`: here if nobody else writes to the file, or in a thread."""
+        """Call a method of `BatchStore` with `patient=`: here if nobody else writes to the file, else in a thread."""
         if self.is_local:
             try:
                 return work(*args, **options, patient=False)

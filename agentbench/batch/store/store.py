@@ -224,7 +224,7 @@ class BatchStore:
     # ---- ending ------------------------------------------------------------------------------------------------------
 
     def end(self, endings: Sequence[Ending], *, patient: bool = True) -> list[bool]:
-        """Write the rows of runs that ended, in one transaction; return for each whether this process still owned it."""
+        """Write the rows of runs that ended, all or none; return for each whether this process still owned it."""
         database = self.database
         values = [self._values(ending) for ending in endings]
 
@@ -256,7 +256,8 @@ class BatchStore:
         found = dict.fromkeys(tables.FIELDS) | ending.fields
         error: RowError | None = found["error"]
         for name in ("path", "run_id", "checkpoint_id", "graph_hash", "worker"):
-            found[name] = None if found[name] is None else pack(found[name], _SHORTEST)
+            text: str | None = found[name]
+            found[name] = None if text is None else pack(text, _SHORTEST)
         if ending.status is RowStatus.FINISHED:
             found["output"] = self.pack(found["output"])
         if error is not None:
@@ -305,7 +306,7 @@ class BatchStore:
         self.database.change(lambda session: session.run(self.database.sql(tables.ADD_GRAPH), values))
 
     def other_graphs(self, graph_hash: str) -> list[tuple[int, dict[str, str]]]:
-        """Return for each other graph that finished rows of the batch its number of rows and the hashes of its parts."""
+        """Return for each other graph with finished rows the number of these rows and the hashes of its parts."""
         found = self.database.read(tables.OTHER_GRAPHS, batch_id=self._batch_id, graph_hash=encode_name(graph_hash))
         return [(count, {} if parts is None else json.loads(unpack(bytes(parts)))) for _, count, parts in found]
 

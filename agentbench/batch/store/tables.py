@@ -112,7 +112,8 @@ EXPIRE_OWNERS: Final = f"DELETE FROM agentbench_batch_owners WHERE seen < {{now}
 OWNERS: Final = "SELECT owner FROM agentbench_batch_owners"
 # Claims.
 INSERT_ROW: Final = (
-    "INSERT INTO agentbench_batch_rows (batch_id, key, position, status, owner, registered, input, attempts, supersteps) "
+    "INSERT INTO agentbench_batch_rows "
+    "(batch_id, key, position, status, owner, registered, input, attempts, supersteps) "
     "VALUES (:batch_id, :key, :position, 0, :owner, {now}, :input, :attempts, 0)"
 )
 INSERT_REPEAT: Final = (
