@@ -31,8 +31,8 @@ CALLED_OFTEN = frozenset((
     "AgentContext", "AgentResponse", "AgentResponseUpdate", "AgentSession", "BaseChatClient", "ChatContext",
     "ChatMiddlewareLayer", "ChatResponse", "ChatResponseUpdate", "Content", "Edge", "EdgeGroup", "EdgeRunner",
     "Executor", "FunctionInvocationContext", "FunctionInvocationLayer", "InternalEdgeGroup", "Message",
-    "PlannedDelivery", "RawAgent", "ResponseStream", "SessionContext", "State", "StepReport", "WorkflowCheckpoint",
-    "WorkflowContext", "WorkflowEvent", "WorkflowMessage", "WorkflowRunResult", "WorkflowStream",
+    "PlannedDelivery", "BatchRow", "RawAgent", "ResponseStream", "SessionContext", "State", "StepReport", "Traffic",
+    "WorkflowCheckpoint", "WorkflowContext", "WorkflowEvent", "WorkflowMessage", "WorkflowRunResult", "WorkflowStream",
 ))  # fmt: skip
 """Classes whose methods or constructors are called many times in a run; they are not wrapped."""
 _done: weakref.WeakSet[Any] = weakref.WeakSet()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
@@ -98,6 +99,7 @@ class Batch(Displayable):
     Attributes:
         name: The name of the batch.
         store: Its rows, for other parts of the library.
+        display: What shows its progress, for other parts of the library.
 
     Example:
         >>> batch = run_many(workflow, questions, into="answers.db")
@@ -117,6 +119,7 @@ class Batch(Displayable):
         self._listeners: list[Callable[[], object]] = []
         self._readers: list[_Reader] = []
         self._lock = threading.Lock()
+        self.display: Any = None
 
     # ---- running -----------------------------------------------------------------------------------------------------
 
@@ -126,11 +129,15 @@ class Batch(Displayable):
     async def _wait(self) -> Batch:
         run = self._begin(asyncio.get_running_loop())
         try:
-            await asyncio.wrap_future(run)
+            if is_in_notebook():  # there an idle event loop does not notice the stop button
+                await call_view("agentbench.notebook.runtime.waiting:wait", run)
+            else:
+                await asyncio.wrap_future(run)
         except asyncio.CancelledError:
-            if self._driver is not None:
-                self._driver.cancel()
+            self.cancel()
             raise
+        finally:
+            self._end_display()
         return self
 
     def result(self) -> Batch:
@@ -146,6 +153,8 @@ class Batch(Displayable):
         except KeyboardInterrupt:
             self.cancel()
             raise
+        finally:
+            self._end_display()
         return self
 
     def start(self) -> Batch:
@@ -157,6 +166,7 @@ class Batch(Displayable):
         """Start the driver on a loop, by default the engine's; return the future of its end."""
         with self._lock:
             if self._run is None:
+                loop = None if is_in_notebook() else loop
                 if self._make_driver is None:
                     msg = f"The batch {self.name!r} was opened to be read. Call run_many() with its workflow to run it."
                     raise BatchError(msg)
@@ -182,6 +192,11 @@ class Batch(Displayable):
             for reader in list(self._readers):
                 reader.close()
             self._tell()
+
+    def _end_display(self) -> None:
+        display, self.display = self.display, None
+        if display is not None:
+            display.close()
 
     def _note(self, row: EndedRow) -> None:
         for reader in self._readers:
@@ -305,6 +320,7 @@ class Batch(Displayable):
         keys: Sequence[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
+        newest: bool = False,
     ) -> list[BatchRow]:
         """Return rows in the order of the inputs; an input that equals an earlier one has no row of its own.
 
@@ -315,9 +331,10 @@ class Batch(Displayable):
             keys: Only rows with these keys.
             limit: Maximum number of rows.
             offset: Number of rows to leave out at the beginning.
+            newest: Only rows that have ended, the last one first, instead of the order of the inputs.
         """
         wanted = None if status is None else RowStatus(status)
-        return self.store.rows(wanted, error=error, path=path, keys=keys, limit=limit, offset=offset)
+        return self.store.rows(wanted, error=error, path=path, keys=keys, limit=limit, offset=offset, newest=newest)
 
     def row(self, key: str) -> BatchRow:
         """Return the row with this key. KeyError: there is none."""
@@ -468,9 +485,10 @@ class Batch(Displayable):
     def close(self) -> None:
         """Stop the batch, wait for it, and close its database."""
         self.cancel()
-        if self._run is not None:
-            with suppress(BaseException):
+        if self._run is not None and not self._run.done():
+            with suppress(Exception):  # whoever awaits it gets its error
                 wait_sync(self._run)  # type: ignore[arg-type]
+        self._end_display()
         self.store.close()
 
     def __repr__(self) -> str:
@@ -478,6 +496,13 @@ class Batch(Displayable):
         parts = [f"{count:,} {status}" for status, count in progress.counts.items() if count]
         reason = f"; {progress.reason}" if progress.reason else ""
         return f"Batch({self.name!r}, {', '.join(parts) or 'no rows yet'}; {progress.state}{reason})"
+
+
+def is_in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return getattr(shell, "kernel", None) is not None
 
 
 async def _outcome(run: Future[None]) -> None:

@@ -13,7 +13,7 @@ from agentbench._display import call_view
 from agentbench._extras import require
 from agentbench._limits import require_limit, require_seconds
 from agentbench.agents.model.settings import service_key
-from agentbench.batch.batch import Batch
+from agentbench.batch.batch import Batch, is_in_notebook
 from agentbench.batch.budget import Budget
 from agentbench.batch.cluster.pickling import require_client
 from agentbench.batch.driver import Driver, DriveRules, LocalDriver
@@ -146,19 +146,12 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         return LocalDriver(store, inputs_left, drive_rules, note, RowRunner(target, store, run_rules))
 
     batch = Batch(store, target, make_driver, reader.distinct)
-    in_notebook = _is_in_kernel()
-    if in_notebook:
+    if is_in_notebook():
         batch.start()
-    if progress or (progress is None and in_notebook):
+    if progress or (progress is None and is_in_notebook()):
         with suppress(MissingExtraError):
-            call_view("agentbench.notebook.batches.live:show_live", batch, progress)
+            batch.display = call_view("agentbench.notebook.batches.live:show_live", batch, progress)
     return batch
-
-
-def _is_in_kernel() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = None if ipython is None else ipython.get_ipython()
-    return getattr(shell, "kernel", None) is not None
 
 
 def _require_cluster(backend: Any, into: Any) -> None:

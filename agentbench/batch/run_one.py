@@ -76,6 +76,7 @@ class RowRunner:
         self.limiter = CallLimiter(limits=rules.call_limits)
         self.slots = RunSlots(self.limiter, rules.concurrency)
         self._divided = 1
+        self._options = replace(rules.options, strict_checkpoints=True, observe=False)
         self._saves_nothing = rules.checkpoints == "none" and store.database.into is None
         """Without a file nobody can continue a run, and without kept checkpoints only waiting ones need one."""
 
@@ -136,8 +137,7 @@ class RowRunner:
         plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, cast("CheckpointStorage", storage))
         log = MeteredLog(row.meter)
         run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
-        options = replace(self._rules.options, strict_checkpoints=True, observe=False)
-        execution = self._target.begin(plan, options, log, run_id)
+        execution = self._target.begin(plan, self._options, log, run_id)
         row.execution = execution
         if self._gates:
             execution.run.around = self._within_limits

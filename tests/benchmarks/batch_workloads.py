@@ -156,7 +156,9 @@ def driver_mb(rows: int = 100_000) -> float:
 def explore_s(runs: int = 10_000) -> float:
     """Return the seconds that the map of a batch in SQLite takes, built and drawn."""
     with _folder() as folder:
-        batch = run_many(stepping(), ((number, 0) for number in range(runs)), folder / "rows.db", concurrency=50).result()
+        batch = run_many(
+            stepping(), ((number, 0) for number in range(runs)), folder / "rows.db", concurrency=50
+        ).result()
         began = time.perf_counter()
         batch.explore()._repr_mimebundle_()
         seconds = time.perf_counter() - began

@@ -169,6 +169,7 @@ class FakeBatch:
         keys: Iterable[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
+        newest: bool = False,
     ) -> list[BatchRow]:
         wanted = None if keys is None else set(keys)
         found = [
@@ -179,6 +180,8 @@ class FakeBatch:
             and (path is None or row.path == path)
             and (wanted is None or row.key in wanted)
         ]
+        if newest:
+            found = [row for row in found if row.status != "open"][::-1]
         return found[offset:] if limit is None else found[offset : offset + limit]
 
     def row(self, key: str) -> BatchRow:

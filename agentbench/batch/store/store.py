@@ -324,7 +324,7 @@ class BatchStore:
         found = self.database.read(tables.ERRORS, batch_id=self._batch_id)
         return [(decode_name(bytes(name or b"?")), count) for name, count in found]
 
-    def rows(
+    def rows(  # noqa: PLR0913 - conditions by name
         self,
         status: RowStatus | None = None,
         *,
@@ -333,10 +333,13 @@ class BatchStore:
         keys: Sequence[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
+        newest: bool = False,
         with_input: bool = True,
     ) -> list[BatchRow]:
-        """Return rows in the order of the inputs, only those that fit all conditions."""
+        """Return the rows that fit all conditions, in the order of the inputs, or those that ended last first."""
         where, values = ["batch_id = :batch_id"], {"batch_id": self._batch_id, "offset": offset}
+        if newest:
+            where.append("ended IS NOT NULL")
         if status is not None:
             where.append("status = :status")
             values["status"] = _NUMBERS[RowStatus(status)]
@@ -353,7 +356,7 @@ class BatchStore:
         values["limit"] = (1 << 62) if limit is None else limit
         text = (
             f"SELECT {tables.READ} FROM agentbench_batch_rows WHERE {' AND '.join(where)} "
-            "ORDER BY position LIMIT :limit OFFSET :offset"
+            f"ORDER BY {'ended DESC' if newest else 'position'} LIMIT :limit OFFSET :offset"
         )
         return [self._row(row, with_input=with_input) for row in self.database.read(text, **values)]
 

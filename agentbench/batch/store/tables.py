@@ -37,6 +37,7 @@ CREATE TABLE IF NOT EXISTS agentbench_batch_rows (
     queued_seconds {real}, run_id {bytes}, checkpoint_id {bytes}, graph_hash {bytes}, worker {bytes},
     questions {bytes}, answers {bytes}, UNIQUE (batch_id, key));
 CREATE INDEX IF NOT EXISTS agentbench_batch_rows_order ON agentbench_batch_rows (batch_id, status, position);
+CREATE INDEX IF NOT EXISTS agentbench_batch_rows_ended ON agentbench_batch_rows (batch_id, ended);
 CREATE TABLE IF NOT EXISTS agentbench_batch_repeats (
     batch_id BIGINT NOT NULL, key {bytes} NOT NULL, nth INTEGER NOT NULL, position BIGINT NOT NULL,
     PRIMARY KEY (batch_id, key, nth));
@@ -178,7 +179,6 @@ READ: Final = f"key, position, status, input, {', '.join(FIELDS)}, ended"
 ENDED_KEYS: Final = (
     "SELECT key FROM agentbench_batch_rows WHERE batch_id = :batch_id AND status IN (1, 2) ORDER BY ended, position"
 )
-STATUS_OF: Final = "SELECT status, owner FROM agentbench_batch_rows WHERE batch_id = :batch_id AND key = :key"
 READ_REPEATS: Final = "SELECT position, key FROM agentbench_batch_repeats WHERE batch_id = :batch_id ORDER BY position"
 READ_TRAFFIC: Final = (
     f"SELECT r.key, {', '.join('t.' + name for name in TRAFFIC)} FROM agentbench_batch_traffic t "

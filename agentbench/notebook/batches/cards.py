@@ -38,7 +38,7 @@ def batch_bundle(batch: Any) -> dict[str, str]:
         facts.append(mask_text(progress.reason))
     errors = [(name, f"{count:,}") for name, count in progress.errors]
     slowest = [] if is_compared() else [(key, duration_text(seconds)) for key, seconds in progress.slowest]
-    rows = [row_cells(row) for row in latest_rows(batch, progress, _ROWS)]
+    rows = [row_cells(row) for row in latest_rows(batch, _ROWS)]
     return Page(
         f"Batch {progress.name}",
         progress.state,

@@ -173,7 +173,7 @@ class BatchPanel(WidgetDisplay):
 
     def _read_rows(self, progress: BatchProgress) -> list[BatchRow]:
         if self._filter is None:
-            return latest_rows(self.batch, progress, _LATEST)
+            return latest_rows(self.batch, _LATEST)
         by, name = self._filter
         rows: list[BatchRow] = self.batch.rows(**{by: name}, limit=_FILTERED)
         return rows

@@ -92,8 +92,7 @@ def row_cells(row: BatchRow) -> tuple[str, str, str, str]:
     return line(row.key), str(row.status), took, result
 
 
-def latest_rows(batch: Any, progress: BatchProgress, limit: int) -> list[BatchRow]:
-    """Return the rows at the front: the running inputs and those just before them, which have ended last."""
-    front = min(ended(progress) + progress.running, sum(progress.counts.values()))
-    rows: list[BatchRow] = batch.rows(limit=limit, offset=max(0, front - limit))
-    return rows
+def latest_rows(batch: Any, limit: int) -> list[BatchRow]:
+    """Return the rows that have ended last, in the order in which they ended."""
+    rows: list[BatchRow] = batch.rows(limit=limit, newest=True)
+    return rows[::-1]
