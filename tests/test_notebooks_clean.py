@@ -49,6 +49,7 @@ NAMES = (
     "14_skills_mcp_memory",
     "15_evaluation",
     "16_orchestrations",
+    "17_many_runs",
 )
 
 

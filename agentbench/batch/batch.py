@@ -179,8 +179,9 @@ class Batch(Displayable):
         self._loop = asyncio.get_running_loop()
         state = "done"
         try:
+            former = self._driver
             self._driver = await self._make_driver(self._note)
-            await self._driver.drive()
+            await self._driver.drive(None if former is None else former.tally.skipped)
             if self._driver.is_cancelled or self._driver.reason:
                 state = "cancelled" if self._driver.is_cancelled else "stopped"
             self._reason = self._driver.reason

@@ -100,10 +100,11 @@ class Driver(Generic[ItemT]):
 
     # ---- the loop ----------------------------------------------------------------------------------------------------
 
-    async def drive(self) -> None:
-        """Run the batch until no row is open, or until it stops."""
+    async def drive(self, skipped: int | None = None) -> None:
+        """Run the batch until no row is open, or until it stops; `skipped` rows had ended before its first driver."""
         await run_in_thread(self.tally.load, self.store)
-        self.tally.skipped = sum(self.tally.counts.values()) - self.tally.counts[RowStatus.OPEN]
+        had_ended = sum(self.tally.counts.values()) - self.tally.counts[RowStatus.OPEN]
+        self.tally.skipped = had_ended if skipped is None else skipped
         try:
             while not self.is_cancelled:
                 self._changed.clear()

@@ -135,15 +135,13 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         fixed,
     )
     drive_rules = DriveRules(budget, on_error)
-    readers = iter([reader])
 
     make_cluster_driver = _cluster_drivers(workflow, store, backend, run_kwargs, run_rules) if on_cluster else None
 
     async def make_driver(note: Callable[[EndedRow], None]) -> Driver[Any]:
-        inputs_left = next(readers, None) or InputReader((), None)
         if make_cluster_driver is not None:
-            return await make_cluster_driver(inputs_left, drive_rules, note)
-        return LocalDriver(store, inputs_left, drive_rules, note, RowRunner(target, store, run_rules))
+            return await make_cluster_driver(reader, drive_rules, note)
+        return LocalDriver(store, reader, drive_rules, note, RowRunner(target, store, run_rules))
 
     batch = Batch(store, target, make_driver, reader.distinct)
     if is_in_notebook():

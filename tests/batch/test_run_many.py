@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -342,3 +343,17 @@ async def test_options_of_runs_and_the_limit_of_supersteps_hold() -> None:
 async def test_a_key_function_that_raises_names_the_input(into: str | None) -> None:
     with raises(BatchInputError, position=1):
         await run_many(halving(), [{"id": 1}, {}], into, keys=lambda row: row["id"])
+
+
+async def test_a_resumed_batch_reads_the_inputs_that_are_left(into: str | None) -> None:
+    batch = run_many(halving(), iter(range(1, 60, 2)), into, concurrency=2)
+    async for _ in batch:
+        batch.cancel()
+        break
+    with suppress(asyncio.CancelledError):
+        await batch
+    assert len(batch.rows()) < 30
+    await batch.resume()
+    progress = batch.progress
+    assert (progress.counts["finished"], progress.total, progress.skipped) == (30, 30, 0)
+    batch.close()

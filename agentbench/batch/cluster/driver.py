@@ -58,7 +58,7 @@ class ClusterDriver(Driver[str]):
         self.local: LocalCluster | None = None
         """The processes that this batch has started."""
 
-    async def drive(self) -> None:
+    async def drive(self, skipped: int | None = None) -> None:
         """Run the batch on the cluster until no row is open, or until it stops."""
         require_client(self._client)
         await run_in_thread(check_workers, self._client)
@@ -67,7 +67,7 @@ class ClusterDriver(Driver[str]):
         plugin = _as_worker_plugin(self._definition)
         await run_in_thread(self._client.register_plugin, plugin, name=plugin.name)
         try:
-            await super().drive()
+            await super().drive(skipped)
         finally:
             with suppress(Exception):  # the cluster is gone, and what was on it too
                 await run_in_thread(self._client.unregister_worker_plugin, plugin.name)
