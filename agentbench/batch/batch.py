@@ -165,7 +165,7 @@ class Batch(Displayable):
     def _begin(self, loop: asyncio.AbstractEventLoop | None) -> Future[None]:
         """Start the driver on a loop, by default the engine's; return the future of its end."""
         with self._lock:
-            if self._run is None:
+            if self._run is None or self._run.cancelled():
                 loop = None if is_in_notebook() else loop
                 if self._make_driver is None:
                     msg = f"The batch {self.name!r} was opened to be read. Call run_many() with its workflow to run it."
@@ -301,10 +301,12 @@ class Batch(Displayable):
         if driver is None:
             tally = Tally(None)
             tally.load(self.store)
-            return tally.progress(name=self.name, total=self._total, state=self._state, reason=self._reason)
+            ended = sum(tally.counts.values())
+            total = ended if self._total is None else max(self._total, ended)
+            return tally.progress(total, name=self.name, state=self._state, reason=self._reason)
         return driver.tally.progress(
+            driver.reader.distinct,
             name=self.name,
-            total=driver.reader.distinct,
             duplicates=driver.reader.duplicates,
             concurrency=driver.concurrency,
             rejected=driver.rejected,

@@ -11,13 +11,13 @@ from agentbench._limits import require_limit, require_seconds
 class Budget:
     """Limits of a batch as a whole. When one is reached, no further input begins; open runs finish.
 
-    Tokens, cost and failures count over all calls of the batch, seconds from the beginning of this call.
+    Tokens and cost count over all calls of the batch, seconds and failures over this call.
 
     Attributes:
         tokens: Tokens that models read and write.
         cost: Cost of the models, in the currency of the prices.
         seconds: Duration of this call, in seconds.
-        failures: Number of failed rows.
+        failures: Number of rows that fail in this call.
 
     Raises:
         TypeError: A limit is not a number.

@@ -108,6 +108,8 @@ class Driver(Generic[ItemT]):
         try:
             while not self.is_cancelled:
                 self._changed.clear()
+                if self.tally.is_stale:
+                    await self._patiently(lambda: run_in_thread(self.tally.load, self.store))
                 self._check_rules()
                 if not self.reason and self.error is None:
                     await self._start_some()
@@ -135,16 +137,14 @@ class Driver(Generic[ItemT]):
         """Get more items: further inputs, or at their end open rows that nobody runs; return whether there are any."""
         while not self.reader.is_exhausted and not self._ready:
             try:
-                inputs = self.reader.take(max(room, 8))
+                inputs = self.reader.take(max(room, self.concurrency))
             except BatchInputError as error:
                 self.error = error
                 return False
-            known = self.tally.counts[RowStatus.OPEN]
             items = await self._patiently(lambda inputs=inputs: self.register(inputs))  # type: ignore[misc]
             self._ready += items
-            self.tally.counts[RowStatus.OPEN] = known + len(items)
         if not self._ready and self.reader.is_exhausted:
-            self._ready += await self._patiently(lambda: self.take_free(max(room, 8)))
+            self._ready += await self._patiently(lambda: self.take_free(max(room, self.concurrency)))
         return bool(self._ready)
 
     async def _wait_for_others(self) -> bool:

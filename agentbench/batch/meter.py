@@ -41,7 +41,8 @@ class Meter:
         self._total: dict[tuple[str, str], Traffic] = {}
         self._recent: dict[tuple[str, str], Traffic] = {}
         self._recent_use: list[Any] = [None, None, None]
-        self._settled_outputs = 0
+        self._settled = 0, 0
+        """How much of the path and of the outputs checkpoints have."""
 
     def of(self, source: str, target: str = "") -> Traffic:
         """Return what passed a node or an edge since the last checkpoint, to be added to."""
@@ -66,27 +67,27 @@ class Meter:
             [t.source, t.target, t.calls, t.seconds, t.tokens, t.cost, t.failures, t.messages] for t in recent.values()
         ]
         self._add(entries, use)
-        outputs, self._settled_outputs = self.outputs[self._settled_outputs :], len(self.outputs)
-        return [entries, use, outputs]
+        steps, outputs = self._names(self._settled[0]), self.outputs[self._settled[1] :]
+        self._settled = len(self.path), len(self.outputs)
+        return [steps, entries, use, outputs]
 
-    def resume(self, infos: Iterable[CheckpointInfo], *, only_path: bool = False) -> None:
-        """Take over what the checkpoints of an interrupted run say; `only_path` if the tables have the numbers."""
+    def continue_from(self, infos: Iterable[CheckpointInfo], *, with_numbers: bool) -> None:
+        """Go back to the path and the outputs of a run's checkpoints, from the last of which it continues.
+
+        Args:
+            infos: The checkpoints.
+            with_numbers: Take over their numbers too, which no table has.
+        """
+        self.path, self.outputs = [], []
         for info in infos:
-            if info.writers:
-                self.path.append(list(enumerate(info.writers)))
             if METERED in info.metadata:
-                entries, use, outputs = info.metadata[METERED]
+                steps, entries, use, outputs = info.metadata[METERED]
+                self.path += [list(enumerate(step)) for step in steps]
                 self.outputs += outputs
-                if not only_path:
+                if with_numbers:
                     self._add(entries, use)
                     self.seconds += info.metadata.get(keys.DURATION_S, 0.0)
-        self._settled_outputs = len(self.outputs)
-
-    def rewind(self, infos: Iterable[CheckpointInfo]) -> None:
-        """Forget the path and the outputs after the last of these checkpoints, from which the run continues."""
-        self.path = [list(enumerate(info.writers)) for info in infos if info.writers]
-        del self.outputs[self._settled_outputs if self.path else 0 :]
-        self._settled_outputs = len(self.outputs)
+        self._settled = len(self.path), len(self.outputs)
 
     def add(self, traffic: Iterable[Traffic]) -> None:
         """Take over what the tables say of earlier attempts."""
@@ -112,8 +113,11 @@ class Meter:
     @property
     def path_text(self) -> str:
         """The path as text: `read > (check, rate) > write`."""
-        steps = [[executor_id for _, executor_id in sorted(step)] for step in self.path]
-        return " > ".join(step[0] if len(step) == 1 else f"({', '.join(step)})" for step in steps)
+        return " > ".join(step[0] if len(step) == 1 else f"({', '.join(step)})" for step in self._names())
+
+    def _names(self, start: int = 0) -> list[list[str]]:
+        """Return the executors of each superstep in the order of its plan."""
+        return [[executor_id for _, executor_id in sorted(step)] for step in self.path[start:]]
 
 
 def _sum(a: Any, b: Any) -> Any:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-    from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.storage import CheckpointStorage
 
 _PATIENCE_S: Final = 60.0
@@ -133,7 +132,8 @@ class RowRunner:
             answers = {key: value for key, value in answers.items() if key in checkpoint.pending_request_info_events}
         row.is_begun = True
         row.started = row.started or time.time()
-        storage = None if self._saves_nothing else _RunStorage(self._storage, self._store, row)
+        saves = checkpoint is not None or not self._saves_nothing
+        storage = _RunStorage(self._storage, self._store, row) if saves else None
         plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, cast("CheckpointStorage", storage))
         log = MeteredLog(row.meter)
         run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
@@ -190,20 +190,18 @@ class RowRunner:
         if checkpoint is not None and checkpoint.graph_signature_hash != self._target.workflow.graph_signature_hash:
             checkpoint = None  # the graph has changed, so the run starts over
         if row.is_begun:  # a further attempt in this process, whose meter goes on
-            meter.rewind([] if checkpoint is None else await self._lineage(checkpoint))
+            infos = [] if checkpoint is None else await list_lineage(self._storage, checkpoint.checkpoint_id)
+            meter.continue_from(infos, with_numbers=False)
             return checkpoint
         if claim.has_ended and (checkpoint is not None or claim.graph_hash == self._graph_hash):
             meter.add(await run_in_thread(self._store.traffic, claim.key))
             meter.tokens_in, meter.tokens_out, meter.cost = *claim.tokens, claim.cost
             meter.seconds, row.started, row.queued = claim.seconds, claim.started, claim.queued_seconds
         if checkpoint is not None:
-            infos = await self._lineage(checkpoint)
-            meter.resume(infos, only_path=claim.has_ended)
+            infos = await list_lineage(self._storage, checkpoint.checkpoint_id)
+            meter.continue_from(infos, with_numbers=not claim.has_ended)
             row.run_id = infos[0].run_id
         return checkpoint
-
-    async def _lineage(self, checkpoint: WorkflowCheckpoint) -> list[CheckpointInfo]:
-        return await list_lineage(self._storage, checkpoint.checkpoint_id)
 
     # ---- how it ended ------------------------------------------------------------------------------------------------
 

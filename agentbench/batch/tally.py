@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _WINDOW_S: Final = 60.0
 _SLOWEST: Final = 5
+_LOAD_EVERY_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,11 @@ class Tally:
         self.errors: Counter[str] = Counter()
         self._slowest: list[tuple[float, str]] = []
         self._recent: deque[float] = deque(maxlen=2000)
+        self._load_again_at = 0.0
 
     def load(self, store: BatchStore) -> None:
         """Read the numbers of all rows from the database."""
+        began = time.monotonic()
         totals = store.totals()
         self.counts = Counter({status: found[0] for status, found in totals.items()})
         self.tokens_in = sum(found[1] for found in totals.values())
@@ -73,12 +76,18 @@ class Tally:
         costs = [found[3] for found in totals.values() if found[3] is not None]
         self.cost = sum(costs) if costs else None
         self.errors = Counter(dict(store.errors()))
+        now = time.monotonic()
+        self._load_again_at = now + max(_LOAD_EVERY_S, 20 * (now - began))
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it is time to read the numbers again, because other processes write rows too."""
+        return time.monotonic() > self._load_again_at
 
     def add(self, row: EndedRow) -> None:
         """Count a row that has ended."""
         now = time.monotonic()
         self.counts[row.status] += 1
-        self.counts[RowStatus.OPEN] -= 1
         self.ended_here += 1
         self.tokens_in += row.tokens_in
         self.tokens_out += row.tokens_out
@@ -97,7 +106,7 @@ class Tally:
             tokens=self.tokens_in + self.tokens_out,
             cost=self.cost or 0.0,
             seconds=time.monotonic() - self.began,
-            failures=self.counts[RowStatus.FAILED],
+            failures=self.failed_here,
         )
 
     def rate(self) -> float:
@@ -108,14 +117,16 @@ class Tally:
             return 0.0
         return len(recent) / max(now - max(recent[0], self.began), 0.001) if len(recent) > 1 else 0.0
 
-    def progress(self, **more: object) -> BatchProgress:
-        """Return a snapshot; `more` are fields that the driver knows."""
-        counts = {status.value: max(self.counts[status], 0) for status in RowStatus}
-        total, rate = more.get("total"), self.rate()
-        left = counts["open"] if total is None else max(int(str(total)) - sum(counts.values()) + counts["open"], 0)
+    def progress(self, total: int | None, **more: object) -> BatchProgress:
+        """Return a snapshot; `total` is the number of rows if it is known, `more` are fields that the batch knows."""
+        counts = {status.value: self.counts[status] for status in RowStatus}
+        ended = sum(counts.values()) - counts["open"]
+        counts["open"] = left = self.running if total is None else max(total - ended, 0)
+        rate = self.rate()
         slowest = [(key, seconds) for seconds, key in sorted(self._slowest, reverse=True)]
         return BatchProgress(
             counts=counts,
+            total=total,
             running=self.running,
             skipped=self.skipped,
             rate=rate,

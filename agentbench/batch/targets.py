@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.stategraph.compiled import CompiledGraph
-from agentbench.stategraph.results import graph_result
+from agentbench.stategraph.results import graph_result, messages_of
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import CallRecord, GraphOptions
 from agentbench.stategraph.threads.thread_call import flat_config, read_config
@@ -110,6 +110,7 @@ class GraphTarget(Target):
         record = CallRecord()
         if plan.checkpoint is not None:
             record.values = self._app.plan.values_in(plan.checkpoint.state)
+            record.messages = list(messages_of(record.values))  # the output is that of the whole thread
             record.meta = plan.checkpoint.state[META]
         common = {each.name: getattr(options, each.name) for each in fields(options)}
         limit = options.max_iterations or config["recursion_limit"]

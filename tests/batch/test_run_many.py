@@ -20,6 +20,7 @@ from agentbench import (
     WorkflowContext,
     executor,
     handler,
+    response_handler,
 )
 from agentbench.batch import Budget, RowStatus, run_many
 from agentbench.exceptions import BatchChangedError, BatchError, BatchInputError, BatchStoppedError
@@ -357,3 +358,60 @@ async def test_a_resumed_batch_reads_the_inputs_that_are_left(into: str | None) 
     progress = batch.progress
     assert (progress.counts["finished"], progress.total, progress.skipped) == (30, 30, 0)
     batch.close()
+
+
+@pytest.mark.parametrize("kind", ["workflow", "graph"])
+async def test_a_run_whose_row_was_not_written_is_not_run_again(tmp_path: Path, kind: str) -> None:
+    calls: list[Any] = []
+
+    @executor(id="note")
+    async def note(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        calls.append(number)
+        await ctx.yield_output(-number)
+
+    def note_down(state: AgentState) -> dict[str, Any]:
+        calls.append(7)
+        return {"messages": [Message("assistant", ["noted"])]}
+
+    def build() -> Any:
+        if kind == "workflow":
+            return WorkflowBuilder(start_executor=note, name="noting").add_edge(note, Half("never")).build()
+        graph = StateGraph(AgentState, name="noting")
+        graph.add_node("note", note_down)
+        graph.set_entry_point("note")
+        graph.set_finish_point("note")
+        return graph.compile()
+
+    def inputs() -> list[Any]:
+        return [7] if kind == "workflow" else [{"messages": "seven"}]
+
+    first = await run_many(build(), inputs(), tmp_path / "rows.db", checkpoints="all")
+    (before,) = first.rows()
+    database = first.store.database
+    database.change(lambda session: session.run(database.sql("UPDATE agentbench_batch_rows SET status = 0"), {}))
+    first.close()
+    again = await run_many(build(), inputs(), tmp_path / "rows.db")
+    (row,) = again.rows()
+    assert calls == [7]
+    assert (row.status, str(row.output), row.path, row.supersteps) == (
+        RowStatus.FINISHED, str(before.output), before.path, before.supersteps
+    )  # fmt: skip
+    again.close()
+
+
+async def test_a_waiting_run_of_a_batch_without_checkpoints_can_be_answered() -> None:
+    class Ask(Executor):
+        @handler
+        async def ask(self, number: int, ctx: WorkflowContext[int, int]) -> None:
+            await ctx.request_info(f"Double {number}?", bool)
+
+        @response_handler
+        async def hear(self, question: str, yes: bool, ctx: WorkflowContext[int, int]) -> None:
+            await ctx.yield_output(2 if yes else 1)
+
+    workflow = WorkflowBuilder(start_executor=Ask("ask")).build()
+    batch = await run_many(workflow, [1, 2], checkpoints="none")
+    assert len(batch.waiting) == 2
+    assert await batch.answer(lambda question: "1" in question.request.data) == 2
+    await batch
+    assert [(row.output, row.path) for row in batch.rows()] == [(2, "ask > ask"), (1, "ask > ask")]

@@ -54,7 +54,7 @@ def _folder() -> Iterator[Path]:
 
 
 def gathered(kind: str, runs: int) -> float:
-    """Run clones under `gather`, at most 20 at once, with their checkpoints in memory, in SQLite or nowhere; seconds."""
+    """Run clones under `gather`, 20 at once, with their checkpoints in memory, in SQLite or nowhere; seconds."""
     workflow = stepping()
 
     async def run(storage: Any) -> float:
