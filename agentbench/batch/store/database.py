@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agentbench._extras import require
 from agentbench._workers import run_in_thread
+from agentbench.batch.store import tables
 from agentbench.batch.store.tables import POSTGRESQL, SQLITE, Dialect
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.exceptions import BatchError
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.sql import SQLCheckpointStorage
@@ -73,8 +75,30 @@ class BatchDatabase:
             self.is_local, self.place = backend.is_local, backend.place
             self._dialect = SQLITE if self.is_local else POSTGRESQL
         self._statement = lru_cache(maxsize=None)(self._made)
-        for table in self._dialect.tables():
-            self.change(lambda session, table=table: session.run(Sql(table), {}))  # type: ignore[misc]
+        self._ensure_tables()
+
+    def _ensure_tables(self) -> None:
+        try:
+            versions = self.read(tables.VERSIONS)
+        except Exception:  # noqa: BLE001 - there are none yet; any other reason is raised below
+            try:
+                self.change(self._create_tables)
+            except Exception:  # another process may have created them in the meantime
+                if not self.read(tables.VERSIONS):
+                    raise
+            versions = self.read(tables.VERSIONS)
+        if versions != [(tables.SCHEMA_VERSION,)]:
+            found = ", ".join(str(version) for (version,) in versions) or "none"
+            msg = (
+                f"The tables of batches in {self.place!r} have version {found}; expected {tables.SCHEMA_VERSION}. Another "
+                "version of agentbench created them: use that version, or another database."
+            )
+            raise BatchError(msg)
+
+    def _create_tables(self, session: RunsStatements) -> None:
+        for statement in self._dialect.tables():
+            session.run(Sql(statement), {})
+        session.run(self.sql(tables.ADD_VERSION), {})
 
     @property
     def dialect(self) -> Dialect:

@@ -3,6 +3,7 @@
 They are in the same database as the checkpoints. Keys, names and texts are columns of bytes, as there. The statements
 are plain SQL with `:names`, which SQLite and PostgreSQL both understand after `Dialect` has put in what differs.
 
+- `agentbench_batch_schema`: the version of the tables.
 - `agentbench_batches`: the batches by name, each with the position of its next input.
 - `agentbench_batch_rows`: a row per different input.
 - `agentbench_batch_repeats`: the positions of inputs that equal an earlier one.
@@ -26,7 +27,11 @@ TRAFFIC: Final = ("source", "target", "calls", "seconds", "tokens", "cost", "fai
 EXPIRES_S: Final = 30
 """An owner that was not seen for this long has lost its claims."""
 
+SCHEMA_VERSION: Final = 1
+"""The version of the tables. A database with another number was written by another version of the library."""
+
 _TABLES = """
+CREATE TABLE IF NOT EXISTS agentbench_batch_schema (version INTEGER PRIMARY KEY);
 CREATE TABLE IF NOT EXISTS agentbench_batches (
     batch_id {serial}, name {bytes} NOT NULL UNIQUE, next_position BIGINT NOT NULL);
 CREATE TABLE IF NOT EXISTS agentbench_batch_rows (
@@ -88,6 +93,9 @@ POSTGRESQL = Dialect(
     r"%(\1)s",
 )
 
+# The database.
+VERSIONS: Final = "SELECT version FROM agentbench_batch_schema"
+ADD_VERSION: Final = f"INSERT INTO agentbench_batch_schema (version) VALUES ({SCHEMA_VERSION})"
 # Batches.
 ADD_BATCH: Final = (
     "INSERT INTO agentbench_batches (name, next_position) VALUES (:name, 0) ON CONFLICT (name) DO NOTHING"
