@@ -90,8 +90,8 @@ class BatchDatabase:
         if versions != [(tables.SCHEMA_VERSION,)]:
             found = ", ".join(str(version) for (version,) in versions) or "none"
             msg = (
-                f"The tables of batches in {self.place!r} have version {found}; expected {tables.SCHEMA_VERSION}. Another "
-                "version of agentbench created them: use that version, or another database."
+                f"The tables of batches in {self.place!r} have version {found}; expected {tables.SCHEMA_VERSION}. "
+                "Another version of agentbench created them: use that version, or another database."
             )
             raise BatchError(msg)
 
