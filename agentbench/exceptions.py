@@ -348,6 +348,17 @@ class BatchChangedError(BatchError):
         super().__init__(message)
 
 
+class BatchNotFoundError(BatchError, KeyError):
+    """There is no such database of batches, no such batch in it, or no such row in the batch.
+
+    Attributes: `name`, what was not found; `names`, the batches that exist, if it is one.
+    """
+
+    def __init__(self, message: str, *, name: str, names: Sequence[str] = ()) -> None:
+        self.name, self.names = name, list(names)
+        super().__init__(message)
+
+
 class BatchStoppedError(BatchError):
     """A batch stopped because of failed rows, as `on_error=` asked; its rows are kept.
 

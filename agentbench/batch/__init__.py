@@ -5,8 +5,8 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    agentbench.exceptions: BatchChangedError BatchError BatchInputError BatchStoppedError PlacementError
-        RemoteExecutorError RunTimeoutError UnpicklableError
+    agentbench.exceptions: BatchChangedError BatchError BatchInputError BatchNotFoundError BatchStoppedError
+        PlacementError RemoteExecutorError RunTimeoutError UnpicklableError
     agentbench.workflows.engine.recording: record_call
     agentbench.workflows.executors.placement: CallRecord HandlerCall Placement
     batch: Batch Question RowView
@@ -14,6 +14,7 @@ _door = Door(
     cluster.placement: DaskPlacement
     comparison: BatchComparison PairedRow
     inputs: Start
+    opening: open_batch
     rows: BatchProgress BatchRow RowError RowStatus Traffic
     many: run_many
     """,

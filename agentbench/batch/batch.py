@@ -21,7 +21,7 @@ from agentbench.batch.store.store import BatchStore
 from agentbench.batch.tally import EndedRow, Tally
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
-from agentbench.exceptions import BatchError
+from agentbench.exceptions import BatchError, BatchNotFoundError
 from agentbench.workflows.run.execution import check_responses
 
 if TYPE_CHECKING:
@@ -340,11 +340,12 @@ class Batch(Displayable):
         return self.store.rows(wanted, error=error, path=path, keys=keys, limit=limit, offset=offset, newest=newest)
 
     def row(self, key: str) -> BatchRow:
-        """Return the row with this key. KeyError: there is none."""
+        """Return the row with this key. BatchNotFoundError: there is none."""
         found = self.store.rows(keys=[key])
         if not found:
-            msg = f"The batch {self.name!r} has no row {key!r}. Its keys are in batch.frame().key."
-            raise KeyError(msg)
+            there = ", ".join(repr(row.key) for row in self.store.rows(limit=3, with_values=False)) or "none"
+            msg = f"The batch {self.name!r} has no row {key!r}. Its first keys: {there}."
+            raise BatchNotFoundError(msg, name=key)
         return found[0]
 
     def traffic(self) -> list[Traffic]:
@@ -398,9 +399,9 @@ class Batch(Displayable):
 
     # ---- questions ---------------------------------------------------------------------------------------------------
 
-    def questions(self) -> list[Question]:
-        """Return the open questions of all runs, in the order of the inputs."""
-        return [Question(key, request) for key, requests in self.store.questions() for request in requests or ()]
+    def questions(self, key: str | None = None) -> list[Question]:
+        """Return the open questions of all runs, in the order of the inputs, or those of one row."""
+        return [Question(name, request) for name, requests in self.store.questions(key) for request in requests or ()]
 
     def inbox(self) -> Any:
         """Return the open questions of all runs as forms; equal questions can be answered together.
@@ -421,6 +422,7 @@ class Batch(Displayable):
             The number of rows that were answered.
 
         Raises:
+            BatchNotFoundError: There is no row with this key.
             ValueError: An answer fits no open question of the row, which keeps waiting.
         """
         return await run_in_thread(self._answer_all, key, answers)
@@ -444,10 +446,11 @@ class Batch(Displayable):
         return count
 
     def _answer_one(self, key: str, answers: dict[str, Any]) -> bool:
-        found = self.store.questions(key)
-        open_requests = {request.request_id: request for _, requests in found for request in requests or ()}
+        open_requests = {each.request.request_id: each.request for each in self.questions(key)}
         if not open_requests:
-            msg = f"Row {key!r} of batch {self.name!r} asks nothing. See batch.questions()."
+            msg = (
+                f"Row {key!r} of batch {self.name!r} asks nothing: it is {self.row(key).status}. See batch.questions()."
+            )
             raise ValueError(msg)
         graph = None if self._target is None else self._target.workflow.graph
         return self.store.answer(key, check_responses(open_requests, answers, graph))
@@ -464,7 +467,7 @@ class Batch(Displayable):
             rerun: Begin again from the row's input, for rows that keep no checkpoints.
 
         Raises:
-            KeyError: There is no such row.
+            BatchNotFoundError: There is no such row.
             BatchError: The row keeps no checkpoints, or the batch was opened without its workflow.
         """
         row = self.row(key)

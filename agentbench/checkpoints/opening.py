@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from agentbench._extras import require
@@ -133,25 +134,24 @@ def _sql(url_or_path: str, *, create: bool) -> CheckpointStorage:
         place = displayed_address(url_or_path)
         msg = f"{place!r} names no installed driver: {reason}. Install it, or correct the URL."
         raise WorkflowCheckpointException(msg, error) from error
-    if not create and _lacks_tables(url_or_path):
+    if not create and lacks_table(url_or_path, "agentbench_schema"):
         storage.close()
         msg = f"The database at {displayed_address(url_or_path)!r} has no checkpoints: none were ever saved there."
         raise WorkflowCheckpointException(msg)
     return storage
 
 
-def _lacks_tables(url_or_path: str) -> bool:
-    """Return whether the first use would create tables; `False` if that cannot be read, as the first use reports it."""
+def lacks_table(url_or_path: Any, name: str) -> bool:
+    """Return whether a database has no such table; `False` if that cannot be read, as the first use reports it."""
     from sqlalchemy import create_engine, inspect
     from sqlalchemy.exc import SQLAlchemyError
     from sqlalchemy.pool import NullPool
 
     from agentbench.checkpoints.sql_storage.session import database_url  # noqa: PLC0415
-    from agentbench.checkpoints.sql_storage.tables import schema  # noqa: PLC0415
 
     engine = create_engine(database_url(url_or_path), poolclass=NullPool)
     try:
-        return not inspect(engine).has_table(schema.name)
+        return not inspect(engine).has_table(name)
     except SQLAlchemyError:
         return False
     finally:

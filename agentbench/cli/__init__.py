@@ -1,4 +1,4 @@
-"""The commands `lab`, `demo`, `checkpoints` and `doctor`, each in its own module."""
+"""The commands `lab`, `demo`, `batch`, `checkpoints` and `doctor`, each in its own module."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from agentbench._plain_text import plain_text
+from agentbench.cli.batch import add_batch
 from agentbench.cli.checkpoints import add_checkpoints
 from agentbench.cli.demo import add_demo
 from agentbench.cli.doctor import add_doctor
@@ -48,6 +49,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentbench {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_lab, add_demo, add_checkpoints, add_doctor):
+    for add in (add_lab, add_demo, add_batch, add_checkpoints, add_doctor):
         add(commands)
     return parser

@@ -149,7 +149,7 @@ async def list_checkpoints(options: argparse.Namespace) -> int:
         listed = {name: await list_infos(storage, workflow_name=name, **limits) for name in names}
     chains = {name: infos for name, infos in listed.items() if infos}
     if options.json:
-        _print_json([info_json(info, secrets=options.show_secrets) for infos in chains.values() for info in infos])
+        print_json([info_json(info, secrets=options.show_secrets) for infos in chains.values() for info in infos])
     elif options.tree:
         print("\n\n".join(tree_text(name, infos) for name, infos in chains.items()))
     else:
@@ -165,10 +165,10 @@ async def list_checkpoints(options: argparse.Namespace) -> int:
 
 async def show_checkpoint(options: argparse.Namespace) -> int:
     """Print a checkpoint and its contents."""
-    with open_target(options.target) as storage, _plain_unknown():
+    with open_target(options.target) as storage, plain_unknown():
         checkpoint = await find_checkpoint(storage, options.id, target=options.target)
         if options.json:
-            _print_json(stored_form(checkpoint.to_dict(), secrets=options.show_secrets))
+            print_json(stored_form(checkpoint.to_dict(), secrets=options.show_secrets))
         else:
             print(checkpoint_text(checkpoint, full=options.full, secrets=options.show_secrets))
     return 0
@@ -176,12 +176,12 @@ async def show_checkpoint(options: argparse.Namespace) -> int:
 
 async def compare_checkpoints(options: argparse.Namespace) -> int:
     """Print the differences between two checkpoints."""
-    with open_target(options.target) as storage, _plain_unknown():
+    with open_target(options.target) as storage, plain_unknown():
         ids = (options.a, options.b)
         before, after = [await find_checkpoint(storage, each, target=options.target) for each in ids]
         diff = diff_checkpoints(before, after)
         if options.json:
-            _print_json(diff_json(diff, secrets=options.show_secrets))
+            print_json(diff_json(diff, secrets=options.show_secrets))
         else:
             print(diff_text(diff, secrets=options.show_secrets))
     return 1 if options.exit_code and diff else 0
@@ -232,7 +232,7 @@ async def export_checkpoints(options: argparse.Namespace) -> int:
     with open_target(options.target) as storage, unknown_as_plain():
         if options.to is None:
             async for checkpoint in _select(storage, options):
-                print(json.dumps(json.loads(checkpoint.to_json()), separators=(",", ":")))  # ASCII: see _print_json
+                print(json.dumps(json.loads(checkpoint.to_json()), separators=(",", ":")))  # ASCII: see print_json
             return 0
         with open_target(options.to, create=True) as other:
             count = await _copy(storage, other, options)
@@ -280,7 +280,7 @@ async def _chains(storage: CheckpointStorage, options: argparse.Namespace) -> li
 
 
 @contextlib.contextmanager
-def _plain_unknown() -> Iterator[None]:
+def plain_unknown() -> Iterator[None]:
     """Read instances of unknown classes as plain values, and print the names of these classes at the end."""
     with unknown_as_plain() as names:
         yield
@@ -290,5 +290,6 @@ def _plain_unknown() -> Iterator[None]:
         print(f"{text} Use --import MODULE or --import SCRIPT.py to see instances.", file=sys.stderr)
 
 
-def _print_json(value: dict[str, Any] | Sequence[Any]) -> None:
+def print_json(value: dict[str, Any] | Sequence[Any]) -> None:
+    """Print a value as JSON."""
     print(json.dumps(value, indent=2))  # ASCII only, so that no character affects the terminal

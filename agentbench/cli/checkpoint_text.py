@@ -45,7 +45,7 @@ def infos_text(infos: Sequence[CheckpointInfo]) -> str:
         )
         for info in infos
     ]
-    return "\n".join(_align([_HEAD, *rows], right={0, 2, 5, 6, 7}))
+    return "\n".join(align([_HEAD, *rows], right={0, 2, 5, 6, 7}))
 
 
 def info_json(info: CheckpointInfo, *, secrets: bool = False) -> dict[str, Any]:
@@ -69,7 +69,8 @@ def info_json(info: CheckpointInfo, *, secrets: bool = False) -> dict[str, Any]:
     }
 
 
-def _align(rows: Sequence[Sequence[str]], right: set[int]) -> Iterator[str]:
+def align(rows: Sequence[Sequence[str]], right: set[int]) -> Iterator[str]:
+    """Yield the lines of a table, with some columns aligned to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (

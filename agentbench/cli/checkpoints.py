@@ -38,11 +38,11 @@ def _add_list(actions: Commands) -> None:
     parser = _action(actions, "list_checkpoints", "list", "list the checkpoints of each chain")
     parser.add_argument("--workflow", metavar="CHAIN", help="only this chain")
     parser.add_argument("--run", metavar="ID", help="only checkpoints of this run")
-    parser.add_argument("--limit", type=_count, metavar="N", help="only the newest N of each chain")
+    parser.add_argument("--limit", type=count, metavar="N", help="only the newest N of each chain")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--tree", action="store_true", help="as a tree that shows which checkpoint follows which")
     form.add_argument("--json", action="store_true", help="as JSON")
-    _add_secrets(parser)
+    add_secrets(parser)
 
 
 def _add_show(actions: Commands) -> None:
@@ -51,8 +51,8 @@ def _add_show(actions: Commands) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--full", action="store_true", help="print values in full instead of shortening them")
     form.add_argument("--json", action="store_true", help="print everything as JSON, with a tag for each typed value")
-    _add_secrets(parser)
-    _add_import(parser)
+    add_secrets(parser)
+    add_import(parser)
 
 
 def _add_diff(actions: Commands) -> None:
@@ -63,8 +63,8 @@ def _add_diff(actions: Commands) -> None:
     parser.add_argument("b", metavar="B", help=f"the later checkpoint: {REFERENCE}")
     parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if they differ")
     parser.add_argument("--json", action="store_true", help="as JSON")
-    _add_secrets(parser)
-    _add_import(parser)
+    add_secrets(parser)
+    add_import(parser)
 
 
 def _add_fork(actions: Commands) -> None:
@@ -81,7 +81,7 @@ def _add_fork(actions: Commands) -> None:
         metavar="KEY=JSON",
         help="a new value for a key of the state, such as --set topic='\"llamas\"' --set limit=3; may be repeated",
     )
-    _add_import(parser)
+    add_import(parser)
 
 
 def _add_prune(actions: Commands) -> None:
@@ -91,7 +91,7 @@ def _add_prune(actions: Commands) -> None:
     )
     parser = _action(actions, "prune_chain", "prune", "remove the older checkpoints of a chain", about)
     parser.add_argument("--workflow", required=True, metavar="CHAIN", help="the chain")
-    parser.add_argument("--keep", required=True, type=_count, metavar="N", help="number of checkpoints to keep")
+    parser.add_argument("--keep", required=True, type=count, metavar="N", help="number of checkpoints to keep")
     parser.add_argument("--yes", action="store_true", help="remove without asking")
     parser.add_argument("--dry-run", action="store_true", help="only print what would be removed")
 
@@ -108,7 +108,7 @@ def _add_export(actions: Commands) -> None:
     selection.add_argument("--workflow", metavar="CHAIN", help="a whole chain")
     selection.add_argument("--all", action="store_true", help="all chains")
     parser.add_argument("--to", metavar="TARGET", help="another storage, created if it does not exist")
-    _add_import(parser)
+    add_import(parser)
 
 
 def _action(
@@ -121,23 +121,26 @@ def _action(
     return parser
 
 
-def _add_secrets(parser: argparse.ArgumentParser) -> None:
+def add_secrets(parser: argparse.ArgumentParser) -> None:
+    """Add `--show-secrets`."""
     parser.add_argument("--show-secrets", action="store_true", help="do not mask values whose names look like secrets")
 
 
-def _add_import(parser: argparse.ArgumentParser) -> None:
+def add_import(parser: argparse.ArgumentParser) -> None:
+    """Add `--import MODULE`."""
     parser.add_argument(
         "--import",
         dest="modules",
         action="append",
         default=[],
         metavar="MODULE",
-        help="import this module first: a dotted name, or the file of the script that saved the checkpoints; "
+        help="import this module first: a dotted name, or the file of the script that stored the values; "
         "the current folder is searched too; may be repeated",
     )
 
 
-def _count(text: str) -> int:
+def count(text: str) -> int:
+    """Read a number from 1 on, as `type=` of an argument."""
     if not text.isdecimal() or int(text) < 1:
         msg = f"{text!r} is not a count; expected 1 or more"
         raise argparse.ArgumentTypeError(msg)

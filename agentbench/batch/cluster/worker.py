@@ -69,7 +69,7 @@ class WorkerBatch:
         known = {row.key for row in ended}
         others = [key for key in keys if key not in known]
         if others:  # a repeated task finds the rows that it has written before
-            rows = await self._patiently(lambda: self.store.rows(keys=others, with_input=False))
+            rows = await self._patiently(lambda: self.store.rows(keys=others, with_values=False))
             ended += [count_row(row) for row in rows if row.status is not RowStatus.OPEN]
         return ended
 

@@ -55,9 +55,10 @@ class BatchDatabase:
 
     Args:
         into: The path of an SQLite file or a URL, as for `SQLCheckpointStorage`; None keeps everything in memory.
+        create: Whether to create the tables; otherwise they must exist.
     """
 
-    def __init__(self, into: Any) -> None:
+    def __init__(self, into: Any, *, create: bool = True) -> None:
         self.into = into
         self.storage: SQLCheckpointStorage | InMemoryCheckpointStorage
         self.remove_chain: Callable[[Any, str], None] = lambda session, chain: None
@@ -75,12 +76,14 @@ class BatchDatabase:
             self.is_local, self.place = backend.is_local, backend.place
             self._dialect = SQLITE if self.is_local else POSTGRESQL
         self._statement = lru_cache(maxsize=None)(self._made)
-        self._ensure_tables()
+        self._ensure_tables(create=create)
 
-    def _ensure_tables(self) -> None:
+    def _ensure_tables(self, *, create: bool) -> None:
         try:
             versions = self.read(tables.VERSIONS)
-        except Exception:  # noqa: BLE001 - there are none yet; any other reason is raised below
+        except Exception:  # there are none yet; any other reason is raised below
+            if not create:
+                raise
             try:
                 self.change(self._create_tables)
             except Exception:  # another process may have created them in the meantime

@@ -65,8 +65,11 @@ class BatchStore:
         self._objects: dict[int, Any] = {}
         self._adding = threading.Lock()
         values = {"name": encode_name(name)}
-        database.change(lambda session: session.run(database.sql(tables.ADD_BATCH), values))
-        ((self._batch_id, now),) = database.read(tables.FIND_BATCH, **values)
+        found = database.read(tables.FIND_BATCH, **values)
+        if not found:  # one that exists can be read without writing, also while another process writes
+            database.change(lambda session: session.run(database.sql(tables.ADD_BATCH), values))
+            found = database.read(tables.FIND_BATCH, **values)
+        ((self._batch_id, now),) = found
         self.opened: float = now if opened is None else opened
         """When this call began, by the clock of the database: rows that failed before are tried again."""
         self._owner: Owner | None = None
@@ -275,14 +278,14 @@ class BatchStore:
         if values:
             self.database.change(lambda session: session.run_many(sql, values))
 
-    def reopen(self, status: RowStatus, keys: Iterable[str] | None = None) -> None:
-        """Open rows again that have this status: all of them, or those with the keys."""
+    def reopen(self, status: RowStatus, keys: Iterable[str] | None = None) -> int:
+        """Open rows again that have this status, all of them or those with the keys; return how many."""
         values = {"batch_id": self._batch_id, "status": _NUMBERS[status]}
         if keys is None:
             sql, many = self.database.sql(tables.REOPEN), [values]
         else:
             sql, many = self.database.sql(tables.REOPEN_KEY), [{**values, "key": encode_name(key)} for key in keys]
-        self.database.change(lambda session: session.run_many(sql, many))
+        return self.database.change(lambda session: sum(session.run(sql, each) for each in many))
 
     def rerun_changed(self, graph_hash: str) -> None:
         """Open finished rows of other graphs again, as if they had never run."""
@@ -333,11 +336,13 @@ class BatchStore:
         keys: Sequence[str] | None = None,
         limit: int | None = None,
         offset: int = 0,
+        after: int = -1,
         newest: bool = False,
-        with_input: bool = True,
+        with_values: bool = True,
     ) -> list[BatchRow]:
-        """Return the rows that fit all conditions, in the order of the inputs, or those that ended last first."""
-        where, values = ["batch_id = :batch_id"], {"batch_id": self._batch_id, "offset": offset}
+        """Return the rows that fit all conditions and come `after` a position: those that ended last first, if `newest`."""
+        where = ["batch_id = :batch_id", "position > :after"]
+        values = {"batch_id": self._batch_id, "offset": offset, "after": after}
         if newest:
             where.append("ended IS NOT NULL")
         if status is not None:
@@ -358,19 +363,24 @@ class BatchStore:
             f"SELECT {tables.READ} FROM agentbench_batch_rows WHERE {' AND '.join(where)} "
             f"ORDER BY {'ended DESC' if newest else 'position'} LIMIT :limit OFFSET :offset"
         )
-        return [self._row(row, with_input=with_input) for row in self.database.read(text, **values)]
+        return [self._row(row, with_values=with_values) for row in self.database.read(text, **values)]
 
-    def _row(self, row: Row, *, with_input: bool) -> BatchRow:
+    def _row(self, row: Row, *, with_values: bool) -> BatchRow:
         key, position, status, stored, *rest, _ = row
         found: dict[str, Any] = dict(zip(tables.FIELDS, rest, strict=True))
         error, _, _ = found.pop("error"), found.pop("error_type"), found.pop("questions")
         for name in ("path", "run_id", "checkpoint_id", "graph_hash", "worker"):
             found[name] = _text(found[name])
         found["path"] = found["path"] or ""
-        found["output"] = self.unpack(found["output"])
+        found["output"] = self.unpack(found["output"]) if with_values else None
         known = None if error is None else RowError(**json.loads(unpack(bytes(error))))
-        value = self.unpack(stored) if with_input else None
+        value = self.unpack(stored) if with_values else None
         return BatchRow(decode_name(bytes(key)), position, value, _STATUSES[status], error=known, **found)
+
+    def slowest(self, count: int) -> list[tuple[str, float]]:
+        """Return keys and seconds of the rows that took longest."""
+        found = self.database.read(tables.SLOWEST, batch_id=self._batch_id, count=count)
+        return [(decode_name(bytes(key)), seconds) for key, seconds in found]
 
     def ended_keys(self) -> list[str]:
         """Return the keys of the finished and failed rows, in the order in which they ended."""

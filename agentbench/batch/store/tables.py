@@ -183,6 +183,10 @@ ERRORS: Final = (
     "SELECT error_type, COUNT(*) FROM agentbench_batch_rows WHERE batch_id = :batch_id AND status = 2 "
     "GROUP BY error_type ORDER BY 2 DESC LIMIT 20"
 )
+SLOWEST: Final = (
+    "SELECT key, seconds FROM agentbench_batch_rows WHERE batch_id = :batch_id AND seconds IS NOT NULL "
+    "ORDER BY seconds DESC LIMIT :count"
+)
 READ: Final = f"key, position, status, input, {', '.join(FIELDS)}, ended"
 ENDED_KEYS: Final = (
     "SELECT key FROM agentbench_batch_rows WHERE batch_id = :batch_id AND status IN (1, 2) ORDER BY ended, position"

@@ -1,0 +1,209 @@
+"""The actions of `agentbench batch`: show, retry, answer and export the rows of a batch."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO
+
+from agentbench._files.private_file import open_private
+from agentbench._text.phrases import count_text
+from agentbench.batch.batch import Batch
+from agentbench.batch.opening import open_batch, open_database
+from agentbench.batch.rows import BatchRow, RowStatus
+from agentbench.batch.store.store import batch_names
+from agentbench.checkpoints.opening import displayed_address
+from agentbench.cli.batch_text import (
+    batch_facts,
+    batch_text,
+    batches_text,
+    question_json,
+    questions_text,
+    row_json,
+    rows_text,
+)
+from agentbench.cli.checkpoint_commands import plain_unknown, print_json
+from agentbench.cli.checkpoint_text import line
+from agentbench.exceptions import BatchError
+from agentbench.serialization.class_names import UnknownType, unknown_as_plain
+from agentbench.workflows.run.execution import check_responses
+
+_PAGE = 500
+_NEXT = "The next call of run_many() with the workflow continues, or one that is running now before it ends."
+
+
+@contextmanager
+def _opened(options: argparse.Namespace) -> Iterator[Batch]:
+    batch = open_batch(options.into, options.name)
+    try:
+        yield batch
+    finally:
+        batch.close()
+
+
+def show(options: argparse.Namespace) -> int:
+    """Print the batches of a database, or the numbers, questions and rows of one."""
+    if options.name is None:
+        database = open_database(options.into)
+        names = batch_names(database)
+        database.close()
+        found = []
+        for name in names:
+            with _opened(argparse.Namespace(into=options.into, name=name)) as batch:
+                found.append(batch_facts(batch))
+        print_json(found) if options.json else print(batches_text(found))
+        return 0
+    with _opened(options) as batch, plain_unknown():
+        facts = batch_facts(batch)
+        status = None if options.rows in (None, "all") else options.rows
+        rows = [] if options.rows is None else batch.rows(status, limit=options.limit)
+        questions = batch.questions()
+        if options.json:
+            asked = [question_json(each) for each in questions[: options.limit]]
+            more = {"questions": asked, "rows": [row_json(row, secrets=options.show_secrets) for row in rows]}
+            print_json(facts | more)
+            return 0
+        print(batch_text(facts, len(questions)))
+        if questions:
+            print(f"\n{questions_text(questions[: options.limit])}")
+        if rows:
+            print(f"\n{rows_text(rows, secrets=options.show_secrets)}")
+        total = sum(facts["counts"].values()) if status is None else facts["counts"].get(status, 0)
+        if options.rows is not None and len(rows) < total:
+            print(f"{len(rows):,} of {count_text(total, 'row')}; --limit N prints more.", file=sys.stderr)
+    return 0
+
+
+def retry(options: argparse.Namespace) -> int:
+    """Open failed rows again."""
+    with _opened(options) as batch, unknown_as_plain():
+        for key in options.keys:
+            status = batch.row(key).status
+            if status is not RowStatus.FAILED:
+                msg = f"Row {key!r} of batch {batch.name!r} is {status}, not failed. Nothing was opened."
+                raise BatchError(msg)
+        opened = batch.store.reopen(RowStatus.FAILED, options.keys or None)
+    print(f"{count_text(opened, 'row')} opened again. {_NEXT}" if opened else "No row has failed.")
+    return 0
+
+
+def answer(options: argparse.Namespace) -> int:
+    """Answer the questions of a row, or print them."""
+    with _opened(options) as batch, plain_unknown():
+        row, questions = batch.row(options.key), batch.questions(options.key)
+        if not questions:
+            msg = f"Row {options.key!r} of batch {batch.name!r} asks nothing: it is {row.status}."
+            raise BatchError(msg)
+        if not options.answers:
+            print(questions_text(questions))
+            return 0
+        requests = {each.request.request_id: each.request for each in questions}
+        texts = _by_request(options.answers, requests)
+        answers = {request_id: _checked(requests[request_id], text) for request_id, text in texts.items()}
+        if not batch.store.answer(options.key, answers):
+            msg = f"Row {options.key!r} was answered by someone else in the meantime. Nothing was stored."
+            raise BatchError(msg)
+        print(f"Answered {count_text(len(answers), 'question')} of row {line(options.key)}. {_NEXT}")
+        if unknown := {line(requests[each].response_type) for each in answers if _is_unknown(requests[each])}:
+            print(f"Not checked, because these classes are unknown here: {', '.join(sorted(unknown))}.", file=sys.stderr)
+    return 0
+
+
+def _by_request(texts: Sequence[str], requests: Mapping[str, Any]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        request_id, equals, value = text.partition("=")
+        if not equals or request_id not in requests:
+            request_id, value = next(iter(requests)), text
+            if len(requests) > 1:
+                msg = f"{text!r} names no request. Expected REQUEST=VALUE, with one of {', '.join(requests)}."
+                raise BatchError(msg)
+        if request_id in found:
+            both = f"{found[request_id]!r} and {value!r}"
+            msg = f"There are two answers to request {request_id!r}: {both}. Quote a text with spaces."
+            raise BatchError(msg)
+        found[request_id] = value
+    return found
+
+
+def _checked(request: Any, text: str) -> Any:
+    """Return an answer as its type wants it, read as JSON or else as text, if that type is known here."""
+    forms: list[Any] = [text]
+    with suppress(ValueError):
+        forms.insert(0, json.loads(text))
+    if _is_unknown(request):
+        return forms[0]  # the run will check it, and ask again if it does not fit
+    for form in forms[:-1]:
+        with suppress(ValueError):
+            return check_responses({request.request_id: request}, {request.request_id: form})[request.request_id]
+    return check_responses({request.request_id: request}, {request.request_id: forms[-1]})[request.request_id]
+
+
+def _is_unknown(request: Any) -> bool:
+    return isinstance(request.response_type, UnknownType)
+
+
+def export(options: argparse.Namespace) -> int:
+    """Write the rows to a file, a page of them in memory at a time."""
+    write = _WRITERS.get(os.path.splitext(options.file)[1].lower())
+    if write is None:
+        msg = f"{options.file!r} has no known ending; expected a file that ends in {', '.join(_WRITERS)}."
+        raise BatchError(msg)
+    part = f"{options.file}.part"
+    with _opened(options) as batch, unknown_as_plain():
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        try:
+            with open(open_private(part, flags), "w", encoding="utf-8", newline="") as file:
+                count = write(file, (row_json(row, secrets=True) for row in _all_rows(batch)))
+            os.replace(part, options.file)
+        finally:
+            with suppress(FileNotFoundError):
+                os.remove(part)
+    print(f"{count_text(count, 'row')} of {line(displayed_address(options.into))} written to {line(options.file)}.")
+    return 0
+
+
+def _all_rows(batch: Batch) -> Iterator[BatchRow]:
+    after = -1
+    while page := batch.store.rows(after=after, limit=_PAGE):
+        yield from page
+        after = page[-1].position
+
+
+def _write_csv(file: TextIO, rows: Iterable[dict[str, Any]]) -> int:
+    writer, count = csv.writer(file, lineterminator="\n"), 0
+    for count, row in enumerate(rows, 1):
+        error = row.pop("error") or {}
+        row |= {f"error_{name}": error.get(name) for name in ("type", "message", "location")}
+        if count == 1:
+            writer.writerow(row)
+        writer.writerow([_cell(value) for value in row.values()])
+    return count
+
+
+def _cell(value: Any) -> Any:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _write_lines(file: TextIO, rows: Iterable[dict[str, Any]]) -> int:
+    count = 0
+    for count, row in enumerate(rows, 1):
+        file.write(f"{json.dumps(row)}\n")
+    return count
+
+
+def _write_array(file: TextIO, rows: Iterable[dict[str, Any]]) -> int:
+    count = 0
+    file.write("[")
+    for count, row in enumerate(rows, 1):
+        file.write(f"{',' if count > 1 else ''}\n{json.dumps(row)}")
+    file.write("\n]\n")
+    return count
+
+
+_WRITERS = {".csv": _write_csv, ".jsonl": _write_lines, ".json": _write_array}
