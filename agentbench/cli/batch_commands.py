@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import heapq
 import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from operator import attrgetter
 from typing import Any, TextIO
 
 from agentbench._files.private_file import open_private
@@ -19,6 +21,7 @@ from agentbench.batch.rows import BatchRow, RowStatus
 from agentbench.batch.store.store import batch_names
 from agentbench.checkpoints.opening import displayed_address
 from agentbench.cli.batch_text import (
+    ROW_FIELDS,
     batch_facts,
     batch_text,
     batches_text,
@@ -110,7 +113,7 @@ def answer(options: argparse.Namespace) -> int:
             raise BatchError(msg)
         print(f"Answered {count_text(len(answers), 'question')} of row {line(options.key)}. {_NEXT}")
         if unknown := {line(requests[each].response_type) for each in answers if _is_unknown(requests[each])}:
-            print(f"Not checked, because these classes are unknown here: {', '.join(sorted(unknown))}.", file=sys.stderr)
+            print(f"Not checked, because it is unknown here: {', '.join(sorted(unknown))}.", file=sys.stderr)
     return 0
 
 
@@ -155,11 +158,20 @@ def export(options: argparse.Namespace) -> int:
         msg = f"{options.file!r} has no known ending; expected a file that ends in {', '.join(_WRITERS)}."
         raise BatchError(msg)
     part = f"{options.file}.part"
+    count = 0
+
+    def rows(batch: Batch) -> Iterator[dict[str, Any]]:
+        nonlocal count
+        # The index of the table is by status and position.
+        for row in heapq.merge(*(_pages(batch, each) for each in RowStatus), key=attrgetter("position")):
+            count += 1
+            yield row_json(row, secrets=True)
+
     with _opened(options) as batch, unknown_as_plain():
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         try:
-            with open(open_private(part, flags), "w", encoding="utf-8", newline="") as file:
-                count = write(file, (row_json(row, secrets=True) for row in _all_rows(batch)))
+            descriptor = open_private(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            with open(descriptor, "w", encoding="utf-8", newline="") as file:
+                write(file, rows(batch))
             os.replace(part, options.file)
         finally:
             with suppress(FileNotFoundError):
@@ -168,42 +180,36 @@ def export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _all_rows(batch: Batch) -> Iterator[BatchRow]:
+def _pages(batch: Batch, status: RowStatus) -> Iterator[BatchRow]:
     after = -1
-    while page := batch.store.rows(after=after, limit=_PAGE):
+    while page := batch.store.rows(status, after=after, limit=_PAGE):
         yield from page
         after = page[-1].position
 
 
-def _write_csv(file: TextIO, rows: Iterable[dict[str, Any]]) -> int:
-    writer, count = csv.writer(file, lineterminator="\n"), 0
-    for count, row in enumerate(rows, 1):
-        error = row.pop("error") or {}
-        row |= {f"error_{name}": error.get(name) for name in ("type", "message", "location")}
-        if count == 1:
-            writer.writerow(row)
+def _write_csv(file: TextIO, rows: Iterable[dict[str, Any]]) -> None:
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([*ROW_FIELDS, "error_message", "error_location"])
+    for row in rows:
+        error = row["error"] or {}
+        row |= {"error": error.get("type")} | {f"error_{name}": error.get(name) for name in ("message", "location")}
         writer.writerow([_cell(value) for value in row.values()])
-    return count
 
 
 def _cell(value: Any) -> Any:
     return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _write_lines(file: TextIO, rows: Iterable[dict[str, Any]]) -> int:
-    count = 0
-    for count, row in enumerate(rows, 1):
-        file.write(f"{json.dumps(row)}\n")
-    return count
+def _write_lines(file: TextIO, rows: Iterable[dict[str, Any]]) -> None:
+    file.writelines(f"{json.dumps(row)}\n" for row in rows)
 
 
-def _write_array(file: TextIO, rows: Iterable[dict[str, Any]]) -> int:
-    count = 0
-    file.write("[")
-    for count, row in enumerate(rows, 1):
-        file.write(f"{',' if count > 1 else ''}\n{json.dumps(row)}")
-    file.write("\n]\n")
-    return count
+def _write_array(file: TextIO, rows: Iterable[dict[str, Any]]) -> None:
+    separator = "[\n"
+    for row in rows:
+        file.write(separator + json.dumps(row))
+        separator = ",\n"
+    file.write("\n]\n" if separator == ",\n" else "[]\n")
 
 
 _WRITERS = {".csv": _write_csv, ".jsonl": _write_lines, ".json": _write_array}

@@ -18,7 +18,7 @@ from agentbench.batch.batch import Batch, Question
 from agentbench.batch.rows import BatchRow, RowStatus
 from agentbench.cli.checkpoint_text import align, line, stored_form
 
-_FIELDS = [each.name for each in fields(BatchRow) if each.name != "duplicate_of"]
+ROW_FIELDS = [each.name for each in fields(BatchRow) if each.name != "duplicate_of"]
 
 
 def batch_facts(batch: Batch) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def rows_text(rows: Sequence[BatchRow], *, secrets: bool = False) -> str:
 
 def row_json(row: BatchRow, *, secrets: bool = False) -> dict[str, Any]:
     """Describe a row as JSON values; input and output in their stored form, with a tag for each typed value."""
-    found: dict[str, Any] = {name: getattr(row, name) for name in _FIELDS}
+    found: dict[str, Any] = {name: getattr(row, name) for name in ROW_FIELDS}
     for name in ("input", "output"):
         found[name] = stored_form(found[name], secrets=secrets)
     found["status"] = str(row.status)
