@@ -165,6 +165,12 @@ class Batch(Displayable):
     def _begin(self, loop: asyncio.AbstractEventLoop | None) -> Future[None]:
         """Start the driver on a loop, by default the engine's; return the future of its end."""
         with self._lock:
+            if self._run is not None and not self._run.done() and self._loop is not None and self._loop.is_closed():
+                msg = (
+                    f"The event loop that ran batch {self.name!r} was closed before the batch had ended, as by a second "
+                    "asyncio.run(). Await the batch in one loop, or call run_many() again, which continues it."
+                )
+                raise BatchError(msg)
             if self._run is None or self._run.cancelled():
                 loop = None if is_in_notebook() else loop
                 if self._make_driver is None:
@@ -432,10 +438,16 @@ class Batch(Displayable):
         return self._answer_all(key, answers)
 
     def _answer_all(self, key: str | Callable[[Question], Any], answers: Mapping[str, Any] | None) -> int:
+        given: dict[str, dict[str, Any]] = {}
         if isinstance(key, str):
-            given = {key: dict(answers or {})}
+            if not answers:
+                msg = f"answers is {answers!r}; expected {{request_id: answer}}, with ids of batch.questions({key!r})."
+                raise ValueError(msg)
+            given = {key: dict(answers)}
+        elif not callable(key):
+            msg = f"key is {key!r}; expected the key of a row as a text, or a function of a question."
+            raise TypeError(msg)
         else:
-            given = {}
             for question in self.questions():
                 value = key(question)
                 if value is not None:

@@ -16,7 +16,7 @@ from agentbench.batch.rows import RowStatus
 from agentbench.batch.run_one import RowRunner
 from agentbench.batch.store.store import BatchStore, Claim, Ending
 from agentbench.batch.tally import EndedRow, Tally, count_ending
-from agentbench.exceptions import BatchInputError, BatchStoppedError
+from agentbench.exceptions import BatchInputError, BatchStoppedError, UnstorableValueError
 
 ItemT = TypeVar("ItemT")
 _LOOK_AGAIN_S: Final = 1.0
@@ -141,7 +141,11 @@ class Driver(Generic[ItemT]):
             except BatchInputError as error:
                 self.error = error
                 return False
-            items = await self._patiently(lambda inputs=inputs: self.register(inputs))  # type: ignore[misc]
+            try:
+                items = await self._patiently(lambda inputs=inputs: self.register(inputs))  # type: ignore[misc]
+            except UnstorableValueError as error:
+                self.error = self.reader.explain(inputs) or error
+                return False
             self._ready += items
         if not self._ready and self.reader.is_exhausted:
             self._ready += await self._patiently(lambda: self.take_free(max(room, self.concurrency)))

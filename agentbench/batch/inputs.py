@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from agentbench._display import shorten
 from agentbench.exceptions import BatchInputError, UnstorableValueError
 from agentbench.serialization.json_text import to_json
 
 Keys = Callable[[Any], Any] | Iterable[Any]
+_NO_KEY: Any = object()
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,9 @@ class InputReader:
     """
 
     def __init__(self, inputs: Any, keys: Keys | None) -> None:
+        if isinstance(keys, (str, bytes, Mapping)):
+            msg = f"keys is {shorten(keys)}; expected a function of an input, or one text or number per input."
+            raise TypeError(msg)
         self.total = len(inputs) if hasattr(inputs, "__len__") else None
         self.duplicates = 0
         self.is_exhausted = False
@@ -49,6 +54,8 @@ class InputReader:
         self._key_of = keys if callable(keys) else None
         self._keys = None if keys is None or callable(keys) else iter(keys)
         self._seen: dict[str, int] = {}
+        if self.total is not None and isinstance(keys, Sized) and len(keys) != self.total:
+            raise _wrong_count(len(keys), self.total)
 
     def take(self, count: int) -> list[tuple[str, int, Any]]:
         """Return up to `count` further inputs: key, number of earlier occurrences of the key, value.
@@ -68,6 +75,15 @@ class InputReader:
             self.is_exhausted, self.total = True, self._read
         return taken
 
+    def explain(self, inputs: Sequence[tuple[str, int, Any]]) -> BatchInputError | None:
+        """Return the error for the first of the inputs taken last that has no stored form, if there is one."""
+        for position, (key, _, value) in enumerate(inputs, self._read - len(inputs)):
+            try:
+                to_json(value)
+            except UnstorableValueError as error:
+                return BatchInputError(_unstorable(position, error), error, position=position, key=key)
+        return None
+
     @property
     def distinct(self) -> int | None:
         """The number of different inputs, as far as it is known; an estimate until all were read."""
@@ -76,10 +92,9 @@ class InputReader:
     def _key(self, value: Any) -> str:
         position = self._read
         if self._keys is not None:
-            key = next(self._keys, None)
-            if key is None:
-                msg = f"keys has only {position} keys, but there are more inputs. Pass one key for each input."
-                raise BatchInputError(msg, position=position)
+            key = next(self._keys, _NO_KEY)
+            if key is _NO_KEY:
+                raise _wrong_count(position, "more")
         elif self._key_of is not None:
             try:
                 key = self._key_of(value)
@@ -100,9 +115,23 @@ def _digest(value: Any, position: int) -> str:
     try:
         text = to_json(value)
     except UnstorableValueError as error:
-        msg = f"The input at position {position} has no key: {error} Or pass keys=, a function that names an input."
+        msg = f"{_unstorable(position, error)} Without into=, it is enough to pass keys=, which names the inputs."
         raise BatchInputError(msg, error, position=position) from error
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+
+def _unstorable(position: int, error: UnstorableValueError) -> str:
+    cls = error.value_type
+    return (
+        f"The input at position {position} cannot be stored, because it is or contains a {cls.__module__}."
+        f"{cls.__qualname__}. Pass plain data, a dataclass or a pydantic model, or "
+        f"register_state_type({cls.__name__}, ...)."
+    )
+
+
+def _wrong_count(keys: int, inputs: int | str) -> BatchInputError:
+    msg = f"There are {keys} keys, but {inputs} inputs. Pass one key for each input, or a function of an input."
+    return BatchInputError(msg, position=keys if isinstance(inputs, str) else min(keys, inputs))
 
 
 def _iterate(inputs: Any) -> Iterator[Any]:
@@ -110,7 +139,8 @@ def _iterate(inputs: Any) -> Iterator[Any]:
         names = [str(name) for name in inputs.columns]
         return (dict(zip(names, row, strict=True)) for row in inputs.itertuples(index=False, name=None))
     if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):
-        msg = f"inputs is {inputs!r}; expected a list of inputs, such as [{inputs!r}], or any other iterable."
+        text = shorten(inputs)
+        msg = f"inputs is {text}; expected a list of inputs, such as [{text}], or any other iterable."
         raise TypeError(msg)
     if inspect.isgenerator(inputs) and inspect.getgeneratorstate(inputs) == inspect.GEN_CLOSED:
         msg = (

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import call_view
@@ -106,16 +107,19 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
     """
     _require_one_of("checkpoints", checkpoints, _CHECKPOINTS)
     _require_one_of("changed", changed, _CHANGED)
-    if isinstance(on_error, str):
-        _require_one_of("on_error", on_error, ("keep", "stop"))
-    elif not 0 < on_error <= 1:
+    is_fraction = isinstance(on_error, (int, float)) and not isinstance(on_error, bool) and 0 < on_error <= 1
+    if on_error not in ("keep", "stop") and not is_fraction:
         msg = f"on_error is {on_error!r}; expected 'keep', 'stop', or the fraction of failed rows, above 0 and up to 1."
         raise ValueError(msg)
-    if isinstance(concurrency, str):
-        _require_one_of("concurrency", concurrency, ("auto",))
-    else:
+    if isinstance(concurrency, str) and concurrency != "auto":
+        msg = f"concurrency is {concurrency!r}; expected 'auto', or how many runs may be in progress."
+        raise ValueError(msg)
+    if concurrency != "auto":
         require_limit("concurrency", concurrency, least=1)
     require_limit("retry", retry)
+    if not isinstance(budget, (Budget, NoneType)):
+        msg = f"budget is {budget!r}; expected Budget(...), such as Budget(tokens=1_000_000)."
+        raise TypeError(msg)
     require_seconds("timeout", timeout, none="no limit")
     on_cluster = backend != "here"
     if on_cluster:

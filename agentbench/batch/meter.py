@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._copying import register_frozen
 from agentbench.batch.rows import Traffic
 from agentbench.checkpoints import metadata as keys
 from agentbench.workflows.engine.event_log import EventLog
@@ -21,6 +22,15 @@ METERED: Final = "batch"
 _KEPT: Final = frozenset({"output", "request_info", "warning", "failed"})
 current_node: ContextVar[str] = ContextVar("agentbench_batch_node", default="")
 """The id of the executor that makes the current call, so that what its models use counts for it."""
+
+
+class SharedOutputs(tuple[Any, ...]):
+    """Outputs in a checkpoint in memory, which are not copied, because they may be any objects."""
+
+    __slots__ = ()
+
+
+register_frozen(SharedOutputs)
 
 
 class Meter:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from agentbench._extras import require
 from agentbench.batch.batch import Batch
-from agentbench.batch.store.database import BatchDatabase
+from agentbench.batch.store.database import BatchDatabase, require_place
 from agentbench.batch.store.store import BatchStore, batch_names
-from agentbench.checkpoints.opening import displayed_address, is_sqlite_file, lacks_table
+from agentbench.checkpoints.opening import displayed_address, lacks_table
 from agentbench.exceptions import BatchNotFoundError
 
 if TYPE_CHECKING:
@@ -50,15 +50,12 @@ def open_batch(into: str | os.PathLike[str] | URL, name: str) -> Batch:
 def open_database(into: str | os.PathLike[str] | URL) -> BatchDatabase:
     """Open a database that contains batches. BatchNotFoundError: it does not exist, or never contained any."""
     require("sqlalchemy", extra="sql", purpose="open a batch")
-    from agentbench.checkpoints.sql_storage.session import database_url, file_of  # noqa: PLC0415 - needs SQLAlchemy
-
-    url = database_url(into)
-    file = file_of(url)
-    place = displayed_address(into if isinstance(into, (str, os.PathLike)) else url.render_as_string())
+    file = require_place(into)
+    place = displayed_address(into if isinstance(into, (str, os.PathLike)) else into.render_as_string())
     if file is not None and not file.exists():
         msg = f"{place!r} does not exist. Expected the file or URL that was passed to run_many() as into=."
         raise BatchNotFoundError(msg, name=place)
-    if (file is not None and not is_sqlite_file(str(file))) or lacks_table(url, "agentbench_batches"):
+    if lacks_table(into, "agentbench_batches"):
         msg = f"{place!r} contains no batches. Expected the file or URL that was passed to run_many() as into=."
         raise BatchNotFoundError(msg, name=place)
     return BatchDatabase(into, create=False)

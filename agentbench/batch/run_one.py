@@ -18,7 +18,7 @@ from agentbench._clock import runtime_defaults
 from agentbench._user_code import cut_to_user
 from agentbench._workers import run_in_thread
 from agentbench.batch.concurrency import Gate, RunSlots
-from agentbench.batch.meter import METERED, Meter, MeteredLog
+from agentbench.batch.meter import METERED, Meter, MeteredLog, SharedOutputs
 from agentbench.batch.rows import RowError, RowStatus
 from agentbench.batch.store.store import BatchStore, Claim, Ending
 from agentbench.batch.targets import RunPlan, Target
@@ -26,6 +26,7 @@ from agentbench.checkpoints.access import list_lineage
 from agentbench.exceptions import (
     ClaimLostError,
     RunTimeoutError,
+    UnstorableValueError,
     WorkflowCheckpointException,
 )
 from agentbench.messages.prices import Price, cost_of
@@ -110,7 +111,7 @@ class RowRunner:
                         raise
                     await asyncio.sleep(_AGAIN_S)
                     continue
-                if row.retries >= self._rules.retry:
+                if row.retries >= self._rules.retry or isinstance(error, UnstorableValueError):
                     return self._ending(row, RowStatus.FAILED, error=_error_of(error, row))
                 row.retries += 1
                 row.meter.seconds += time.perf_counter() - row.began
@@ -277,12 +278,21 @@ class _RunStorage:
 
     async def _save(self, checkpoint: WorkflowCheckpoint, save: Callable[[], Awaitable[str]]) -> str:
         """Save a checkpoint, again and again while the database is out of reach: its superstep must not be repeated."""
-        checkpoint.metadata[METERED] = self._row.meter.settle()
+        metered = checkpoint.metadata[METERED] = self._row.meter.settle()
+        if self._store.database.into is None:
+            metered[2] = SharedOutputs(metered[2])
         ends = time.monotonic() + _PATIENCE_S
         while True:
             try:
                 await self._require_claim()
                 return await save()
+            except UnstorableValueError as error:
+                if not error.path.startswith(f"metadata[{METERED!r}]"):
+                    raise
+                name = error.value_type.__name__
+                reason = f"Yield plain data, a dataclass or a pydantic model, or register_state_type({name}, ...)."
+                path = f"The output of row {self._row.claim.key!r}"
+                raise UnstorableValueError(error.value_type, reason, path=path) from None
             except Exception as error:
                 if not _is_lost_database(error) or time.monotonic() > ends:
                     raise

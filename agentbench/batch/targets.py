@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from agentbench._display import shorten
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.results import graph_result, messages_of
@@ -46,8 +48,17 @@ class Target:
         batch_name: The name of the batch, which the chains of checkpoints begin with.
     """
 
+    _kwarg_names: tuple[str, ...] = ("client_kwargs", "function_invocation_kwargs")
+
     def __init__(self, workflow: Workflow, batch_name: str, kwargs: Mapping[str, Any]) -> None:
         self.workflow, self.batch_name = workflow, batch_name
+        for name, value in kwargs.items():
+            if name not in self._kwarg_names or not isinstance(value, Mapping):
+                msg = (
+                    f"run_kwargs has the entry {name!r}: {shorten(value)}; expected dictionaries under "
+                    f"{' or '.join(map(repr, self._kwarg_names))}."
+                )
+                raise TypeError(msg)
         self._kwargs = dict(kwargs)
 
     @cached_property
@@ -100,8 +111,11 @@ class Target:
 class GraphTarget(Target):
     """A state graph. The output of a run is what `invoke` returns, as a plain dictionary."""
 
+    _kwarg_names = ("config",)
+
     def __init__(self, app: CompiledGraph[Any], batch_name: str, kwargs: Mapping[str, Any]) -> None:
-        super().__init__(app.workflow, batch_name, {})
+        super().__init__(app.workflow, batch_name, kwargs)
+        self._kwargs = {}
         self._app = app
         self._config = flat_config(kwargs.get("config"))
 
@@ -132,18 +146,28 @@ def make_target(workflow: Any, batch_name: str | None, kwargs: Mapping[str, Any]
     Raises:
         TypeError: It is something else.
     """
+    expected = (
+        "expected a Workflow (call build()), a compiled state graph (call compile()), an agent, or a function without "
+        "parameters that returns one of these."
+    )
     made = workflow
+    if isinstance(workflow, type):
+        msg = f"workflow is the class {workflow.__qualname__}; {expected}"
+        raise TypeError(msg)
     if callable(workflow) and not isinstance(workflow, (Workflow, CompiledGraph, SupportsAgentRun)):
+        try:
+            inspect.signature(workflow).bind()
+        except TypeError as error:
+            msg = f"workflow is {shorten(workflow)}, which needs arguments ({error}); {expected}"
+            raise TypeError(msg) from None
         made = workflow()
+        if inspect.iscoroutine(made):
+            made.close()
     if isinstance(made, CompiledGraph):
         return GraphTarget(made, batch_name or made.plan.name, kwargs)
     if isinstance(made, SupportsAgentRun):
         made = WorkflowBuilder(start_executor=made, name=made.name or "agent").build()
     if not isinstance(made, Workflow):
-        what = "returned" if made is not workflow else "is"
-        msg = (
-            f"workflow {what} {made!r}; expected a Workflow (call build()), a compiled state graph (call compile()), "
-            "an agent, or a function without parameters that returns one of these."
-        )
+        msg = f"workflow {'is' if made is workflow else 'returned'} {shorten(made)}; {expected}"
         raise TypeError(msg)
     return Target(made, batch_name or made.name, kwargs)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from agentbench._display import shorten
 from agentbench._extras import require
 from agentbench._workers import run_in_thread
 from agentbench.batch.store import tables
 from agentbench.batch.store.tables import POSTGRESQL, SQLITE, Dialect
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.checkpoints.opening import is_sqlite_file
 from agentbench.exceptions import BatchError
 
 if TYPE_CHECKING:
@@ -68,6 +72,7 @@ class BatchDatabase:
             self.is_local, self.place = True, "memory"
         else:
             require("sqlalchemy", extra="sql", purpose="keep a batch in a database")
+            require_place(into)
             # Imported here, so that SQLAlchemy is imported only with the first such batch.
             storage: SQLCheckpointStorage = import_module("agentbench.checkpoints.sql").SQLCheckpointStorage(into)
             backend: Any = storage._ab_backend  # noqa: SLF001 - the tables of batches are in the same database
@@ -76,7 +81,11 @@ class BatchDatabase:
             self.is_local, self.place = backend.is_local, backend.place
             self._dialect = SQLITE if self.is_local else POSTGRESQL
         self._statement = lru_cache(maxsize=None)(self._made)
-        self._ensure_tables(create=create)
+        try:
+            self._ensure_tables(create=create)
+        except OSError as error:
+            msg = f"The database {self.place!r} cannot be used: {error}."
+            raise type(error)(msg) from error
 
     def _ensure_tables(self, *, create: bool) -> None:
         try:
@@ -141,6 +150,31 @@ class BatchDatabase:
             close()
         else:
             self._database.close()
+
+
+def require_place(into: Any) -> Path | None:
+    """Raise unless batches can be kept at a path or URL; return the path of a file, which need not exist yet.
+
+    Raises:
+        TypeError: It is neither a path nor a URL.
+        ValueError: It is a folder, another kind of file, or a URL of something else.
+    """
+    session = import_module("agentbench.checkpoints.sql_storage.session")
+    expected = "expected the path of an SQLite file, such as 'results.db', or the URL of a database"
+    if not isinstance(into, (str, os.PathLike)) and not hasattr(into, "get_backend_name"):
+        msg = f"into is {shorten(into)}; {expected}."
+        raise TypeError(msg)
+    try:
+        file: Path | None = session.file_of(session.database_url(into))
+    except ValueError as error:
+        msg = f"into= is no place for a batch: {error} To keep the rows in memory, leave out into=."
+        raise ValueError(msg) from error
+    is_other = file is not None and file.exists() and (file.is_dir() or bool(file.stat().st_size))
+    if file is not None and is_other and (file.is_dir() or not is_sqlite_file(str(file))):
+        what = "a folder" if file.is_dir() else "not a database"
+        msg = f"into is {str(into)!r}, which is {what}; {expected}."
+        raise ValueError(msg)
+    return file
 
 
 class _Memory:
