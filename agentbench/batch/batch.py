@@ -16,7 +16,9 @@ from agentbench._bridge import run_sync, submit, wait_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._workers import run_in_thread
 from agentbench.batch.driver import Driver
+from agentbench.batch.inputs import Start
 from agentbench.batch.rows import BatchProgress, BatchRow, RowStatus, Traffic
+from agentbench.batch.starts import copy_for_run
 from agentbench.batch.store.store import BatchStore
 from agentbench.batch.tally import EndedRow, Tally
 from agentbench.checkpoints.fork import fork_checkpoint
@@ -444,9 +446,6 @@ class Batch(Displayable):
                 msg = f"answers is {answers!r}; expected {{request_id: answer}}, with ids of batch.questions({key!r})."
                 raise ValueError(msg)
             given = {key: dict(answers)}
-        elif not callable(key):
-            msg = f"key is {key!r}; expected the key of a row as a text, or a function of a question."
-            raise TypeError(msg)
         else:
             for question in self.questions():
                 value = key(question)
@@ -486,6 +485,12 @@ class Batch(Displayable):
         if self._target is None:
             msg = f"The batch {self.name!r} was opened without its workflow. Call run_many() with it to open runs."
             raise BatchError(msg)
+        chain = f"{self._target.chain(key)}/opened"
+        if rerun and isinstance(row.input, Start):
+            copied = run_sync(copy_for_run(row.input, self._target.workflow.graph, chain, ""))
+            memory = InMemoryCheckpointStorage()
+            run_sync(memory.save(copied))
+            return self._target.open(key, None, copied, memory)
         if rerun:
             return self._target.open(key, row.input, None, InMemoryCheckpointStorage())
         if row.checkpoint_id is None:
@@ -495,9 +500,8 @@ class Batch(Displayable):
             )
             raise BatchError(msg)
         storage = self.store.database.storage
-        chain = f"{self._target.chain(key)}/opened"
-        copied = run_sync(fork_checkpoint(storage, row.checkpoint_id, workflow_name=chain))
-        checkpoint = run_sync(storage.load(copied.checkpoint_id))
+        fork = run_sync(fork_checkpoint(storage, row.checkpoint_id, workflow_name=chain))
+        checkpoint = run_sync(storage.load(fork.checkpoint_id))
         return self._target.open(key, None, checkpoint, storage)
 
     def close(self) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from agentbench._display import shorten
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import BatchInputError, UnstorableValueError
 from agentbench.serialization.json_text import to_json
 
@@ -21,9 +22,16 @@ _NO_KEY: Any = object()
 class Start:
     """An input that begins at a checkpoint instead of at the beginning.
 
+    The run of its row begins at an edited copy, in a chain of its own; path, tokens and costs are those of this run.
+
     Attributes:
         checkpoint: The checkpoint, as loaded from a storage.
-        changes: Replaces values before the run begins: `{"state": {...}, "messages": {...}}`, as in `WorkflowRun.fork`.
+        changes: Replaces values before the run begins: `{"state": {...}, "messages": {...}}`, with new values of keys
+            of the state, and lists of messages by source as in `WorkflowRun.fork`.
+
+    Raises:
+        TypeError: `checkpoint` is something else, such as an id.
+        ValueError: `changes` has other entries.
 
     Example:
         checkpoint = await storage.load(info.checkpoint_id)
@@ -32,6 +40,15 @@ class Start:
 
     checkpoint: Any
     changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Check the arguments."""
+        if not isinstance(self.checkpoint, WorkflowCheckpoint):
+            msg = f"checkpoint is {shorten(self.checkpoint)}; expected one that `await storage.load(id)` has returned."
+            raise TypeError(msg)
+        if unknown := [name for name in self.changes if name not in ("state", "messages")]:
+            msg = f"changes has the entry {unknown[0]!r}; expected 'state' or 'messages'."
+            raise ValueError(msg)
 
 
 class InputReader:
@@ -54,8 +71,9 @@ class InputReader:
         self._key_of = keys if callable(keys) else None
         self._keys = None if keys is None or callable(keys) else iter(keys)
         self._seen: dict[str, int] = {}
-        if self.total is not None and isinstance(keys, Sized) and len(keys) != self.total:
-            raise _wrong_count(len(keys), self.total)
+        count = len(keys) if keys is not None and hasattr(keys, "__len__") else None
+        if count is not None and self.total not in (None, count):
+            raise _wrong_count(count, self.total)
 
     def take(self, count: int) -> list[tuple[str, int, Any]]:
         """Return up to `count` further inputs: key, number of earlier occurrences of the key, value.
@@ -130,7 +148,9 @@ def _unstorable(position: int, error: UnstorableValueError) -> str:
 
 
 def _wrong_count(keys: int, inputs: int | str) -> BatchInputError:
-    msg = f"There are {keys} keys, but {inputs} inputs. Pass one key for each input, or a function of an input."
+    msg = (
+        f"keys= has {keys} keys, but there are {inputs} inputs. Pass one key for each input, or a function of an input."
+    )
     return BatchInputError(msg, position=keys if isinstance(inputs, str) else min(keys, inputs))
 
 

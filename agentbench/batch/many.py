@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import call_view
@@ -117,7 +116,7 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
     if concurrency != "auto":
         require_limit("concurrency", concurrency, least=1)
     require_limit("retry", retry)
-    if not isinstance(budget, (Budget, NoneType)):
+    if budget is not None and not hasattr(budget, "usage"):
         msg = f"budget is {budget!r}; expected Budget(...), such as Budget(tokens=1_000_000)."
         raise TypeError(msg)
     require_seconds("timeout", timeout, none="no limit")

@@ -18,11 +18,15 @@ from agentbench._clock import runtime_defaults
 from agentbench._user_code import cut_to_user
 from agentbench._workers import run_in_thread
 from agentbench.batch.concurrency import Gate, RunSlots
+from agentbench.batch.inputs import Start
 from agentbench.batch.meter import METERED, Meter, MeteredLog, SharedOutputs
 from agentbench.batch.rows import RowError, RowStatus
+from agentbench.batch.starts import copy_for_run
 from agentbench.batch.store.store import BatchStore, Claim, Ending
 from agentbench.batch.targets import RunPlan, Target
-from agentbench.checkpoints.access import list_lineage
+from agentbench.checkpoints import metadata as keys
+from agentbench.checkpoints.access import head_of, list_lineage, next_seq
+from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     ClaimLostError,
     RunTimeoutError,
@@ -133,11 +137,16 @@ class RowRunner:
             answers = {key: value for key, value in answers.items() if key in checkpoint.pending_request_info_events}
         row.is_begun = True
         row.started = row.started or time.time()
-        saves = checkpoint is not None or not self._saves_nothing
-        storage = _RunStorage(self._storage, self._store, row) if saves else None
-        plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, cast("CheckpointStorage", storage))
-        log = MeteredLog(row.meter)
         run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
+        is_start = checkpoint is None and isinstance(claim.input, Start)
+        saves = checkpoint is not None or is_start or not self._saves_nothing
+        storage: Any = _RunStorage(self._storage, self._store, row) if saves else None
+        if is_start:
+            checkpoint = await copy_for_run(claim.input, self._target.workflow.graph, row.chain, run_id)
+            checkpoint.metadata[keys.SEQ] = next_seq(await head_of(self._storage, row.chain))
+            await storage.save(checkpoint)
+        plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, storage)
+        log = MeteredLog(row.meter)
         execution = self._target.begin(plan, self._options, log, run_id)
         row.execution = execution
         if self._gates:

@@ -99,6 +99,7 @@ class Target:
             checkpoint_id=plan.checkpoint.checkpoint_id,
             checkpoint=plan.checkpoint,
             storage=plan.storage,
+            kwargs=self._kwargs,
         )
 
     def output(self, execution: Execution, outputs: list[Any]) -> Any:
