@@ -10,6 +10,7 @@ from agentbench.batch.comparison import BatchComparison as BatchComparison
 from agentbench.batch.comparison import PairedRow as PairedRow
 from agentbench.batch.inputs import Start as Start
 from agentbench.batch.many import run_many as run_many
+from agentbench.batch.opening import open_batch as open_batch
 from agentbench.batch.rows import BatchProgress as BatchProgress
 from agentbench.batch.rows import BatchRow as BatchRow
 from agentbench.batch.rows import RowError as RowError
@@ -18,6 +19,7 @@ from agentbench.batch.rows import Traffic as Traffic
 from agentbench.exceptions import BatchChangedError as BatchChangedError
 from agentbench.exceptions import BatchError as BatchError
 from agentbench.exceptions import BatchInputError as BatchInputError
+from agentbench.exceptions import BatchNotFoundError as BatchNotFoundError
 from agentbench.exceptions import BatchStoppedError as BatchStoppedError
 from agentbench.exceptions import PlacementError as PlacementError
 from agentbench.exceptions import RemoteExecutorError as RemoteExecutorError

@@ -169,8 +169,8 @@ class Batch(Displayable):
         with self._lock:
             if self._run is not None and not self._run.done() and self._loop is not None and self._loop.is_closed():
                 msg = (
-                    f"The event loop that ran batch {self.name!r} was closed before the batch had ended, as by a second "
-                    "asyncio.run(). Await the batch in one loop, or call run_many() again, which continues it."
+                    f"The event loop that ran batch {self.name!r} was closed before the batch had ended, as by a "
+                    "second asyncio.run(). Await the batch in one loop, or call run_many() again, which continues it."
                 )
                 raise BatchError(msg)
             if self._run is None or self._run.cancelled():

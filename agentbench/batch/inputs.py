@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -71,7 +71,7 @@ class InputReader:
         self._key_of = keys if callable(keys) else None
         self._keys = None if keys is None or callable(keys) else iter(keys)
         self._seen: dict[str, int] = {}
-        count = len(keys) if keys is not None and hasattr(keys, "__len__") else None
+        count = len(keys) if isinstance(keys, Sized) else None
         if count is not None and self.total not in (None, count):
             raise _wrong_count(count, self.total)
 

@@ -26,7 +26,6 @@ from agentbench.batch.store.store import BatchStore, Claim, Ending
 from agentbench.batch.targets import RunPlan, Target
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import head_of, list_lineage, next_seq
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import (
     ClaimLostError,
     RunTimeoutError,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agentbench._extras import require
 from agentbench._workers import run_in_thread
 from agentbench.batch.cluster.pickling import check_workers, require_client
-from agentbench.batch.cluster.worker import DefinitionPlugin, run_chunk, stop_batch
+from agentbench.batch.cluster.worker import DefinitionPlugin, prepare_batch, run_chunk, stop_batch
 from agentbench.batch.driver import Driver, DriveRules
 from agentbench.batch.inputs import InputReader
 from agentbench.batch.store.owner import this_machine
@@ -67,6 +67,7 @@ class ClusterDriver(Driver[str]):
         plugin = _as_worker_plugin(self._definition)
         await run_in_thread(self._client.register_plugin, plugin, name=plugin.name)
         try:
+            await run_in_thread(self._client.run, prepare_batch, self._definition.id)
             await super().drive(skipped)
         finally:
             with suppress(Exception):  # the cluster is gone, and what was on it too

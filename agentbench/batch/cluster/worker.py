@@ -134,14 +134,18 @@ class DefinitionPlugin:
             batch.close()
 
 
+def prepare_batch(definition_id: str) -> None:
+    """Load the workflow of a batch on this worker, so that what is wrong with it is known before anything runs."""
+    with _lock:
+        if definition_id not in _batches:
+            _batches[definition_id] = WorkerBatch(_definitions[definition_id])
+
+
 def run_chunk(definition_id: str, keys: Sequence[str], workers: int) -> tuple[list[EndedRow], float]:
     """Run inputs of a batch on this worker; return what became of them, and the seconds that it took."""
     began = time.perf_counter()
-    with _lock:
-        batch = _batches.get(definition_id)
-        if batch is None:
-            batch = _batches[definition_id] = WorkerBatch(_definitions[definition_id])
-    ended = run_sync(batch.run_chunk(keys, workers))
+    prepare_batch(definition_id)
+    ended = run_sync(_batches[definition_id].run_chunk(keys, workers))
     return ended, time.perf_counter() - began
 
 

@@ -340,7 +340,7 @@ class BatchStore:
         newest: bool = False,
         with_values: bool = True,
     ) -> list[BatchRow]:
-        """Return the rows that fit all conditions and come `after` a position: those that ended last first, if `newest`."""
+        """Return the rows that fit all conditions, in the order of the inputs, or those that ended last first."""
         where = ["batch_id = :batch_id", "position > :after"]
         values = {"batch_id": self._batch_id, "offset": offset, "after": after}
         if newest:
