@@ -71,7 +71,8 @@ class InputReader:
         self._key_of = keys if callable(keys) else None
         self._keys = None if keys is None or callable(keys) else iter(keys)
         self._seen: dict[str, int] = {}
-        count = len(keys) if isinstance(keys, Sized) else None
+        given: object = keys
+        count = len(given) if isinstance(given, Sized) else None
         if count is not None and self.total not in (None, count):
             raise _wrong_count(count, self.total)
 
