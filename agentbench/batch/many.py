@@ -15,7 +15,7 @@ from agentbench._limits import require_limit, require_seconds
 from agentbench.agents.model.settings import service_key
 from agentbench.batch.batch import Batch, is_in_notebook
 from agentbench.batch.budget import Budget
-from agentbench.batch.cluster.pickling import require_client
+from agentbench.batch.cluster.pickling import require_client, require_importable
 from agentbench.batch.driver import Driver, DriveRules, LocalDriver
 from agentbench.batch.inputs import InputReader, Keys
 from agentbench.batch.run_one import RowRunner, RunRules
@@ -139,7 +139,12 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
     )
     drive_rules = DriveRules(budget, on_error)
 
-    make_cluster_driver = _cluster_drivers(workflow, store, backend, run_kwargs, run_rules) if on_cluster else None
+    make_cluster_driver = None
+    if on_cluster:
+        for executor in target.workflow.executors.values():
+            types = (*executor.input_types, *executor.output_types, *executor.workflow_output_types)
+            require_importable(types, f"executor {executor.id!r}")
+        make_cluster_driver = _cluster_drivers(workflow, store, backend, run_kwargs, run_rules)
 
     async def make_driver(note: Callable[[EndedRow], None]) -> Driver[Any]:
         if make_cluster_driver is not None:

@@ -297,8 +297,10 @@ class _RunStorage:
             except UnstorableValueError as error:
                 if not error.path.startswith(f"metadata[{METERED!r}]"):
                     raise
-                name = error.value_type.__name__
-                reason = f"Yield plain data, a dataclass or a pydantic model, or register_state_type({name}, ...)."
+                reason = (
+                    "Yield plain data, or an instance of a dataclass or model in a module that all processes import, or "
+                    f"register_state_type({error.value_type.__name__}, ...)."
+                )
                 path = f"The output of row {self._row.claim.key!r}"
                 raise UnstorableValueError(error.value_type, reason, path=path) from None
             except Exception as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, Never
+from typing import Never
 
 import pytest
 
@@ -18,7 +18,6 @@ from agentbench import (
     handler,
 )
 from agentbench.batch import RowStatus, Start, run_many
-from tests.parts.cluster import client  # noqa: F401 - a fixture
 from tests.parts.errors import raises
 
 
@@ -102,15 +101,6 @@ async def test_a_start_of_a_database_is_retried_by_a_later_call(tmp_path: Path) 
     row = batch.row("a")
     assert (row.output, row.path, row.attempts) == ("hello, short", "think > write", 2)
     assert row.input == start
-    batch.close()
-
-
-def test_a_start_is_sent_to_workers(tmp_path: Path, client: Any) -> None:  # noqa: F811
-    from agentbench._bridge import run_sync
-
-    start = Start(run_sync(checkpoint_of(writing())), {"state": {"tone": "short"}})
-    batch = run_many(writing(), [start], str(tmp_path / "rows.db"), backend=client).result()
-    assert [row.output for row in batch.rows()] == ["hello, short"]
     batch.close()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._extras import require
 from agentbench._workers import run_in_thread
-from agentbench.batch.cluster.pickling import check_workers, require_client
+from agentbench.batch.cluster.pickling import check_workers, require_client, require_importable
 from agentbench.batch.cluster.worker import DefinitionPlugin, prepare_batch, run_chunk, stop_batch
 from agentbench.batch.driver import Driver, DriveRules
 from agentbench.batch.inputs import InputReader
@@ -92,6 +92,7 @@ class ClusterDriver(Driver[str]):
         return await run_in_thread(self._register, inputs)
 
     def _register(self, inputs: Sequence[tuple[str, int, Any]]) -> list[str]:
+        require_importable([type(value) for _, _, value in inputs], "an input")
         self.store.register(inputs, claim=False)
         return self.store.runnable([key for key, nth, _ in inputs if not nth])
 
@@ -227,12 +228,19 @@ class LocalCluster:
 
 def _start_processes() -> Any:
     distributed: Any = require("distributed", extra="dask", purpose="run a batch in several processes")
-    cluster = distributed.LocalCluster(
-        n_workers=os.cpu_count() or 1,
-        threads_per_worker=1,
-        processes=True,
-        host="127.0.0.1",
-        dashboard_address=None,
-        silence_logs=logging.ERROR,
-    )
+    try:
+        cluster = distributed.LocalCluster(
+            n_workers=os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.ERROR,
+        )
+    except RuntimeError as error:
+        msg = (
+            "The processes could not be started; their own errors are printed above. In a script, the call of run_many() "
+            "has to be under `if __name__ == '__main__':`, because each process runs the script again."
+        )
+        raise BatchError(msg, error) from error
     return distributed.Client(cluster)
