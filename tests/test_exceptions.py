@@ -23,16 +23,22 @@ BUILTIN: dict[type[Exception], set[str]] = {
         "UnstorableValueError",
     },
     ValueError: {
-        "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "RequestAlreadyAnswered", "RequestExpired",
-        "WorkflowTextError",
+        "BatchInputError", "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "RequestAlreadyAnswered",
+        "RequestExpired", "WorkflowTextError",
     },
+    KeyError: {"BatchNotFoundError"},
     RuntimeError: {"NestedLoopError", "NoBlockingError", "PlacementError", "WorkflowBusyError"},
-    TimeoutError: {"ExecutorTimeoutError", "NodeTimeoutError"},
+    TimeoutError: {"ExecutorTimeoutError", "NodeTimeoutError", "RunTimeoutError"},
     ModuleNotFoundError: {"MissingExtraError"},
 }  # fmt: skip
 
 # How one of each class is made whose constructor is its own.
 SPECIAL: dict[str, Any] = {
+    "BatchChangedError": call("m", changes={"write": "changed"}, rows=2),
+    "BatchInputError": call("m", position=1, key="k"),
+    "BatchNotFoundError": call("m", name="k", names=["a"]),
+    "BatchStoppedError": call("m", failed=1, key="k"),
+    "RunTimeoutError": call(["write"], 2.0),
     "UserInputRequiredException": call(["q"]),
     "MissingResponseHandlerError": call("e", int, str),
     "ToolArgumentsError": call("m", ("a: b",)),

@@ -43,7 +43,7 @@ class Review(Executor):
             await ctx.yield_output(f'{text}, "fine"')
 
     @response_handler
-    async def publish(self, question: dict[str, Any], answer: Verdict, ctx: WorkflowContext[Never, str]) -> None:
+    async def publish(self, question: dict[str, str], answer: Verdict, ctx: WorkflowContext[Never, str]) -> None:
         await ctx.yield_output(f"published: {answer.ok}")
 
     @response_handler

@@ -66,10 +66,10 @@ def test_a_class_of_a_notebook_is_named_before_anything_is_sent(tmp_path: Path, 
     car = notebook_class("Car")
 
     @executor(id="drive")
-    async def drive(number: int, ctx: WorkflowContext[Never, car]) -> None: ...
+    async def drive(number: int, ctx: WorkflowContext[Never, car]) -> None: ...  # type: ignore[valid-type]
 
     @executor(id="park")
-    async def park(value: car, ctx: WorkflowContext[Never, int]) -> None: ...
+    async def park(value: car, ctx: WorkflowContext[Never, int]) -> None: ...  # type: ignore[valid-type]
 
     workflow = WorkflowBuilder(start_executor=drive if is_output else park, name="cars").build()
     with raises(UnpicklableError, "module", culprit="Car"):

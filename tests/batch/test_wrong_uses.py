@@ -242,7 +242,7 @@ def test_a_batch_whose_loop_was_closed_says_so() -> None:
     with raises(BatchError, "'hanging'", "loop"):
         asyncio.run(wait())
     for task in {waiting, *tasks}:  # nobody will await them
-        task._log_destroy_pending = False
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
 
 
 def test_a_script_without_a_guard_says_what_to_write(tmp_path: Path) -> None:
