@@ -288,7 +288,7 @@ class _RunStorage:
         """Save a checkpoint, again and again while the database is out of reach: its superstep must not be repeated."""
         metered = checkpoint.metadata[METERED] = self._row.meter.settle()
         if self._store.database.into is None:
-            metered[2] = SharedOutputs(metered[2])
+            metered[-1] = SharedOutputs(metered[-1])
         ends = time.monotonic() + _PATIENCE_S
         while True:
             try:
@@ -317,7 +317,7 @@ class _RunStorage:
             return
         await run_in_thread(owner.renew)  # not seen for some time, as after a sleep: perhaps nobody noticed
         if not owner.holds(claim.owner):
-            msg = f"The claim on input {claim.key!r} was lost, because this process was not seen for 30 seconds."
+            msg = f"The claim on input {claim.key!r} was lost: this process was not seen for 30 seconds."
             raise ClaimLostError(msg, log_level=None)
 
 

@@ -239,8 +239,8 @@ def _start_processes() -> Any:
         )
     except RuntimeError as error:
         msg = (
-            "The processes could not be started; their own errors are printed above. In a script, the call of run_many() "
-            "has to be under `if __name__ == '__main__':`, because each process runs the script again."
+            "The processes could not be started; their own errors are printed above. In a script, the call of "
+            "run_many() has to be under `if __name__ == '__main__':`, because each process runs the script again."
         )
         raise BatchError(msg, error) from error
     return distributed.Client(cluster)
