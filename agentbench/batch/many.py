@@ -106,28 +106,14 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
     """
     _require_one_of("checkpoints", checkpoints, _CHECKPOINTS)
     _require_one_of("changed", changed, _CHANGED)
-    is_fraction = isinstance(on_error, (int, float)) and not isinstance(on_error, bool) and 0 < on_error <= 1
-    if on_error not in ("keep", "stop") and not is_fraction:
-        msg = f"on_error is {on_error!r}; expected 'keep', 'stop', or the fraction of failed rows, above 0 and up to 1."
-        raise ValueError(msg)
-    if isinstance(concurrency, str) and concurrency != "auto":
-        msg = f"concurrency is {concurrency!r}; expected 'auto', or how many runs may be in progress."
-        raise ValueError(msg)
-    if concurrency != "auto":
-        require_limit("concurrency", concurrency, least=1)
     require_limit("retry", retry)
-    if budget is not None and not hasattr(budget, "usage"):
-        msg = f"budget is {budget!r}; expected Budget(...), such as Budget(tokens=1_000_000)."
-        raise TypeError(msg)
     require_seconds("timeout", timeout, none="no limit")
+    _check_rules(on_error, concurrency, budget)
     on_cluster = backend != "here"
     if on_cluster:
         _require_cluster(backend, into)
     reader = InputReader(inputs, keys)
     target = make_target(workflow, name, run_kwargs or {})
-    store = BatchStore(BatchDatabase(into), target.batch_name)
-    _settle_changes(store, target, changed)
-    fixed = None if isinstance(concurrency, str) else concurrency
     run_rules = RunRules(
         retry,
         timeout,
@@ -135,16 +121,18 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         check_options(options),
         *_sort_limits(limits, target),
         _known_prices(prices),
-        fixed,
+        None if isinstance(concurrency, str) else concurrency,
     )
     drive_rules = DriveRules(budget, on_error)
-
-    make_cluster_driver = None
-    if on_cluster:
-        for executor in target.workflow.executors.values():
-            types = (*executor.input_types, *executor.output_types, *executor.workflow_output_types)
-            require_importable(types, f"executor {executor.id!r}")
-        make_cluster_driver = _cluster_drivers(workflow, store, backend, run_kwargs, run_rules)
+    store = BatchStore(BatchDatabase(into), target.batch_name)
+    try:
+        _settle_changes(store, target, changed)
+        make_cluster_driver = (
+            _cluster_drivers(workflow, target, store, backend, run_kwargs, run_rules) if on_cluster else None
+        )
+    except BaseException:
+        store.close()
+        raise
 
     async def make_driver(note: Callable[[EndedRow], None]) -> Driver[Any]:
         if make_cluster_driver is not None:
@@ -158,6 +146,21 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         with suppress(MissingExtraError):
             batch.display = call_view("agentbench.notebook.batches.live:show_live", batch, progress)
     return batch
+
+
+def _check_rules(on_error: object, concurrency: object, budget: object) -> None:
+    is_fraction = isinstance(on_error, (int, float)) and not isinstance(on_error, bool) and 0 < on_error <= 1
+    if on_error not in ("keep", "stop") and not is_fraction:
+        msg = f"on_error is {on_error!r}; expected 'keep', 'stop', or the fraction of failed rows, above 0 and up to 1."
+        raise ValueError(msg)
+    if isinstance(concurrency, str) and concurrency != "auto":
+        msg = f"concurrency is {concurrency!r}; expected 'auto', or how many runs may be in progress."
+        raise ValueError(msg)
+    if concurrency != "auto":
+        require_limit("concurrency", concurrency, least=1)
+    if budget is not None and not hasattr(budget, "usage"):
+        msg = f"budget is {budget!r}; expected Budget(...), such as Budget(tokens=1_000_000)."
+        raise TypeError(msg)
 
 
 def _require_cluster(backend: Any, into: Any) -> None:
@@ -181,13 +184,16 @@ def _require_cluster(backend: Any, into: Any) -> None:
 
 
 def _cluster_drivers(
-    workflow: Any, store: BatchStore, backend: Any, run_kwargs: Mapping[str, Any] | None, rules: RunRules
+    workflow: Any, target: Target, store: BatchStore, backend: Any, run_kwargs: Any, rules: RunRules
 ) -> Callable[[InputReader, DriveRules, Callable[[EndedRow], None]], Awaitable[Driver[Any]]]:
     """Return a function that makes drivers on a cluster, after checking that the workflow can be sent there."""
     # Imported here, because few batches use a cluster.
     from agentbench.batch.cluster.definition import Definition, pack_workflow  # noqa: PLC0415
     from agentbench.batch.cluster.driver import ClusterDriver, LocalCluster  # noqa: PLC0415
 
+    for executor in target.workflow.executors.values():
+        types = (*executor.input_types, *executor.output_types, *executor.workflow_output_types)
+        require_importable(types, f"executor {executor.id!r}")
     database = store.database
     definition = Definition(pack_workflow(workflow), database.into, store.name, run_kwargs or {}, store.opened, rules)
     local = LocalCluster() if backend == "processes" else None
@@ -242,7 +248,6 @@ def _settle_changes(store: BatchStore, target: Target, changed: str) -> None:
                 f"{count:,} finished rows of batch {store.name!r} were computed by another version of the workflow: "
                 f"{listed}. Pass changed='keep' to keep them, changed='rerun' to run them again, or another name=."
             )
-            store.close()
             raise BatchChangedError(msg, changes=changes, rows=count)
     elif changed == "rerun":
         store.rerun_changed(target.graph_hash)
