@@ -18,8 +18,7 @@ from agentbench._text.phrases import count_text
 from agentbench.batch.batch import Batch
 from agentbench.batch.opening import open_batch, open_database
 from agentbench.batch.rows import BatchRow, RowStatus
-from agentbench.batch.store.store import batch_names
-from agentbench.checkpoints.opening import displayed_address
+from agentbench.batch.store.store import BatchStore, batch_names
 from agentbench.cli.batch_text import (
     ROW_FIELDS,
     batch_facts,
@@ -53,12 +52,8 @@ def show(options: argparse.Namespace) -> int:
     """Print the batches of a database, or the numbers, questions and rows of one."""
     if options.name is None:
         database = open_database(options.into)
-        names = batch_names(database)
+        found = [batch_facts(Batch(BatchStore(database, name), None, None, None)) for name in batch_names(database)]
         database.close()
-        found = []
-        for name in names:
-            with _opened(argparse.Namespace(into=options.into, name=name)) as batch:
-                found.append(batch_facts(batch))
         print_json(found) if options.json else print(batches_text(found))
         return 0
     with _opened(options) as batch, plain_unknown():
@@ -136,15 +131,14 @@ def _by_request(texts: Sequence[str], requests: Mapping[str, Any]) -> dict[str, 
 
 def _checked(request: Any, text: str) -> Any:
     """Return an answer as its type wants it, read as JSON or else as text, if that type is known here."""
-    forms: list[Any] = [text]
+    request_id, value = request.request_id, text
     with suppress(ValueError):
-        forms.insert(0, json.loads(text))
+        value = json.loads(text)
     if _is_unknown(request):
-        return forms[0]  # the run will check it, and ask again if it does not fit
-    for form in forms[:-1]:
-        with suppress(ValueError):
-            return check_responses({request.request_id: request}, {request.request_id: form})[request.request_id]
-    return check_responses({request.request_id: request}, {request.request_id: forms[-1]})[request.request_id]
+        return value  # the run will check it, and ask again if it does not fit
+    with suppress(ValueError):
+        return check_responses({request_id: request}, {request_id: value})[request_id]
+    return check_responses({request_id: request}, {request_id: text})[request_id]
 
 
 def _is_unknown(request: Any) -> bool:
@@ -158,25 +152,18 @@ def export(options: argparse.Namespace) -> int:
         msg = f"{options.file!r} has no known ending; expected a file that ends in {', '.join(_WRITERS)}."
         raise BatchError(msg)
     part = f"{options.file}.part"
-    count = 0
-
-    def rows(batch: Batch) -> Iterator[dict[str, Any]]:
-        nonlocal count
-        # The index of the table is by status and position.
-        for row in heapq.merge(*(_pages(batch, each) for each in RowStatus), key=attrgetter("position")):
-            count += 1
-            yield row_json(row, secrets=True)
-
     with _opened(options) as batch, unknown_as_plain():
         try:
             descriptor = open_private(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             with open(descriptor, "w", encoding="utf-8", newline="") as file:
-                write(file, rows(batch))
+                # Page by page for each status, because the index of the table is by status and position.
+                rows = heapq.merge(*(_pages(batch, each) for each in RowStatus), key=attrgetter("position"))
+                write(file, (row_json(row, secrets=True) for row in rows))
             os.replace(part, options.file)
         finally:
             with suppress(FileNotFoundError):
                 os.remove(part)
-    print(f"{count_text(count, 'row')} of {line(displayed_address(options.into))} written to {line(options.file)}.")
+    print(f"The rows were written to {line(options.file)}.")
     return 0
 
 
