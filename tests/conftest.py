@@ -35,7 +35,7 @@ collect_ignore = sorted(LEFT_OUT)
 
 # Files that take long, or share a browser or a server that is kept while the next file needs it too. Several processes
 # take them first, so that all end together.
-LONGEST = ("tests/browser/", "notebooks/")
+LONGEST = ("tests/batch/test_crashes", "tests/browser/", "notebooks/")
 
 # In CI: always the same examples, whatever the speed of the machine. By hand and at night: new ones each time.
 hypothesis.settings.register_profile("ci", max_examples=25, derandomize=True, deadline=None, print_blob=True)

@@ -298,8 +298,8 @@ class _RunStorage:
                 if not error.path.startswith(f"metadata[{METERED!r}]"):
                     raise
                 reason = (
-                    "Yield plain data, or an instance of a dataclass or model in a module that all processes import, or "
-                    f"register_state_type({error.value_type.__name__}, ...)."
+                    "Yield plain data, or an instance of a dataclass or model in a module that all processes import, "
+                    f"or register_state_type({error.value_type.__name__}, ...)."
                 )
                 path = f"The output of row {self._row.claim.key!r}"
                 raise UnstorableValueError(error.value_type, reason, path=path) from None
