@@ -197,6 +197,7 @@ class Batch(Displayable):
             state, self._reason = "stopped", str(error)
             raise
         finally:
+            await run_in_thread(self.store.give_up_claims)
             self._state = state
             for reader in list(self._readers):
                 reader.close()

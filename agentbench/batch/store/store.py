@@ -81,10 +81,15 @@ class BatchStore:
             self._owner = Owner(self.database)
         return self._owner
 
+    def give_up_claims(self) -> None:
+        """End the ownership of this process, when it runs nothing any more; a later claim begins another one."""
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.close()
+
     def close(self) -> None:
         """Give up the claims of this process, and close the connections."""
-        if self._owner is not None:
-            self._owner.close()
+        self.give_up_claims()
         self.database.close()
 
     # ---- values ------------------------------------------------------------------------------------------------------
