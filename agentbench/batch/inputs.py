@@ -70,7 +70,8 @@ class InputReader:
         self._inputs = _iterate(inputs)
         self._key_of = keys if callable(keys) else None
         self._keys = None if keys is None or callable(keys) else iter(keys)
-        self._seen: dict[str, int] = {}
+        self._seen: set[str] = set()
+        self._repeated: dict[str, int] = {}  # few, so that 100,000 inputs need little memory
         given: object = keys
         count = len(given) if isinstance(given, Sized) else None
         if count is not None and self.total not in (None, count):
@@ -85,9 +86,11 @@ class InputReader:
         taken = []
         for value in islice(self._inputs, count):
             key = self._key(value)
-            nth = self._seen.get(key, 0)
-            self._seen[key] = nth + 1
-            self.duplicates += bool(nth)
+            nth = 0
+            if key in self._seen:
+                nth = self._repeated[key] = self._repeated.get(key, 0) + 1
+                self.duplicates += 1
+            self._seen.add(key)
             self._read += 1
             taken.append((key, nth, value))
         if len(taken) < count:
