@@ -370,6 +370,17 @@ class BatchStoppedError(BatchError):
         super().__init__(message)
 
 
+class RunFailedError(BatchError):
+    """A run of a batch failed. Its row keeps the error as text, which is also the text of this one.
+
+    Attributes: `error_type` (a name), `location` and `remote_traceback`, as texts; see `RowError`.
+    """
+
+    def __init__(self, message: str, error_type: str, location: str, remote_traceback: str) -> None:
+        self.error_type, self.location, self.remote_traceback = error_type, location, remote_traceback
+        super().__init__(message, log_level=None)
+
+
 class RunTimeoutError(BatchError, TimeoutError):
     """A run of a batch took longer than its `timeout=`.
 

@@ -38,6 +38,7 @@ SPECIAL: dict[str, Any] = {
     "BatchInputError": call("m", position=1, key="k"),
     "BatchNotFoundError": call("m", name="k", names=["a"]),
     "BatchStoppedError": call("m", failed=1, key="k"),
+    "RunFailedError": call("m", "ConnectionError", "fetch, superstep 3", "Traceback ..."),
     "RunTimeoutError": call(["write"], 2.0),
     "UserInputRequiredException": call(["q"]),
     "MissingResponseHandlerError": call("e", int, str),

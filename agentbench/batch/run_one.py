@@ -80,7 +80,7 @@ class RowRunner:
         self.slots = RunSlots(self.limiter, rules.concurrency)
         self._divided = 1
         self._options = replace(rules.options, strict_checkpoints=True, observe=False)
-        self._saves_nothing = rules.checkpoints == "none" and store.database.into is None
+        self._saves_nothing = not target.is_resumable or (rules.checkpoints == "none" and store.database.into is None)
         """Without a file nobody can continue a run, and without kept checkpoints only waiting ones need one."""
 
     def divide_limits(self, processes: int) -> None:
@@ -145,14 +145,14 @@ class RowRunner:
             checkpoint.metadata[keys.SEQ] = next_seq(await head_of(self._storage, row.chain))
             await storage.save(checkpoint)
         plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, storage)
-        log = MeteredLog(row.meter)
+        log = self._target.log_class(row.meter)
         execution = self._target.begin(plan, self._options, log, run_id)
         row.execution = execution
         if self._gates:
             execution.run.around = self._within_limits
         await self._run_to_end(execution, log)
         status = RowStatus.FINISHED
-        if execution.run.run_state.requests:
+        if execution.run.run_state.requests and self._target.is_resumable:
             status = RowStatus.WAITING
             if self._saves_nothing:
                 kept = cast("CheckpointStorage", _RunStorage(self._storage, self._store, row))

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._display import shorten
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.batch.meter import MeteredLog
+from agentbench.observability.switches import is_tracing
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.results import graph_result, messages_of
 from agentbench.stategraph.running.executors import META
@@ -24,7 +26,6 @@ from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
-    from agentbench.batch.meter import MeteredLog
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
 
@@ -46,8 +47,13 @@ class Target:
     Attributes:
         workflow: The workflow of the engine.
         batch_name: The name of the batch, which the chains of checkpoints begin with.
+        log_class: The log of its runs. The output may be made of all that it keeps.
+        is_resumable: Whether runs go on at a checkpoint or with answers. Otherwise an interrupted run begins again, and
+            one that asks has finished.
     """
 
+    log_class: type[MeteredLog] = MeteredLog
+    is_resumable = True
     _kwarg_names: tuple[str, ...] = ("client_kwargs", "function_invocation_kwargs")
 
     def __init__(self, workflow: Workflow, batch_name: str, kwargs: Mapping[str, Any]) -> None:
@@ -79,7 +85,8 @@ class Target:
         """Return a run that has not begun yet."""
         chosen = self._options(plan, options, run_id)
         graph = self.workflow.graph.fresh()
-        return Execution(graph, RunState(), self._run_input(plan), chosen, log=log, run_id=run_id)
+        traced_as = self.workflow.id if is_tracing() else None
+        return Execution(graph, RunState(), self._run_input(plan), chosen, log=log, run_id=run_id, traced_as=traced_as)
 
     def open(self, key: str, input_: Any, checkpoint: WorkflowCheckpoint | None, storage: Any) -> WorkflowRun:
         """Return a handle on a run of its own, from an input or a checkpoint."""

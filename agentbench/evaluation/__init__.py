@@ -5,7 +5,7 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    agentbench.exceptions: EvalNotPassedError
+    agentbench.exceptions: EvalNotPassedError RunFailedError
     checks: CheckResult EvalCheck evaluator keyword_check tool_call_args_match tool_called_check
         tool_calls_present
     comparison: EvalComparison ItemChange compare_evaluations

@@ -24,6 +24,7 @@ from agentbench.evaluation.results import EvalResults as EvalResults
 from agentbench.evaluation.results import EvalScoreResult as EvalScoreResult
 from agentbench.evaluation.workflows import evaluate_workflow as evaluate_workflow
 from agentbench.exceptions import EvalNotPassedError as EvalNotPassedError
+from agentbench.exceptions import RunFailedError as RunFailedError
 
 _door: Door
 __all__: list[str]

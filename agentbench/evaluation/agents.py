@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentbench.evaluation.checks import EvalCheck
+from agentbench.evaluation.converter import function_tools
 from agentbench.evaluation.items import ConversationSplitter, EvalItem, ExpectedToolCall
 from agentbench.evaluation.local import Evaluator, as_evaluators, score_items
-from agentbench.evaluation.map_items import (
-    Path,
-    ResumeFile,
-    as_list,
-    function_tools,
-    map_items,
-    per_query,
-    repeat,
-    repeated_keys,
-)
+from agentbench.evaluation.queries import Into, as_list, error_of, per_query, rows_of
 from agentbench.evaluation.results import EvalResults
+from agentbench.evaluation.turns import as_answer, as_messages
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.observability.feature_stages import ExperimentalFeature, experimental
+
+if TYPE_CHECKING:
+    from agentbench.batch.batch import Batch
 
 
 @experimental(feature_id=ExperimentalFeature.EVALS)
@@ -39,7 +35,8 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
     conversation_split: ConversationSplitter | None = None,
     num_repetitions: int = 1,
     max_concurrency: int = 1,
-    resume_file: Path | None = None,
+    into: Into = None,
+    batch: Batch | None = None,
     progress: bool | None = None,
 ) -> list[EvalResults]:
     """Run an agent on queries, each without a session, and score its answers; or score existing answers.
@@ -49,7 +46,7 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
     Args:
         agent: The agent. It is not needed to score existing answers.
         queries: One or more queries.
-        expected_output: The correct answer to each query, for checks that compare.
+        expected_output: The correct answer to each query, or for each row of `batch`, for checks that compare.
         expected_tool_calls: A list of tool calls for each query. A flat list belongs to a single query.
         responses: Existing answers, one for each query; then nothing is run.
         evaluators: One or more evaluators or checks. Adjacent checks form one `LocalEvaluator`.
@@ -58,16 +55,19 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
         conversation_split: Splits a conversation into query and response.
         num_repetitions: The number of times that all queries are run.
         max_concurrency: The maximum number of concurrent runs.
-        resume_file: A file to which each answer and the scores of local evaluators are written at once. What it
-            contains is not run again, except errors. Delete it to start again.
+        into: A file or the URL of a database, as in `run_many`, in which each answer is kept at once, in the batch
+            `eval_name`. A second call asks only what failed or has no answer yet, and everything if the agent's code
+            changed. Scores are computed again by every call.
+        batch: A batch whose outputs are scored, each with the input of its row as the query; then nothing is run. The
+            item of a row without an output, which failed, waits or has not ended, is an error.
         progress: Whether to show a progress bar; by default only in notebooks.
 
     Returns:
         The results of each evaluator, in order.
 
     Raises:
-        ValueError: There is nothing to evaluate, both `agent` and `responses` are missing, or the numbers of values
-            differ.
+        ValueError: There is nothing to evaluate, `agent`, `responses` and `batch` are missing, `batch` is combined with
+            queries, or the numbers of values differ.
         TypeError: An evaluator is neither an evaluator nor a check.
 
     Example:
@@ -76,11 +76,12 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
         >>> results.raise_for_status()
     """
     chosen = as_evaluators(evaluators, progress)
-    query_list = as_list(queries, (str, Message))
+    rows = None if batch is None else await rows_of(batch, queries=queries, responses=responses, into=into)
+    query_list = as_list(queries, (str, Message)) if rows is None else [as_messages(row.input) for row in rows]
     if not query_list:
-        msg = "evaluate_agent() has nothing to evaluate. Pass queries=, also with responses=."
+        msg = "evaluate_agent() has nothing to evaluate. Pass queries=, also with responses=, or batch= with rows."
         raise ValueError(msg)
-    if responses is None and agent is None:
+    if responses is None and agent is None and rows is None:
         msg = "queries= needs agent= to answer them, or responses= with the answers."
         raise ValueError(msg)
     outputs = per_query("expected_output", expected_output, (str,), query_list)
@@ -90,6 +91,8 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
         conversation = [*normalize_messages(query_list[index]), *answer]
         return EvalItem(conversation, None, context, outputs[index], calls[index], conversation_split, error)
 
+    name = getattr(agent, "name", None) or (None if batch is None else batch.name)
+    eval_name = eval_name or f"Eval: {name or 'agent'}"
     if responses is not None:
         answers = per_query("responses", responses, (str, AgentResponse), query_list)
         items = [
@@ -97,28 +100,27 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
             for index, answer in enumerate(answers)
         ]
     else:
-        name, stored = getattr(agent, "name", None), ResumeFile(resume_file)
+        if rows is None:
+            from agentbench.evaluation.runs import AgentTarget, run_queries  # noqa: PLC0415 - loads pydantic
 
-        async def ask(place: tuple[int, str]) -> EvalItem:
-            index, key = place
-            if messages := stored.get(key):
-                return make_item(index, [Message.from_dict(message) for message in messages])
-            try:
-                response = await agent.run(query_list[index])
-            except Exception as error:  # noqa: BLE001 - the other runs continue, and the results contain the error
-                return make_item(index, (), error)
-            stored.put(key, [message.to_dict() for message in response.messages])
-            return make_item(index, response.messages)
-
-        keys = repeated_keys("answer", name, repeat(query_list, num_repetitions))
-        places = [(place % len(query_list), key) for place, key in enumerate(keys)]
-        label = eval_name or name or "Agent"
-        items = await map_items(ask, places, limit=max_concurrency, name=f"{label}: answers", progress=progress)
+            rows = await run_queries(
+                AgentTarget(agent, eval_name),
+                query_list,
+                normalize_messages,
+                into,
+                times=num_repetitions,
+                limit=max_concurrency,
+                progress=progress,
+            )
+        items = []
+        for place, row in enumerate(rows):
+            error = error_of(row)
+            answer = [] if error else row.output if batch is None else as_answer(row.output)
+            items.append(make_item(place % len(query_list), answer, error))
     tools = [] if agent is None else function_tools(agent)  # after the runs, its MCP servers are connected
     for item in items:
         item.tools = tools
-    eval_name = eval_name or f"Eval: {getattr(agent, 'name', None) or 'agent'}"
-    return await score_items(items, chosen, eval_name, resume_file)
+    return await score_items(items, chosen, eval_name)
 
 
 def _call_lists(expected: Any) -> list[list[ExpectedToolCall]] | None:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools
 from agentbench.evaluation.items import EvalItem
-from agentbench.evaluation.map_items import function_tools
 from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message
@@ -82,6 +82,14 @@ class AgentEvalConverter:
         if tools is None and agent is not None:
             tools = function_tools(agent)
         return EvalItem([*normalize_messages(query), *answered], tools, context)
+
+
+def function_tools(agent: Any) -> list[Any]:
+    """Return the function tools of an agent, including those of its connected MCP servers."""
+    tools = (getattr(agent, "default_options", None) or {}).get("tools")
+    own, servers = split_mcp_tools(normalize_tools(tools))
+    servers += getattr(agent, "mcp_tools", None) or []
+    return own + [function for server in servers if server.is_connected for function in server.functions]
 
 
 def _part(content: Content) -> dict[str, Any] | None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import groupby
 from typing import Any, Protocol, runtime_checkable
 
+from agentbench._display import call_view
 from agentbench._limits import require_limit
 from agentbench._secrets import masked_repr
 from agentbench.evaluation.checks import CheckResult, EvalCheck
 from agentbench.evaluation.items import EvalItem
-from agentbench.evaluation.map_items import Path, ResumeFile, digest, map_items
 from agentbench.evaluation.results import EvalItemResult, EvalResults, EvalScoreResult
-from agentbench.exceptions import EvalNotPassedError
+from agentbench.exceptions import EvalNotPassedError, MissingExtraError
 
 
 @runtime_checkable
@@ -91,46 +92,42 @@ class LocalEvaluator:
         require_limit("max_concurrency", max_concurrency, least=1)
         self.max_concurrency, self.progress = max_concurrency, progress
 
-    async def evaluate(
-        self, items: Iterable[EvalItem], *, eval_name: str = "Local Eval", resume_file: Path | None = None
-    ) -> EvalResults:
+    async def evaluate(self, items: Iterable[EvalItem], *, eval_name: str = "Local Eval") -> EvalResults:
         """Run all checks on all items.
 
         Args:
             items: The items.
             eval_name: The name of this evaluation.
-            resume_file: A file to which each score is written at once. Items with scores in it, from checks with the
-                same names and arguments, are not scored again, except errors. Delete it after changing a check.
 
         Returns:
             The results, with the items in order. The id of an item is its index.
         """
-        stored = ResumeFile(resume_file)
         labels = [getattr(check, "__name__", type(check).__name__) for check in self.checks]
-        identities = [getattr(check, "__qualname__", type(check).__qualname__) for check in self.checks]
+        places = asyncio.Semaphore(self.max_concurrency)
 
         async def score(item: EvalItem) -> tuple[list[CheckResult], list[tuple[str, Exception]]]:
             if item.error is not None:
+                advance()
                 return [], [("response", item.error)]
-            key = "" if resume_file is None else digest("scores", self.name, identities, _identity(item))
-            if fields := stored.get(key):
-                return [CheckResult(**check_fields) for check_fields in fields], []
-            outcomes = await asyncio.gather(*(_run(check, item) for check in self.checks), return_exceptions=True)
-            checked = [outcome for outcome in outcomes if isinstance(outcome, CheckResult)]
+            async with places:
+                outcomes = await asyncio.gather(*(_run(check, item) for check in self.checks), return_exceptions=True)
             errors = []
             for label, outcome in zip(labels, outcomes, strict=True):
                 if isinstance(outcome, Exception):
                     errors.append((label, outcome))
                 elif isinstance(outcome, BaseException):
                     raise outcome
-            if not errors:
-                stored.put(key, [asdict(result) for result in checked])
-            return checked, errors
+            advance()
+            return [outcome for outcome in outcomes if isinstance(outcome, CheckResult)], errors
 
         items = list(items)
-        scored = await map_items(
-            score, items, limit=self.max_concurrency, name=f"{eval_name}: checks", progress=self.progress
-        )
+        with progress_bar(f"{eval_name}: checks", len(items), self.progress) as advance:
+            scores = [asyncio.ensure_future(score(item)) for item in items]
+            try:
+                scored = await asyncio.gather(*scores)
+            finally:
+                for each in scores:
+                    each.cancel()
         counts = {"passed": 0, "failed": 0, "errored": 0}
         per_check: dict[str, dict[str, int]] = {}
         results = []
@@ -159,7 +156,6 @@ class LocalEvaluator:
         eval_name: str = "Local Eval",
         threshold: float | None = None,
         msg: str | None = None,
-        resume_file: Path | None = None,
     ) -> EvalResults:
         """Run all checks and raise an error unless enough items pass.
 
@@ -168,13 +164,12 @@ class LocalEvaluator:
             eval_name: The name of this evaluation.
             threshold: The share of the items that must pass, instead of the evaluator's threshold.
             msg: A text that replaces the first part of the error message.
-            resume_file: The file for scores; see `evaluate`.
 
         Raises:
             EvalNotPassedError: Too few items passed, an item is an error, or there are no items. Its attribute
                 `results` contains the results.
         """
-        results = await self.evaluate(items, eval_name=eval_name, resume_file=resume_file)
+        results = await self.evaluate(items, eval_name=eval_name)
         needed = self.threshold if threshold is None else threshold
         if results.errored or not results.total or results.passed < needed * results.total:
             reason = (
@@ -202,6 +197,7 @@ def _item_result(
 ) -> EvalItemResult:
     reasons = [f"{check.check_name}: {check.reason}" for check in checked if not check.passed]
     texts = [f"{label}: {error}" for label, error in errors]
+    codes = [getattr(error, "error_type", type(error).__name__) for _, error in errors]
     return EvalItemResult(
         item_id,
         "error" if errors else "fail" if reasons else "pass",
@@ -214,19 +210,13 @@ def _item_result(
             )
             for check in checked
         ],
-        error_code=type(errors[0][1]).__name__ if errors else None,
+        error_code=codes[0] if codes else None,
         error_message="; ".join([*texts, *reasons]) or None,
         input_text=item.query,
         output_text=item.response,
         metadata=None if item.expected_output is None else {"expected_output": item.expected_output},
         conversation=item.conversation,
     )
-
-
-def _identity(item: EvalItem) -> list[Any]:
-    """Return the values that identify an item in a resume file."""
-    calls = [asdict(call) for call in item.expected_tool_calls or ()]
-    return [[message.to_dict() for message in item.conversation], item.expected_output, calls, item.context]
 
 
 def as_evaluators(candidates: Any, progress: bool | None) -> list[Evaluator]:
@@ -243,15 +233,20 @@ def as_evaluators(candidates: Any, progress: bool | None) -> list[Evaluator]:
     return chosen
 
 
-async def score_items(
-    items: Sequence[EvalItem], evaluators: Sequence[Evaluator], eval_name: str, resume_file: Path | None
-) -> list[EvalResults]:
+async def score_items(items: Sequence[EvalItem], evaluators: Sequence[Evaluator], eval_name: str) -> list[EvalResults]:
     """Score the items with all evaluators concurrently."""
+    names = [eval_name if len(evaluators) == 1 else f"{eval_name} ({each.name})" for each in evaluators]
+    scores = [each.evaluate(items, eval_name=name) for each, name in zip(evaluators, names, strict=True)]
+    return list(await asyncio.gather(*scores))
 
-    def score(evaluator: Evaluator) -> Any:
-        name = eval_name if len(evaluators) == 1 else f"{eval_name} ({evaluator.name})"
-        if isinstance(evaluator, LocalEvaluator):
-            return evaluator.evaluate(items, eval_name=name, resume_file=resume_file)
-        return evaluator.evaluate(items, eval_name=name)
 
-    return list(await asyncio.gather(*map(score, evaluators)))
+def progress_bar(name: str, total: int, progress: bool | None) -> AbstractContextManager[Callable[[], None]]:
+    """Show how many of `total` items have ended, by default only in notebooks; call the result for each of them."""
+    if progress or (progress is None and "ipykernel" in sys.modules):
+        try:
+            bar: Any = call_view("agentbench.notebook.progress_bar.progress:item_progress", name, total)
+        except MissingExtraError:
+            pass
+        else:
+            return bar  # type: ignore[no-any-return]
+    return nullcontext(lambda: None)

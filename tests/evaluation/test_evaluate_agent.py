@@ -26,6 +26,7 @@ from agentbench import (
     tool_call_args_match,
     tool_calls_present,
 )
+from agentbench.batch import run_many
 from agentbench.testing import Call
 from tests.parts.errors import raises
 
@@ -188,8 +189,7 @@ async def test_queries_run_one_by_one_unless_more_are_allowed():
         assert agent.most == limit
 
 
-async def test_an_interrupted_evaluation_asks_and_scores_only_what_is_missing(tmp_path):
-    path = tmp_path / "evaluation.jsonl"
+async def test_an_interrupted_evaluation_asks_only_what_is_missing_and_scores_everything(tmp_path):
     queries, judged = [str(number % 400) for number in range(1000)], []
     agent = Flaky("7")
 
@@ -199,7 +199,9 @@ async def test_an_interrupted_evaluation_asks_and_scores_only_what_is_missing(tm
         return True
 
     def evaluation(limit: int) -> Any:
-        return evaluate_agent(agent=agent, queries=queries, evaluators=judge, max_concurrency=limit, resume_file=path)
+        return evaluate_agent(
+            agent=agent, queries=queries, evaluators=judge, max_concurrency=limit, into=tmp_path / "answers.db"
+        )
 
     running = asyncio.ensure_future(evaluation(1))
     await agent.has_asked(500)
@@ -215,16 +217,39 @@ async def test_an_interrupted_evaluation_asks_and_scores_only_what_is_missing(tm
     judged.clear()
     agent.fails.clear()
     [results] = await evaluation(16)
-    assert (results.passed, agent.asked, judged) == (1000, ["7"] * 3, ["7"] * 3)
+    assert (results.passed, agent.asked, len(judged)) == (1000, ["7"] * 3, 1000)
 
 
 async def test_answers_survive_the_file_with_their_calls(tmp_path):
-    path = tmp_path / "evaluation.jsonl"
+    path = tmp_path / "answers.db"
     agent = scripted([Call("lookup", {"country": "France"})], "Paris.", tools=lookup)
     first, again = [
-        (await evaluate_agent(agent=agent, queries="France", evaluators=keyword_check("paris"), resume_file=path))[0]
+        (await evaluate_agent(agent=agent, queries="France", evaluators=keyword_check("paris"), into=path))[0]
         for _ in range(2)
     ]
     assert first.items[0].conversation == again.items[0].conversation
     assert len(agent.client.calls) == 2
     assert path.stat().st_mode & 0o077 == 0
+
+
+async def test_an_agent_that_was_changed_is_asked_again_but_only_what_the_call_asks(tmp_path):
+    def evaluation(agent: Agent, *queries: str) -> Any:
+        return evaluate_agent(
+            agent=agent, queries=queries, evaluators=keyword_check("paris"), into=tmp_path / "answers.db"
+        )
+
+    await evaluation(scripted("Paris", instructions="Be brief."), "France", "Italy")
+    polite = scripted("Paris, please", instructions="Be polite.")
+    for _ in range(2):
+        [results] = await evaluation(polite, "France")
+        assert results.items[0].output_text == "Paris, please"
+    assert len(polite.client.calls) == 1
+
+
+async def test_the_answers_in_a_batch_are_scored_without_a_run():
+    batch = await run_many(scripted("Paris", "Rome"), ["France", "Italy"], name="capitals", concurrency=1)
+    [results] = await evaluate_agent(batch=batch, expected_output=["Paris", "Paris"], evaluators=is_expected)
+    assert (results.run_id, [each.status for each in results.items]) == ("Eval: capitals", ["pass", "fail"])
+    assert [each.input_text for each in results.items] == ["France", "Italy"]
+    with raises(ValueError, "queries="):
+        await evaluate_agent(batch=batch, queries="France", evaluators=is_expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from agentbench import (
     Agent,
     AgentExecutorResponse,
+    Executor,
     Message,
     ScriptedChatClient,
     WorkflowBuilder,
@@ -17,8 +19,11 @@ from agentbench import (
     evaluate_workflow,
     evaluator,
     executor,
+    handler,
     keyword_check,
+    response_handler,
 )
+from agentbench.batch import run_many
 from tests.evaluation.test_evaluate_agent import Service
 from tests.parts.errors import raises
 
@@ -152,9 +157,96 @@ async def test_runs_that_are_done_are_not_run_again(tmp_path):
             workflow=workflow,
             queries=["Rain?", "Snow?"],
             evaluators=keyword_check("good"),
-            resume_file=tmp_path / "runs",
+            into=tmp_path / "runs.db",
         )
         for _ in range(2)
     ]
     assert len(calls) == 2
     assert found[0][0].to_rows() == found[1][0].to_rows()
+    assert [*found[1][0].sub_results] == ["writer", "reviewer"]
+    for name, part in found[0][0].sub_results.items():
+        assert part.to_rows() == found[1][0].sub_results[name].to_rows()
+
+
+async def test_an_interrupted_run_begins_again_so_that_no_turn_is_missing(tmp_path):
+    workflow = draft_and_review("Rain.")
+    reviewer = workflow.executors["reviewer"].agent
+    answer, is_asked = reviewer.run, asyncio.Event()
+
+    async def hang(*args: Any, **options: Any) -> Any:
+        is_asked.set()
+        await asyncio.Event().wait()
+
+    def evaluation() -> Any:
+        return evaluate_workflow(
+            workflow=workflow, queries="Rain?", evaluators=keyword_check("good"), into=tmp_path / "runs.db"
+        )
+
+    reviewer.run = hang
+    running = asyncio.ensure_future(evaluation())
+    await is_asked.wait()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    reviewer.run = answer
+    [results] = await evaluation()
+    assert results.passed == 1
+    assert {name: part.total for name, part in results.sub_results.items()} == {"writer": 1, "reviewer": 1}
+
+
+class Picky(Executor):
+    @handler
+    async def begin(self, text: str, ctx: WorkflowContext[None, str]) -> None:
+        if text == "fail":
+            raise ConnectionError("down")
+        if text != "silent":
+            await ctx.yield_output(text)
+        if text == "ask":
+            await ctx.request_info("Really?", str)
+
+    @response_handler
+    async def go_on(self, request: str, answer: str, ctx: WorkflowContext[None, str]) -> None:
+        await ctx.yield_output(answer)
+
+
+async def test_the_rows_of_a_batch_are_scored_as_they_are():
+    workflow = WorkflowBuilder(start_executor=Picky("picky"), name="picky").build()
+    batch = await run_many(workflow, ["a", "b", "fail", "silent", "ask"], retry=0)
+    [results] = await evaluate_workflow(
+        batch=batch, expected_output=list("aaaaa"), evaluators=keyword_check("a"), include_per_agent=True
+    )
+    assert (results.run_id, results.sub_results) == ("Eval: picky", {})
+    assert [each.status for each in results.items] == ["pass", "fail", "error", "error", "error"]
+    assert [each.input_text for each in results.items] == ["a", "b", "fail", "silent", "ask"]
+    assert [each.error_code for each in results.items[2:]] == ["ConnectionError", "ValueError", "BatchError"]
+    assert results.items[2].error_message == "response: down"
+    assert len(batch.waiting) == 1  # nothing was run
+
+
+async def test_the_last_answer_in_a_batch_is_that_of_the_workflow():
+    batch = await run_many(draft_and_review("Rain."), ["Rain?"])
+    [results] = await evaluate_workflow(batch=batch, evaluators=keyword_check("good"))
+    assert (results.items[0].output_text, results.passed) == ("Good.", 1)
+
+
+async def test_a_run_that_asks_after_an_output_is_scored_by_the_output():
+    workflow = WorkflowBuilder(start_executor=Picky("picky")).build()
+    [results] = await evaluate_workflow(workflow=workflow, queries="ask", evaluators=keyword_check("ask"))
+    assert results.all_passed
+
+
+async def test_inputs_and_outputs_may_be_any_objects():
+    class Point:
+        def __init__(self, x: int) -> None:
+            self.x = x
+
+        def __str__(self) -> str:
+            return f"at {self.x}"
+
+    @executor(id="move")
+    async def move(point: Point, ctx: WorkflowContext[None, Point]) -> None:
+        await ctx.yield_output(Point(point.x + 1))
+
+    workflow = WorkflowBuilder(start_executor=move).build()
+    [results] = await evaluate_workflow(workflow=workflow, queries=[Point(1), Point(1)], evaluators=keyword_check())
+    assert [(each.input_text, each.output_text) for each in results.items] == [("at 1", "at 2")] * 2

@@ -1,4 +1,4 @@
-"""The evaluator in this process: outcomes, gates, errors, many items, and going on after an interruption."""
+"""The evaluator in this process: outcomes, gates, errors, many items."""
 
 from __future__ import annotations
 
@@ -149,33 +149,6 @@ async def test_a_thousand_items_within_a_limit_though_checks_raise():
     assert [each.output_text for each in results.items] == [str(number) for number in range(1000)]
     with raises(ValueError, "max_concurrency", "0"):
         await LocalEvaluator(slow, max_concurrency=0).evaluate([item()])
-
-
-async def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path):
-    path, judged, stop_at = tmp_path / "scores.jsonl", [], 600
-
-    @evaluator
-    async def judge(response: str) -> float:
-        judged.append(response)
-        if len(judged) == stop_at:
-            raise asyncio.CancelledError
-        if response == "13" and len(judged) < stop_at:
-            raise OSError("busy")
-        return 0.9
-
-    items = [item(str(number)) for number in range(1000)]
-    with pytest.raises(asyncio.CancelledError):
-        await LocalEvaluator(judge, max_concurrency=1).evaluate(items, resume_file=path)
-    path.write_bytes(path.read_bytes()[:-10])  # the last line was being written
-    results = await LocalEvaluator(judge, max_concurrency=1).evaluate(items, resume_file=path)
-    assert results.passed == 1000
-    assert {score.score for each in results.items for score in each.scores} == {0.9}
-    assert len(judged) == 600 + 1000 - 597  # of 599, the one that raised and the half-written one are judged again
-    judged.clear()
-    again = await LocalEvaluator(judge).evaluate(items, resume_file=path)
-    assert (again.passed, judged) == (1000, [])
-    await LocalEvaluator(judge).evaluate([item("1", expected_output="one")], resume_file=path)
-    assert judged == ["1"]  # another item
 
 
 async def test_cancelling_stops_all_workers():

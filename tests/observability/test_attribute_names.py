@@ -7,6 +7,7 @@ import json
 from typing import Any, Never
 
 from agentbench import Agent, Call, Executor, ScriptedChatClient, WorkflowBuilder, WorkflowContext, handler, tool
+from agentbench.batch import run_many
 from agentbench.observability import OtelAttr
 from tests.agents.telemetry.conftest import Spans, sensitive, spans, switches  # noqa: F401 - fixtures
 
@@ -58,3 +59,10 @@ async def test_the_spans_of_a_workflow_with_an_agent_and_a_tool(sensitive: None,
     ]
     written = json.loads(by_name["execute_tool weather"].to_json())["attributes"]
     assert written["gen_ai.operation.name"] == "execute_tool"
+
+
+async def test_each_run_of_a_batch_has_the_spans_of_a_run(spans: Spans) -> None:
+    agent = Agent(ScriptedChatClient(["Yes.", "No."]), name="guide")
+    await run_many(WorkflowBuilder(start_executor=Ask(agent), name="trip").build(), ["Rain?", "Snow?"], concurrency=1)
+    names = [span.name for span in spans.all()]
+    assert names.count(OtelAttr.WORKFLOW_RUN_SPAN) == names.count(f"{OtelAttr.EXECUTOR_PROCESS_SPAN} ask") == 2
