@@ -96,8 +96,8 @@ class RowRunner:
     async def run(self, claim: Claim) -> Ending | None:
         """Run a claimed input; None if the claim was lost meanwhile, so that another process has the row."""
         row = _Row(claim, self._target.chain(claim.key))
-        if claim.attempts > _MOST_LOSSES + self._rules.retry and not claim.has_ended:
-            text = f"{claim.attempts - 1} processes ended while they ran this input, which is the likely reason for it."
+        if claim.losses >= _MOST_LOSSES:
+            text = f"{claim.losses} processes ended while they ran this input, which is the likely reason for it."
             return self._ending(row, RowStatus.FAILED, error=RowError("LostProcessesError", text))
         in_force.set(self.limiter)
         counting.set(partial(self._count_answer, row.meter))

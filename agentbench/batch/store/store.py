@@ -31,6 +31,8 @@ class Claim:
     key: str
     owner: bytes
     attempts: int
+    losses: int
+    """How many processes ended while they ran this input."""
     registered: float
     input: Any
     answers: dict[str, Any] | None
@@ -208,7 +210,7 @@ class BatchStore:
 
     def _claim(self, row: Row) -> Claim:
         (
-            row_id, key, _, attempts, registered, supersteps, _, tokens_in, tokens_out, cost, started, seconds,
+            row_id, key, _, attempts, losses, registered, supersteps, _, tokens_in, tokens_out, cost, started, seconds,
             queued, checkpoint_id, graph_hash, stored, answers,
         ) = row  # fmt: skip
         return Claim(
@@ -216,6 +218,7 @@ class BatchStore:
             decode_name(bytes(key)),
             self.owner.id,
             attempts,
+            losses,
             registered,
             self.unpack(stored),
             None if answers is None else self.unpack(answers),

@@ -37,7 +37,8 @@ CREATE TABLE IF NOT EXISTS agentbench_batches (
 CREATE TABLE IF NOT EXISTS agentbench_batch_rows (
     row_id {serial}, batch_id BIGINT NOT NULL, key {bytes} NOT NULL, position BIGINT NOT NULL,
     status SMALLINT NOT NULL, owner {bytes}, registered {real} NOT NULL, ended {real}, input {bytes},
-    output {bytes}, error {bytes}, error_type {bytes}, attempts INTEGER NOT NULL, supersteps INTEGER NOT NULL,
+    output {bytes}, error {bytes}, error_type {bytes}, attempts INTEGER NOT NULL,
+    losses INTEGER NOT NULL, supersteps INTEGER NOT NULL,
     path {bytes}, tokens_in BIGINT, tokens_out BIGINT, cost {real}, started {real}, seconds {real},
     queued_seconds {real}, run_id {bytes}, checkpoint_id {bytes}, graph_hash {bytes}, worker {bytes},
     questions {bytes}, answers {bytes}, UNIQUE (batch_id, key));
@@ -122,19 +123,20 @@ OWNERS: Final = "SELECT owner FROM agentbench_batch_owners"
 # Claims.
 INSERT_ROW: Final = (
     "INSERT INTO agentbench_batch_rows "
-    "(batch_id, key, position, status, owner, registered, input, attempts, supersteps) "
-    "VALUES (:batch_id, :key, :position, 0, :owner, {now}, :input, :attempts, 0)"
+    "(batch_id, key, position, status, owner, registered, input, attempts, losses, supersteps) "
+    "VALUES (:batch_id, :key, :position, 0, :owner, {now}, :input, :attempts, 0, 0)"
 )
 INSERT_REPEAT: Final = (
     "INSERT INTO agentbench_batch_repeats (batch_id, key, nth, position) VALUES (:batch_id, :key, :nth, :position) "
     "ON CONFLICT (batch_id, key, nth) DO NOTHING"
 )
 CLAIMED: Final = (
-    "row_id, key, position, attempts, registered, supersteps, path, tokens_in, tokens_out, cost, started, seconds, "
+    "row_id, key, position, attempts, losses, registered, supersteps, path, tokens_in, tokens_out, cost, started, seconds, "
     "queued_seconds, checkpoint_id, graph_hash, input, answers"
 )
 CLAIM: Final = (
-    "UPDATE agentbench_batch_rows SET status = 0, owner = :owner, attempts = attempts + 1 "
+    "UPDATE agentbench_batch_rows SET status = 0, owner = :owner, attempts = attempts + 1, "
+    "losses = CASE WHEN status <> 0 THEN 0 WHEN owner IS NULL THEN losses ELSE losses + 1 END "
     f"WHERE batch_id = :batch_id AND key = :key AND {_FREE} "
     "AND (status = 0 OR status = 4 OR (status = 2 AND ended < :since)) "
     f"RETURNING {CLAIMED}"
