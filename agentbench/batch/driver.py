@@ -14,15 +14,14 @@ from agentbench.batch.budget import Budget
 from agentbench.batch.inputs import InputReader
 from agentbench.batch.rows import RowStatus
 from agentbench.batch.run_one import RowRunner
-from agentbench.batch.store.store import BatchStore, Claim, Ending
+from agentbench.batch.store.store import BatchStore, Claim
 from agentbench.batch.tally import EndedRow, Tally, count_ending
+from agentbench.batch.writer import RowWriter, patiently
 from agentbench.exceptions import BatchInputError, BatchStoppedError, UnstorableValueError
 
 ItemT = TypeVar("ItemT")
 _LOOK_AGAIN_S: Final = 1.0
 """How often a driver that has nothing to do looks whether another one has left rows behind."""
-_AGAIN_S: Final = 0.5
-_PATIENCE_S: Final = 300.0
 _LEAST_ENDED: Final = 20
 """A fraction of failed rows is judged as if at least this many had ended."""
 
@@ -109,7 +108,7 @@ class Driver(Generic[ItemT]):
             while not self.is_cancelled:
                 self._changed.clear()
                 if self.tally.is_stale:
-                    await self._patiently(lambda: run_in_thread(self.tally.load, self.store))
+                    await patiently(lambda: run_in_thread(self.tally.load, self.store))
                 self._check_rules()
                 if not self.reason and self.error is None:
                     await self._start_some()
@@ -142,18 +141,18 @@ class Driver(Generic[ItemT]):
                 self.error = error
                 return False
             try:
-                items = await self._patiently(lambda inputs=inputs: self.register(inputs))  # type: ignore[misc]
+                items = await patiently(lambda inputs=inputs: self.register(inputs))  # type: ignore[misc]
             except UnstorableValueError as error:
                 self.error = self.reader.explain(inputs) or error
                 return False
             self._ready += items
         if not self._ready and self.reader.is_exhausted:
-            self._ready += await self._patiently(lambda: self.take_free(max(room, self.concurrency)))
+            self._ready += await patiently(lambda: self.take_free(max(room, self.concurrency)))
         return bool(self._ready)
 
     async def _wait_for_others(self) -> bool:
         """Wait if other processes run rows of the batch, and return whether to look again."""
-        busy = await self._patiently(lambda: run_in_thread(self.store.busy))
+        busy = await patiently(lambda: run_in_thread(self.store.busy))
         if not busy:
             return False
         with suppress(TimeoutError):
@@ -169,17 +168,6 @@ class Driver(Generic[ItemT]):
             await self.stop_running()
         with suppress(Exception):
             await run_in_thread(self.tally.load, self.store)
-
-    async def _patiently(self, work: Callable[[], Any]) -> Any:
-        """Await work with the database, again and again while it is out of reach."""
-        ends = self._loop.time() + _PATIENCE_S
-        while True:
-            try:
-                return await work()
-            except (ConnectionError, TimeoutError):
-                if self._loop.time() > ends:
-                    raise
-                await asyncio.sleep(_AGAIN_S)
 
     def _check_rules(self) -> None:
         tally, on_error = self.tally, self.rules.on_error
@@ -238,9 +226,7 @@ class LocalDriver(Driver[Claim]):
         super().__init__(store, reader, rules, on_ended)
         self._runner = runner
         self._tasks: set[asyncio.Task[None]] = set()
-        self._endings: list[tuple[Ending, asyncio.Future[bool]]] = []
-        self._writing: asyncio.Task[None] | None = None
-        self._is_memory = store.database.into is None
+        self._writer = RowWriter(store)
 
     async def register(self, inputs: Sequence[tuple[str, int, Any]]) -> list[Claim]:
         """Add inputs to the batch, and claim those to start."""
@@ -277,7 +263,7 @@ class LocalDriver(Driver[Claim]):
         place = await self._runner.slots.begin()
         try:
             ending = await self._runner.run(claim)
-            if ending is not None and await self._write(ending):
+            if ending is not None and await self._writer.write(ending):
                 row = count_ending(ending)
         except asyncio.CancelledError:
             status = RowStatus.CANCELLED if self.is_cancelled else RowStatus.OPEN
@@ -293,37 +279,6 @@ class LocalDriver(Driver[Claim]):
     async def _release(self, claim: Claim, status: RowStatus) -> None:
         with suppress(Exception):  # the claim ends with this process
             await run_in_thread(self.store.release, [claim], status)
-
-    async def _write(self, ending: Ending) -> bool:
-        """Write a row, together with the others that end while the database is busy; return whether it was ours."""
-        if self._is_memory:
-            return (await self._stored([ending]))[0]
-        written: asyncio.Future[bool] = self._loop.create_future()
-        self._endings.append((ending, written))
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.ensure_future(self._write_all())
-        return await written
-
-    async def _write_all(self) -> None:
-        while self._endings:
-            group, self._endings = self._endings, []
-            try:
-                ours = await self._patiently(lambda group=group: self._stored([each for each, _ in group]))  # type: ignore[misc]
-            except Exception as error:  # noqa: BLE001 - raised where the rows are awaited
-                for _, written in group:
-                    if not written.done():
-                        written.set_exception(error)
-                continue
-            for (_, written), is_ours in zip(group, ours, strict=True):
-                if not written.done():
-                    written.set_result(is_ours)
-
-    async def _stored(self, endings: list[Ending]) -> list[bool]:
-        if self._is_memory:
-            for ending in endings:
-                if ending.chain_to_remove is not None:
-                    await self.store.database.storage.delete_chain(ending.chain_to_remove)
-        return await self.store.database.soon(self.store.end, endings)
 
     async def give_back(self, items: Sequence[Claim]) -> None:
         """Give up claims that were not started."""

@@ -15,9 +15,10 @@ from agentbench.batch.cluster.pickling import unloadable, unpickled
 from agentbench.batch.rows import RowStatus
 from agentbench.batch.run_one import RowRunner
 from agentbench.batch.store.database import BatchDatabase
-from agentbench.batch.store.store import BatchStore, Claim, Ending
+from agentbench.batch.store.store import BatchStore, Claim
 from agentbench.batch.tally import EndedRow, count_ending, count_row
 from agentbench.batch.targets import make_target
+from agentbench.batch.writer import RowWriter, patiently
 from agentbench.exceptions import AgentFrameworkException
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 _definitions: Final[dict[str, Definition]] = {}
 _batches: Final[dict[str, WorkerBatch]] = {}
 _lock: Final = threading.Lock()
-_AGAIN_S: Final = 0.5
-_PATIENCE_S: Final = 300.0
 
 
 class WorkerBatch:
@@ -44,6 +43,7 @@ class WorkerBatch:
         target = make_target(made, definition.name, definition.run_kwargs)
         self.store = BatchStore(BatchDatabase(definition.into), target.batch_name, definition.opened)
         self._target, self._definition = target, definition
+        self._writer = RowWriter(self.store)
         self._runner: RowRunner | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -57,11 +57,11 @@ class WorkerBatch:
         self._runner.divide_limits(workers)
         if definition.rules.concurrency is not None:
             self._runner.slots.fixed = max(1, math.ceil(definition.rules.concurrency / workers))
-        claims = await self._patiently(self.store.claim, keys)
+        claims = await patiently(lambda: run_in_thread(self.store.claim, keys))
         if len(claims) < len(keys):  # perhaps their owner was a worker that was lost
-            await self._patiently(self.store.owner.expire_others)
+            await patiently(lambda: run_in_thread(self.store.owner.expire_others))
             left = set(keys) - {claim.key for claim in claims}
-            claims += await self._patiently(self.store.claim, left)
+            claims += await patiently(lambda: run_in_thread(self.store.claim, left))
         tasks = [asyncio.ensure_future(self._run(claim, self._runner)) for claim in claims]
         self._tasks.update(tasks)
         ended = [row for row in await asyncio.gather(*tasks) if row is not None]
@@ -69,7 +69,7 @@ class WorkerBatch:
         known = {row.key for row in ended}
         others = [key for key in keys if key not in known]
         if others:  # a repeated task finds the rows that it has written before
-            rows = await self._patiently(lambda: self.store.rows(keys=others, with_values=False))
+            rows = await patiently(lambda: run_in_thread(self.store.rows, keys=others, with_values=False))
             ended += [count_row(row) for row in rows if row.status is not RowStatus.OPEN]
         return ended
 
@@ -86,22 +86,10 @@ class WorkerBatch:
             status = RowStatus.CANCELLED if is_begun else RowStatus.OPEN
             await run_in_thread(self.store.release, [claim], status, begun=is_begun)
             return None
-        return count_ending(ending) if ending is not None and await self._write(ending) else None
-
-    async def _write(self, ending: Ending) -> bool:
-        (is_ours,) = await self._patiently(self.store.end, [ending])
-        return bool(is_ours)
-
-    async def _patiently(self, work: Any, *args: Any) -> Any:
-        """Call a function of the store, again and again while the database is out of reach."""
-        ends = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                return await run_in_thread(work, *args)
-            except (ConnectionError, TimeoutError):
-                if time.monotonic() > ends:
-                    raise
-                await asyncio.sleep(_AGAIN_S)
+        except Exception:
+            await run_in_thread(self.store.release, [claim])
+            raise
+        return count_ending(ending) if ending is not None and await self._writer.write(ending) else None
 
     def stop(self) -> None:
         """End the runs in progress at their last checkpoints. From any thread."""

@@ -79,6 +79,7 @@ class BatchDatabase:
             self.remove_chain = backend.remove_chain
             self.storage, self._database = storage, backend.database
             self.is_local, self.place = backend.is_local, backend.place
+            self._database.is_contended = True
             self._dialect = SQLITE if self.is_local else POSTGRESQL
         self._statement = lru_cache(maxsize=None)(self._made)
         try:

@@ -57,7 +57,7 @@ CREATE TABLE IF NOT EXISTS agentbench_batch_owners (owner {bytes} PRIMARY KEY, s
 """
 
 _ALIVE = "EXISTS (SELECT 1 FROM agentbench_batch_owners o WHERE o.owner = agentbench_batch_rows.owner)"
-_FREE = f"(owner IS NULL OR owner = :owner OR NOT {_ALIVE})"
+_FREE = f"(owner IS NULL OR NOT {_ALIVE})"
 
 
 @dataclass(frozen=True)
@@ -131,8 +131,8 @@ INSERT_REPEAT: Final = (
     "ON CONFLICT (batch_id, key, nth) DO NOTHING"
 )
 CLAIMED: Final = (
-    "row_id, key, position, attempts, losses, registered, supersteps, path, tokens_in, tokens_out, cost, started, seconds, "
-    "queued_seconds, checkpoint_id, graph_hash, input, answers"
+    "row_id, key, position, attempts, losses, registered, supersteps, path, tokens_in, tokens_out, cost, started, "
+    "seconds, queued_seconds, checkpoint_id, graph_hash, input, answers"
 )
 CLAIM: Final = (
     "UPDATE agentbench_batch_rows SET status = 0, owner = :owner, attempts = attempts + 1, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import weakref
 from collections.abc import Callable
 from contextlib import suppress
@@ -102,6 +103,8 @@ def driver_error(
 
 T = TypeVar("T")
 
+_FIRST_PAUSE_S: Final = 0.0002
+_LONGEST_PAUSE_S: Final = 0.01
 _PATIENCE_S: Final = 30.0
 """How long another program may hold an SQLite file before that is an error, unless the URL has `?timeout=SECONDS`."""
 
@@ -124,6 +127,8 @@ class Database:
         # The SQLite driver fails to decode what SQLite reports about a damaged file.
         self._errors: tuple[type[Exception], ...] = (self._driver.Error, SQLAlchemyError, UnicodeDecodeError)
         self.statements = statements_of(self._engine.dialect)
+        self.is_contended = False
+        """Whether several processes are expected to write to the SQLite file all the time."""
         self._session: Session | None = None
         self._closing: weakref.finalize[..., Database] | None = None
 
@@ -138,7 +143,7 @@ class Database:
         def transact(session: Session) -> T:
             nonlocal is_committing
             execute = session.cursor.execute
-            execute(self._begin)
+            self._begin_transaction(session, patient=patient)
             try:
                 result = work(session)
                 is_committing = True
@@ -154,6 +159,21 @@ class Database:
             if patient:
                 raise
             raise BlockingIOError(str(error)) from error
+
+    def _begin_transaction(self, session: Session, *, patient: bool) -> None:
+        """Begin; a contended file is tried again after fractions of a millisecond, not after SQLite's long pauses."""
+        ends, pause_s = time.monotonic() + (self._patience_s if patient else 0.0), _FIRST_PAUSE_S
+        while True:
+            try:
+                session.cursor.execute(self._begin)
+            except self._driver.OperationalError as error:
+                is_busy = getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+                if not (is_busy and self.is_contended) or time.monotonic() >= ends:
+                    raise
+            else:
+                return
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def close(self) -> None:
         """Close the connection; a later use opens another one."""
@@ -176,7 +196,7 @@ class Database:
             session = self._open_session(patient=patient)
             with session.busy:
                 if self.is_sqlite:
-                    session.wait_at_most(self._patience_s if patient else 0.0)
+                    session.wait_at_most(self._patience_s if patient and not self.is_contended else 0.0)
                 return work(session)
         except self._errors as error:
             is_lost = self._is_lost(error)
