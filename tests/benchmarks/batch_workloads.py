@@ -164,3 +164,28 @@ def explore_s(runs: int = 10_000) -> float:
         seconds = time.perf_counter() - began
         batch.close()
     return seconds
+
+
+@contextmanager
+def _two_workers() -> Iterator[Any]:
+    from distributed import Client, LocalCluster
+
+    options = {"host": "127.0.0.1", "dashboard_address": None, "silence_logs": 50}
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **options) as cluster,
+        Client(cluster) as client,
+    ):
+        batched("SQLite", 50, backend=client)  # imports everything there
+        yield client
+
+
+def process_overhead_ms(runs: int = 1000) -> float:
+    """Return what a run costs on two workers beyond half of its time here, in ms."""
+    with _two_workers() as client:
+        return (batched("SQLite", runs, backend=client) - batched("SQLite", runs) / 2) / runs * 1e3
+
+
+def two_workers_s(runs: int = 1000) -> tuple[float, float]:
+    """Return the seconds of runs of ten executors with 1 ms for the processor, on two workers and here."""
+    with _two_workers() as client:
+        return batched("SQLite", runs, backend=client, work_s=0.001), batched("SQLite", runs, work_s=0.001)

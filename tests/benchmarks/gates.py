@@ -25,6 +25,7 @@ import importlib.util
 import json
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from typing import Any
 
 from tests.benchmarks import (
     agent_workloads,
+    batch_workloads,
     checkpoint_workloads,
     engine_workloads,
     fresh,
@@ -111,6 +113,14 @@ TARGETS = {
     "W9 drift": Target(1.05, 1.03, is_ratio=False),
     "W10": Target(4.5, 3.5),
     "W10 memory": Target(50, 36, is_ratio=False),
+    "batch none": Target(1.5, 1.2),
+    "batch memory": Target(1.5, 1.2),
+    "batch SQLite": Target(1.5, 1.2),
+    "batch row": Target(1, 0.4, is_ratio=False),
+    "batch memory of 100,000": Target(100, 50, is_ratio=False),
+    "batch explore": Target(4, 2, is_ratio=False),
+    "batch processes": Target(2, 1, is_ratio=False),
+    "batch two workers": Target(1 / 1.6, 1 / 1.9),
     "limit rejected": Target(10, 3, is_ratio=False),
     "limit time": Target(1.5, 1.2),
     # Of a click that is to be on the page after so many ms; the browser's part is not in the figure.
@@ -328,6 +338,44 @@ def _first_turn_growth(rounds: int) -> Row:
     return Row("W11 first turn", "of a thread beside 2,000 others to one beside 100", "x", statistics.median(found))
 
 
+def _batch(kind: str) -> Measure:
+    def measure_batch(rounds: int) -> Row:
+        pairs = [
+            (batch_workloads.batched(kind, 1000), batch_workloads.gathered(kind, 1000))
+            for _ in range(max(1, rounds // 3))
+        ]
+        ours, bare = (statistics.median(halves) for halves in zip(*pairs, strict=True))
+        what = f"1,000 runs of ten supersteps, with checkpoints: {kind} (bare: the same clones under gather)"
+        return Row(f"batch {kind}", what, "s", ours, bare, [one / other for one, other in pairs])
+
+    return measure_batch
+
+
+def _batch_row(_: int) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        figure = batch_workloads.row_ms(f"{folder}/rows.db")
+    return Row("batch row", "a finished row with its traffic, written to SQLite", "ms", figure)
+
+
+def _batch_memory(_: int) -> Row:
+    return Row("batch memory of 100,000", "what 100,000 rows add to the driver", "MB", batch_workloads.driver_mb())
+
+
+def _batch_explore(_: int) -> Row:
+    return Row("batch explore", "the map of 10,000 runs, from SQLite", "s", batch_workloads.explore_s())
+
+
+def _batch_processes(_: int) -> Row:
+    figure = batch_workloads.process_overhead_ms()
+    return Row("batch processes", "per run on two workers, beside half of the time here", "ms", figure)
+
+
+def _batch_two_workers(_: int) -> Row:
+    ours, bare = batch_workloads.two_workers_s()
+    what = "1,000 runs of ten executors with 1 ms of the processor on two workers (bare: here)"
+    return Row("batch two workers", what, "s", ours, bare, [ours / bare])
+
+
 def _rejected_calls(_: int) -> Row:
     what = "rejected requests of 2,000 calls to a service that allows 20 at once and answers HTTP 429 beyond"
     return Row("limit rejected", what, "%", 100 * limit_workloads.limited_calls().rejected)
@@ -383,6 +431,11 @@ def measures() -> dict[str, Measure]:
         "W6 agent first": _first_update,
         "W6 workflow first": _first_output,
         "H7 first turn": _first_turn,
+        **{f"batch {kind}": _batch(kind) for kind in ("none", "memory", "SQLite")},
+        "batch row": _batch_row,
+        "batch memory of 100,000": _batch_memory,
+        "batch processes": _batch_processes,
+        "batch two workers": _batch_two_workers,
         "limit rejected": _rejected_calls,
         "limit time": _time_of_limited_calls,
         "W7 first use": _first_use,
@@ -401,6 +454,7 @@ def measures() -> dict[str, Measure]:
         workloads += notebook_workloads.WORKLOADS
         more["first picture"] = _first_picture
         more["frame from SQLite"] = _frame_from_sqlite
+        more["batch explore"] = _batch_explore
         more |= {"import notebook": _import_notebook, "first draw": _first_draw, "saved graph": _saved_graph}
     return {w.name: (lambda rounds, w=w: row_of(w, rounds)) for w in workloads} | more
 
