@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from agentbench.evaluation.checks import EvalCheck
 from agentbench.evaluation.converter import function_tools
 from agentbench.evaluation.items import ConversationSplitter, EvalItem, ExpectedToolCall
 from agentbench.evaluation.local import Evaluator, as_evaluators, score_items
-from agentbench.evaluation.queries import Into, as_list, error_of, per_query, rows_of
+from agentbench.evaluation.queries import as_list, error_of, per_query, rows_of
 from agentbench.evaluation.results import EvalResults
 from agentbench.evaluation.turns import as_answer, as_messages
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
@@ -18,6 +19,8 @@ from agentbench.messages.response import AgentResponse
 from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from agentbench.batch.batch import Batch
 
 
@@ -35,7 +38,7 @@ async def evaluate_agent(  # noqa: PLR0913 - the published signature
     conversation_split: ConversationSplitter | None = None,
     num_repetitions: int = 1,
     max_concurrency: int = 1,
-    into: Into = None,
+    into: str | os.PathLike[str] | URL | None = None,
     batch: Batch | None = None,
     progress: bool | None = None,
 ) -> list[EvalResults]:

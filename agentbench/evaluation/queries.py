@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from agentbench._workers import run_in_thread
 from agentbench.batch.rows import BatchRow, RowStatus
 from agentbench.exceptions import BatchError, RunFailedError
 
 if TYPE_CHECKING:
-    from sqlalchemy import URL
-
     from agentbench.batch.batch import Batch
-
-Into: TypeAlias = "str | os.PathLike[str] | URL | None"
-"""A file or the URL of a database, in which the runs are kept; None keeps them in memory."""
 
 
 def as_list(values: Any, single: tuple[type, ...]) -> list[Any]:

@@ -19,7 +19,6 @@ from agentbench.batch.store.database import BatchDatabase
 from agentbench.batch.store.store import BatchStore
 from agentbench.batch.targets import Target
 from agentbench.evaluation.local import progress_bar
-from agentbench.evaluation.queries import Into
 from agentbench.evaluation.turns import agents_of, read_run
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import to_plain
@@ -86,7 +85,7 @@ async def run_queries(
     target: Target,
     queries: list[Any],
     read: Callable[[Any], list[Message]],
-    into: Into,
+    into: Any,
     *,
     times: int,
     limit: int,

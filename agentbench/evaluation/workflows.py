@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from agentbench.evaluation.checks import EvalCheck
 from agentbench.evaluation.converter import function_tools
 from agentbench.evaluation.items import ConversationSplitter, EvalItem
 from agentbench.evaluation.local import Evaluator, as_evaluators, score_items
-from agentbench.evaluation.queries import Into, as_list, error_of, per_query, rows_of
+from agentbench.evaluation.queries import as_list, error_of, per_query, rows_of
 from agentbench.evaluation.results import EvalResults
 from agentbench.evaluation.turns import Run, agents_of, as_answer, as_messages, read_run
 from agentbench.messages.message import Message
@@ -20,6 +21,8 @@ from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
+    from sqlalchemy import URL
+
     from agentbench.batch.batch import Batch
 
 
@@ -49,7 +52,7 @@ async def evaluate_workflow(  # noqa: PLR0913 - the published signature
     conversation_split: ConversationSplitter | None = None,
     num_repetitions: int = 1,
     max_concurrency: int = 1,
-    into: Into = None,
+    into: str | os.PathLike[str] | URL | None = None,
     batch: Batch | None = None,
     progress: bool | None = None,
 ) -> list[EvalResults]:
