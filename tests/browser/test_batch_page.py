@@ -118,3 +118,54 @@ def test_a_panel_out_of_sight_is_not_drawn_until_it_is_seen(open_cells: Any) -> 
     page.run("shown.change(*many_rows(1500))")
     page.page.evaluate("document.querySelector('.abb').parentElement.style.display = ''")
     expect(share).to_have_text("1,500 of 2,000 inputs")
+
+
+REAL = '''
+from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
+from agentbench.batch import run_many
+
+class Judge(Executor):
+    mends = False
+
+    @handler
+    async def judge(self, number: int, ctx: WorkflowContext[int, str]) -> None:
+        if number % 10 == 1 and not Judge.mends:
+            raise TimeoutError(f"no answer for {number}")
+        if number % 10 == 2:
+            await ctx.request_info("Publish?", bool)
+        else:
+            await ctx.yield_output(f"judged {number}")
+
+    @response_handler
+    async def hear(self, question: str, yes: bool, ctx: WorkflowContext[int, str]) -> None:
+        await ctx.yield_output(f"published {yes}")
+
+class Read(Executor):
+    @handler
+    async def read(self, number: int, ctx: WorkflowContext[int]) -> None:
+        await ctx.send_message(number)
+
+read, judge = Read("read"), Judge("judge")
+real = run_many(WorkflowBuilder(start_executor=read, name="judging").add_edge(read, judge).build(), range(100), keys=str)
+real.result()
+BatchPanel(real)
+'''
+
+
+def test_the_panel_opens_answers_and_retries_the_runs_of_a_real_batch(open_cells: Any) -> None:
+    page = open_cells([SETUP, BATCHES, REAL], height=2400)
+    panel, batch = page.panel.locator(".abb"), page.cells.names["real"]
+    expect(panel).to_contain_text("100 of 100 inputs")
+    panel.get_by_role("button", name="TimeoutError 10").click()
+    expect(panel.locator("tbody tr")).to_have_count(10)
+    page.button("11").press("Enter")
+    expect(page.panel.locator(".abs-banner")).to_contain_text("judge gets 1 message")
+    page.button("Close").click()
+    page.button("Answer 10 waiting").click()
+    page.panel.get_by_role("checkbox", name="Answer these 10 together").check()
+    page.panel.locator(".abf").first.get_by_role("button", name="Approve").click()
+    expect(page.panel.locator(".abf")).to_have_count(0)
+    page.cells.names["Judge"].mends = True
+    page.button("Retry 10 failed").click()
+    expect(panel).to_contain_text("100 finished")
+    assert {row.output for row in batch.rows() if row.position % 10 == 2} == {"published True"}
