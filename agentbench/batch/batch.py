@@ -7,12 +7,11 @@ import sys
 import threading
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from agentbench._bridge import run_sync, submit, wait_sync
+from agentbench._bridge import EngineFuture, run_sync, running_loop, submit, wait_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._workers import run_in_thread
 from agentbench.batch.driver import Driver
@@ -33,6 +32,8 @@ if TYPE_CHECKING:
     from agentbench.workflows.run.run import WorkflowRun
     from agentbench.workflows.run.workflow import Workflow
 
+_STOP_S: Final = 10.0
+"""How long an interrupted call waits for the runs to end."""
 MakeDriver = Callable[[Callable[[EndedRow], None]], Awaitable[Driver[Any]]]
 
 
@@ -115,7 +116,12 @@ class Batch(Displayable):
         self.name, self.store = store.name, store
         self._target, self._make_driver, self._total = target, make_driver, total
         self._driver: Driver[Any] | None = None
-        self._run: Future[None] | None = None
+        self._run: EngineFuture[None] | None = None
+        self._is_over = True
+        """Whether the run has ended, so that a driver for further rows needs another run."""
+        self._goes_on = False
+        """Whether rows were opened while the driver was ending, so that another driver follows in the same run."""
+        self._is_cancelled = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._state, self._reason = "ready", ""
         self._listeners: list[Callable[[], object]] = []
@@ -149,11 +155,11 @@ class Batch(Displayable):
             BatchStoppedError: It stopped because of failed rows, as `on_error=` asked.
             BatchInputError: An input or its key cannot be used.
         """
-        run = self._begin(None)
+        self._require_other_loop("result()", "await batch")
         try:
-            run_sync(_outcome(run))
+            run_sync(_outcome(self._begin(None)))
         except KeyboardInterrupt:
-            self.cancel()
+            self._interrupt()
             raise
         finally:
             self._end_display()
@@ -164,7 +170,7 @@ class Batch(Displayable):
         self._begin(None)
         return self
 
-    def _begin(self, loop: asyncio.AbstractEventLoop | None) -> Future[None]:
+    def _begin(self, loop: asyncio.AbstractEventLoop | None) -> EngineFuture[None]:
         """Start the driver on a loop, by default the engine's; return the future of its end."""
         with self._lock:
             if self._run is not None and not self._run.done() and self._loop is not None and self._loop.is_closed():
@@ -174,34 +180,66 @@ class Batch(Displayable):
                 )
                 raise BatchError(msg)
             if self._run is None or self._run.cancelled():
-                loop = None if is_in_notebook() else loop
                 if self._make_driver is None:
                     msg = f"The batch {self.name!r} was opened to be read. Call run_many() with its workflow to run it."
                     raise BatchError(msg)
-                self._state, self._reason = "running", ""
-                self._run = submit(self._drive(), loop=loop)
+                self._run = self._submit(None if is_in_notebook() else loop)
             return self._run
 
+    def _submit(self, loop: asyncio.AbstractEventLoop | None) -> EngineFuture[None]:
+        self._state, self._reason = "running", ""
+        self._loop, self._is_over, self._is_cancelled = loop, False, False
+        return submit(self._drive(), loop=loop)
+
     async def _drive(self) -> None:
-        assert self._make_driver is not None
         self._loop = asyncio.get_running_loop()
+        try:
+            while not self._is_over:
+                await self._drive_once()
+                with self._lock:
+                    self._is_over = not self._goes_on
+        finally:
+            self._is_over = True
+            for reader in list(self._readers):
+                reader.close()
+            self._tell()
+
+    async def _drive_once(self) -> None:
+        assert self._make_driver is not None
+        self._state, self._reason, self._goes_on = "running", "", False
         state = "done"
         try:
             former = self._driver
             self._driver = await self._make_driver(self._note)
+            if self._is_cancelled:  # before there was a driver
+                self._driver.cancel()
             await self._driver.drive(None if former is None else former.tally.skipped)
             if self._driver.is_cancelled or self._driver.reason:
                 state = "cancelled" if self._driver.is_cancelled else "stopped"
             self._reason = self._driver.reason
         except BaseException as error:
-            state, self._reason = "stopped", str(error)
+            state = "cancelled" if isinstance(error, asyncio.CancelledError) else "stopped"
+            self._reason = str(error)
             raise
         finally:
             await run_in_thread(self.store.give_up_claims)
             self._state = state
-            for reader in list(self._readers):
-                reader.close()
-            self._tell()
+
+    def _require_other_loop(self, call: str, instead: str) -> None:
+        """Raise if a call would wait for the event loop that it was made on, which runs the batch."""
+        if self._runs_here():
+            msg = f"The batch {self.name!r} runs on this event loop, which {call} would block. Write `{instead}`."
+            raise BatchError(msg)
+
+    def _runs_here(self) -> bool:
+        loop = running_loop()
+        return loop is not None and loop is self._loop and self._run is not None and not self._run.done()
+
+    def _interrupt(self) -> None:
+        """Stop after Ctrl-C, and let the runs end, because the program may end next."""
+        self.cancel()
+        if self._run is not None:
+            self._run.wait_until_done(_STOP_S)
 
     def _end_display(self) -> None:
         display, self.display = self.display, None
@@ -226,7 +264,11 @@ class Batch(Displayable):
 
     def cancel(self) -> None:
         """Stop the runs at their last checkpoints; `resume()` or another call of `run_many` continues them."""
-        if self._driver is not None and self._run is not None and not self._run.done():
+        with self._lock:
+            if self._is_over:
+                return
+            self._is_cancelled, self._goes_on = True, False
+        if self._driver is not None:
             self._driver.cancel()
 
     def resume(self) -> Batch:
@@ -245,17 +287,14 @@ class Batch(Displayable):
         return self
 
     def _continue(self) -> None:
-        """Let the driver look for open rows, and start it again if it has ended."""
+        """Let the driver look for open rows, and start another one if it has ended or is ending."""
         with self._lock:
-            run, driver = self._run, self._driver
-        if run is not None and run.done() and self._make_driver is not None:
-            with self._lock:
-                self._run = None
-            self._begin(
-                None if self._loop is None or self._loop.is_closed() or not self._loop.is_running() else self._loop
-            )
-        elif driver is not None:
-            driver.wake()
+            if self._run is None:
+                return
+            if self._is_over:
+                self._run = self._submit(self._loop if self._loop is not None and self._loop.is_running() else None)
+            elif self._driver is not None and not self._driver.wake():
+                self._goes_on, self._is_cancelled = True, False
 
     # ---- iterating ---------------------------------------------------------------------------------------------------
 
@@ -278,12 +317,16 @@ class Batch(Displayable):
             self._readers.remove(reader)
 
     def __iter__(self) -> Iterator[BatchRow]:
-        self._begin(None)
+        self._require_other_loop("`for`", "async for row in batch")
         rows = self.__aiter__()
         end = object()
         try:
+            self._begin(None)
             while (row := run_sync(anext(rows, end))) is not end:
                 yield row  # type: ignore[misc]
+        except KeyboardInterrupt:
+            self._interrupt()
+            raise
         finally:
             run_sync(rows.aclose())
 
@@ -506,12 +549,15 @@ class Batch(Displayable):
         return self._target.open(key, None, checkpoint, storage)
 
     def close(self) -> None:
-        """Stop the batch, wait for it, and close its database."""
+        """Stop the batch, wait for it, and close its database; on the batch's own event loop, without waiting."""
         self.cancel()
+        self._end_display()
+        if self._run is not None and self._runs_here():
+            self._run.add_done_callback(lambda _: self.store.close())
+            return
         if self._run is not None and not self._run.done():
             with suppress(Exception):  # whoever awaits it gets its error
-                wait_sync(self._run)  # type: ignore[arg-type]
-        self._end_display()
+                wait_sync(self._run)
         self.store.close()
 
     def __repr__(self) -> str:
@@ -528,7 +574,7 @@ def is_in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-async def _outcome(run: Future[None]) -> None:
+async def _outcome(run: EngineFuture[None]) -> None:
     await asyncio.wrap_future(run)
 
 

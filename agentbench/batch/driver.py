@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -59,6 +60,8 @@ class Driver(Generic[ItemT]):
         self._on_ended = on_ended
         self._ready: deque[ItemT] = deque()
         self._changed = asyncio.Event()
+        self._lock = threading.Lock()
+        self._is_woken = self._is_ending = False
         self._loop = asyncio.get_running_loop()
 
     # ---- what a backend does -----------------------------------------------------------------------------------------
@@ -107,6 +110,7 @@ class Driver(Generic[ItemT]):
         try:
             while not self.is_cancelled:
                 self._changed.clear()
+                self._is_woken = False
                 if self.tally.is_stale:
                     await patiently(lambda: run_in_thread(self.tally.load, self.store))
                 self._check_rules()
@@ -115,8 +119,12 @@ class Driver(Generic[ItemT]):
                 if self.tally.running or (self._ready and not self.reason and self.error is None):
                     await self._changed.wait()
                 elif self.reason or self.error is not None or not await self._wait_for_others():
-                    break
+                    with self._lock:
+                        self._is_ending = not self._is_woken
+                    if self._is_ending:
+                        break
         finally:
+            self._is_ending = True
             await self._finish()
         if self.error is not None:
             raise self.error
@@ -195,11 +203,18 @@ class Driver(Generic[ItemT]):
         """Stop the batch; its running rows can be continued."""
         self.is_cancelled = True
         self.wake()
+        with self._lock:
+            self._is_ending = True
 
-    def wake(self) -> None:
-        """Let the driver look whether there is something to do."""
+    def wake(self) -> bool:
+        """Let the driver look whether there is something to do; False if it is ending, and does not look any more."""
+        with self._lock:
+            self._is_woken = True
+            if self._is_ending:
+                return False
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._changed.set)
+        return True
 
     def ended(self, row: EndedRow | None) -> None:
         """Count an item that has ended; None if its row belongs to another process."""
