@@ -79,7 +79,12 @@ class Target:
 
     def chain(self, key: str) -> str:
         """Return the name of the chain of a row's checkpoints."""
-        return f"batch/{self.batch_name}/{key}"
+        name = self.batch_name.replace("%", "%25").replace("/", "%2F")  # batch "a/b" and key "c" are not "a" and "b/c"
+        return f"batch/{name}/{key}"
+
+    def opened_chain(self, key: str) -> str:
+        """Return the name of the chain of a handle that a person opens on the run of a row."""
+        return f"opened/{self.chain(key)}"
 
     def begin(self, plan: RunPlan, options: RunOptions, log: MeteredLog, run_id: str) -> Execution:
         """Return a run that has not begun yet."""
@@ -91,7 +96,7 @@ class Target:
     def open(self, key: str, input_: Any, checkpoint: WorkflowCheckpoint | None, storage: Any) -> WorkflowRun:
         """Return a handle on a run of its own, from an input or a checkpoint."""
         plan = RunPlan(key, input_, checkpoint, None, storage)
-        chain = f"{self.chain(key)}/opened" if checkpoint is None else checkpoint.workflow_name
+        chain = self.opened_chain(key) if checkpoint is None else checkpoint.workflow_name
         options = self._options(plan, RunOptions(), "")
         return WorkflowRun(self.workflow, self._run_input(plan), replace(options, chain=chain))
 
