@@ -250,7 +250,7 @@ def _settle_changes(store: BatchStore, target: Target, changed: str) -> None:
             )
             raise BatchChangedError(msg, changes=changes, rows=count)
     elif changed == "rerun":
-        store.rerun_changed(target.graph_hash)
+        store.rerun_changed(target.graph_hash, target.chain)
     store.note_graph(target.graph_hash, target.parts)
 
 

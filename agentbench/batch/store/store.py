@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -295,10 +295,18 @@ class BatchStore:
             sql, many = self.database.sql(tables.REOPEN_KEY), [{**values, "key": encode_name(key)} for key in keys]
         return self.database.change(lambda session: sum(session.run(sql, each) for each in many))
 
-    def rerun_changed(self, graph_hash: str) -> None:
-        """Open finished rows of other graphs again, as if they had never run."""
+    def rerun_changed(self, graph_hash: str, chain_of: Callable[[str], str]) -> None:
+        """Open finished rows of other graphs again, as if they had never run, without checkpoints and traffic."""
         values = {"batch_id": self._batch_id, "graph_hash": encode_name(graph_hash)}
-        self.database.change(lambda session: session.run(self.database.sql(tables.RERUN), values))
+        sql = self.database.sql
+
+        def work(session: RunsStatements) -> None:
+            for (key,) in session.rows(sql(tables.KEPT_BY_OTHERS), **values):
+                self.database.remove_chain(session, chain_of(decode_name(bytes(key))))
+            session.run(sql(tables.FORGET_TRAFFIC_OF_OTHERS), values)
+            session.run(sql(tables.RERUN), values)
+
+        self.database.change(work)
 
     def answer(self, key: str, answers: Mapping[str, Any]) -> bool:
         """Store answers for a waiting row, which is open again; return whether it was waiting."""

@@ -150,7 +150,11 @@ FREE_KEYS: Final = (
     "SELECT key FROM agentbench_batch_rows WHERE batch_id = :batch_id AND status = 0 "
     f"AND (owner IS NULL OR NOT {_ALIVE}) ORDER BY position LIMIT :count"
 )
-BUSY: Final = f"SELECT COUNT(*) FROM agentbench_batch_rows WHERE batch_id = :batch_id AND status = 0 AND {_ALIVE}"
+BUSY: Final = (
+    "SELECT COUNT(*) FROM agentbench_batch_rows r JOIN agentbench_batch_owners o ON o.owner = r.owner "
+    f"WHERE r.batch_id = :batch_id AND r.status = 0 AND o.seen > {{now}} - {2 * EXPIRES_S}"
+)
+"""Counts rows that run now. Owners are deleted only by drivers, and there may be none; they do it before this time."""
 END: Final = (
     "UPDATE agentbench_batch_rows SET status = :status, owner = NULL, ended = {now}, answers = NULL, "
     + ", ".join(f"{name} = :{name}" for name in FIELDS)
@@ -165,11 +169,16 @@ REOPEN: Final = (
     "UPDATE agentbench_batch_rows SET status = 0, owner = NULL WHERE batch_id = :batch_id AND status = :status"
 )
 REOPEN_KEY: Final = f"{REOPEN} AND key = :key"
+_BY_OTHERS: Final = "batch_id = :batch_id AND status = 1 AND graph_hash <> :graph_hash"
+KEPT_BY_OTHERS: Final = f"SELECT key FROM agentbench_batch_rows WHERE {_BY_OTHERS} AND checkpoint_id IS NOT NULL"
+FORGET_TRAFFIC_OF_OTHERS: Final = (
+    "DELETE FROM agentbench_batch_traffic WHERE row_id IN "
+    f"(SELECT row_id FROM agentbench_batch_rows WHERE {_BY_OTHERS})"
+)
 RERUN: Final = (
     "UPDATE agentbench_batch_rows SET status = 0, owner = NULL, attempts = 0, supersteps = 0, path = NULL, "
     "tokens_in = NULL, tokens_out = NULL, cost = NULL, started = NULL, seconds = NULL, checkpoint_id = NULL, "
-    "output = NULL, error = NULL, error_type = NULL "
-    "WHERE batch_id = :batch_id AND status = 1 AND graph_hash <> :graph_hash"
+    f"output = NULL, error = NULL, error_type = NULL WHERE {_BY_OTHERS}"
 )
 ANSWER: Final = (
     "UPDATE agentbench_batch_rows SET status = 0, owner = NULL, answers = :answers "
