@@ -33,12 +33,14 @@ class EndedRow:
 
 
 def count_ending(ending: Ending) -> EndedRow:
-    """Return what a driver counts of a run that has ended."""
-    fields = ending.fields
-    tokens_in, tokens_out = fields["tokens_in"] or 0, fields["tokens_out"] or 0
-    error = fields["error"]
-    name = "" if error is None else error.type
-    return EndedRow(ending.claim.key, ending.status, fields["seconds"], tokens_in, tokens_out, fields["cost"], name)
+    """Return what a driver counts of a run that has ended: of what its row used, only what is new."""
+    fields, claim = ending.fields, ending.claim
+    known_in, known_out = claim.tokens
+    tokens_in = (fields["tokens_in"] or 0) - (known_in or 0)
+    tokens_out = (fields["tokens_out"] or 0) - (known_out or 0)
+    cost = None if fields["cost"] is None else fields["cost"] - (claim.cost or 0.0)
+    name = "" if fields["error"] is None else fields["error"].type
+    return EndedRow(claim.key, ending.status, fields["seconds"], tokens_in, tokens_out, cost, name)
 
 
 def count_row(row: BatchRow) -> EndedRow:
@@ -121,7 +123,9 @@ class Tally:
         """Return a snapshot; `total` is the number of rows if it is known, `more` are fields that the batch knows."""
         counts = {status.value: self.counts[status] for status in RowStatus}
         ended = sum(counts.values()) - counts["open"]
-        counts["open"] = left = self.running if total is None else max(total - ended, 0)
+        if total is not None:
+            total = max(total, ended + self.running)  # earlier calls may have had other inputs
+        counts["open"] = left = self.running if total is None else total - ended
         rate = self.rate()
         slowest = [(key, seconds) for seconds, key in sorted(self._slowest, reverse=True)]
         return BatchProgress(
