@@ -281,7 +281,13 @@ class Batch(Displayable):
         Args:
             status: The status.
             keys: Only these rows; by default all.
+
+        Raises:
+            ValueError: `status` is `open`: these rows run, or will run anyway.
         """
+        if status == RowStatus.OPEN:
+            msg = "status is 'open'; expected that of rows that ended or wait, such as 'failed'. Open rows run anyway."
+            raise ValueError(msg)
         self.store.reopen(RowStatus(status), keys)
         self._continue()
         return self
@@ -529,7 +535,7 @@ class Batch(Displayable):
         if self._target is None:
             msg = f"The batch {self.name!r} was opened without its workflow. Call run_many() with it to open runs."
             raise BatchError(msg)
-        chain = f"{self._target.chain(key)}/opened"
+        chain = self._target.opened_chain(key)
         if rerun and isinstance(row.input, Start):
             copied = run_sync(copy_for_run(row.input, self._target.workflow.graph, chain, ""))
             memory = InMemoryCheckpointStorage()
@@ -537,14 +543,17 @@ class Batch(Displayable):
             return self._target.open(key, None, copied, memory)
         if rerun:
             return self._target.open(key, row.input, None, InMemoryCheckpointStorage())
-        if row.checkpoint_id is None:
+        storage, last = self.store.database.storage, row.checkpoint_id
+        if row.status in (RowStatus.OPEN, RowStatus.CANCELLED):  # not written to the row before the run has ended
+            latest = run_sync(storage.get_latest(workflow_name=self._target.chain(key)))
+            last = None if latest is None else latest.checkpoint_id
+        if last is None:
             msg = (
                 f"Row {key!r} keeps no checkpoints, because it is {row.status} (checkpoints='failed' keeps those of "
                 "failed runs). Run it again with open(key, rerun=True), or pass checkpoints='all' to run_many()."
             )
             raise BatchError(msg)
-        storage = self.store.database.storage
-        fork = run_sync(fork_checkpoint(storage, row.checkpoint_id, workflow_name=chain))
+        fork = run_sync(fork_checkpoint(storage, last, workflow_name=chain))
         checkpoint = run_sync(storage.load(fork.checkpoint_id))
         return self._target.open(key, None, checkpoint, storage)
 
