@@ -108,7 +108,9 @@ class RowRunner:
                 return await self._attempt(row)
             except ClaimLostError:
                 return None
-            except Exception as error:
+            except (Exception, asyncio.CancelledError, SystemExit) as error:
+                if isinstance(error, asyncio.CancelledError) and _is_cancelled():
+                    raise
                 if _is_lost_database(error):
                     if time.monotonic() > ends:
                         raise
@@ -149,8 +151,8 @@ class RowRunner:
         execution = self._target.begin(plan, self._options, log, run_id)
         row.execution = execution
         if self._gates:
-            execution.run.around = self._within_limits
-        await self._run_to_end(execution, log)
+            execution.run.around = partial(self._within_limits, row)
+        await self._run_to_end(execution, log, row)
         status = RowStatus.FINISHED
         if execution.run.run_state.requests and self._target.is_resumable:
             status = RowStatus.WAITING
@@ -161,28 +163,36 @@ class RowRunner:
             status = RowStatus.CANCELLED
         return self._ending(row, status)
 
-    async def _run_to_end(self, execution: Execution, log: MeteredLog) -> None:
+    async def _run_to_end(self, execution: Execution, log: MeteredLog, row: _Row) -> None:
         timeout = self._rules.timeout
         if timeout is None:
             await execution.run_to_end()
             return
         try:
             async with asyncio.timeout(timeout) as limit:
+                row.limit = limit
                 await execution.run_to_end()
         except TimeoutError:
             if not limit.expired():
                 raise
             raise RunTimeoutError(sorted(log.running), timeout) from None
 
-    async def _within_limits(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
+    async def _within_limits(self, row: _Row, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
         gate = self._gates.get(delivery.executor_id)
         if gate is None:
             return await call
+        limit, loop = row.limit, asyncio.get_running_loop()
+        ends = None if limit is None else limit.when()
+        left = 0.0 if ends is None else ends - loop.time()
         try:
+            if limit is not None and ends is not None:
+                limit.reschedule(None)  # the time that a run waits for its turn does not count
             await gate.take()
         except BaseException:
             call.close()
             raise
+        if limit is not None and ends is not None:
+            limit.reschedule(loop.time() + left)
         try:
             return await call
         finally:
@@ -260,6 +270,8 @@ class _Row:
     queued: float | None = None
     retries: int = 0
     is_begun: bool = False
+    limit: asyncio.Timeout | None = None
+    """The time limit of the current attempt."""
 
 
 def _queued(row: _Row) -> float | None:
@@ -321,6 +333,12 @@ class _RunStorage:
             raise ClaimLostError(msg, log_level=None)
 
 
+def _is_cancelled() -> bool:
+    """Return whether the current task was cancelled; otherwise the code of the run has raised `CancelledError`."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def _is_lost_database(error: BaseException) -> bool:
     """Return whether a run failed only because its database was out of reach, as during a restart."""
     if not isinstance(error, WorkflowCheckpointException):
@@ -328,7 +346,7 @@ def _is_lost_database(error: BaseException) -> bool:
     return any(isinstance(cause, (ConnectionError, TimeoutError)) for cause in (error.inner_exception, error.__cause__))
 
 
-def _error_of(error: Exception, row: _Row) -> RowError:
+def _error_of(error: BaseException, row: _Row) -> RowError:
     execution, location = row.execution, ""
     if execution is not None:
         executor_id = execution.runner.find_failed_executor(error)
