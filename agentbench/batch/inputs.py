@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from itertools import islice
+from numbers import Integral
 from typing import Any
 
 from agentbench._display import shorten
@@ -67,6 +68,7 @@ class InputReader:
         self.duplicates = 0
         self.is_exhausted = False
         self._read = 0
+        self._error: BatchInputError | None = None
         self._inputs = _iterate(inputs)
         self._key_of = keys if callable(keys) else None
         self._keys = None if keys is None or callable(keys) else iter(keys)
@@ -81,11 +83,20 @@ class InputReader:
         """Return up to `count` further inputs: key, number of earlier occurrences of the key, value.
 
         Raises:
-            BatchInputError: An input has no usable key. The inputs before it can still be taken.
+            BatchInputError: An input has no usable key. The inputs before it were returned by earlier calls.
         """
-        taken = []
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        taken: list[tuple[str, int, Any]] = []
         for value in islice(self._inputs, count):
-            key = self._key(value)
+            try:
+                key = self._key(value)
+            except BatchInputError as error:
+                if not taken:
+                    raise
+                self._error = error
+                return taken
             nth = 0
             if key in self._seen:
                 nth = self._repeated[key] = self._repeated.get(key, 0) + 1
@@ -93,7 +104,7 @@ class InputReader:
             self._seen.add(key)
             self._read += 1
             taken.append((key, nth, value))
-        if len(taken) < count:
+        if len(taken) < count or self._read == self.total:
             self.is_exhausted, self.total = True, self._read
         return taken
 
@@ -125,7 +136,7 @@ class InputReader:
                 raise BatchInputError(msg, error, position=position) from error
         else:
             return _digest(value, position)
-        if isinstance(key, bool) or not isinstance(key, (str, int)) or key == "":
+        if isinstance(key, bool) or not isinstance(key, (str, Integral)) or key == "":
             msg = f"The key of the input at position {position} is {key!r}; expected a text or a whole number."
             raise BatchInputError(msg, position=position)
         return str(key)
