@@ -176,6 +176,8 @@ class Driver(Generic[ItemT]):
             await self.stop_running()
         with suppress(Exception):
             await run_in_thread(self.tally.load, self.store)
+            if self.reader.is_exhausted and not self.tally.counts[RowStatus.OPEN]:
+                self.reason = ""  # the budget was enough for all inputs
 
     def _check_rules(self) -> None:
         tally, on_error = self.tally, self.rules.on_error

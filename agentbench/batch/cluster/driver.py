@@ -54,6 +54,7 @@ class ClusterDriver(Driver[str]):
         self._workers: list[str] = []
         self._in_flight: dict[str, list[str]] = {}
         self._futures: dict[str, Any] = {}
+        self._counting: set[asyncio.Task[None]] = set()
         self._per_second = 0.0
         self.local: LocalCluster | None = None
         """The processes that this batch has started."""
@@ -148,18 +149,21 @@ class ClusterDriver(Driver[str]):
         self._futures.pop(future.key, None)
         if keys is None:
             return
-        rows: list[EndedRow] = []
         if future.status == "finished":
-            self._later = asyncio.ensure_future(self._count_chunk(future, keys))
+            task = asyncio.ensure_future(self._count_chunk(future, keys))
+            self._counting.add(task)
+            task.add_done_callback(self._counting.discard)
             return
         if future.status == "error":
             error = future.exception(timeout=5)
             if not _is_lost_worker(error):
                 self.error = self.error or (error if isinstance(error, Exception) else RuntimeError(str(error)))
-        self._end_keys(keys, rows)
+        self._end_keys(keys, [])
 
     async def _count_chunk(self, future: Any, keys: list[str]) -> None:
-        rows, seconds = await run_in_thread(future.result)
+        rows, seconds = [], 0.0
+        with suppress(Exception, asyncio.CancelledError):  # it was lost with its worker; the rows are in the database
+            rows, seconds = await run_in_thread(future.result)
         if rows and seconds:
             rate = len(rows) / seconds
             self._per_second = rate if not self._per_second else 0.5 * (self._per_second + rate)
