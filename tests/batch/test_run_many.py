@@ -415,3 +415,134 @@ async def test_a_waiting_run_of_a_batch_without_checkpoints_can_be_answered() ->
     assert await batch.answer(lambda question: "1" in question.request.data) == 2
     await batch
     assert [(row.output, row.path) for row in batch.rows()] == [(2, "ask > ask"), (1, "ask > ask")]
+
+
+async def test_batches_and_keys_with_slashes_have_checkpoints_of_their_own(tmp_path: Path) -> None:
+    def broken(name: str) -> Workflow:
+        first, second = Half("first"), Half("second")
+        second.broken = (3, 5)
+        return WorkflowBuilder(start_executor=first, name=name).add_edge(first, second).build()
+
+    first = await run_many(broken("a"), [6], tmp_path / "rows.db", keys=["b/c"])
+    second = await run_many(broken("a/b"), [10], tmp_path / "rows.db", keys=["c"])
+    await first.failed.retry()
+    assert [str(row.error) for row in (*first.failed, *second.failed)] == [
+        "ValueError: 3 is broken", "ValueError: 5 is broken"
+    ]  # fmt: skip
+    first.close()
+    second.close()
+
+
+async def test_rows_of_earlier_code_that_run_again_keep_nothing_of_their_former_runs(tmp_path: Path) -> None:
+    @executor(id="note")
+    async def note(number: int, ctx: WorkflowContext[Any, str]) -> None:
+        await ctx.yield_output("old")
+
+    (await run_many(WorkflowBuilder(start_executor=note).build(), [1], tmp_path / "rows.db", checkpoints="all")).close()
+    calls: list[int] = []
+
+    @executor(id="note")
+    async def better(number: int, ctx: WorkflowContext[Any, str]) -> None:
+        calls.append(number)
+        if len(calls) == 1:
+            msg = "not now"
+            raise ConnectionError(msg)
+        await ctx.yield_output("new")
+
+    workflow = WorkflowBuilder(start_executor=better).build()
+    batch = await run_many(workflow, [1], tmp_path / "rows.db", changed="rerun")
+    assert [row.output for row in batch.rows()] == ["new"]
+    assert [each.calls for each in batch.traffic() if not each.target] == [2]
+    batch.close()
+
+
+async def test_what_answered_runs_have_used_before_counts_once_in_a_budget(into: str | None) -> None:
+    class Doubt(Executor):
+        agent = Agent(ScriptedChatClient(["yes"] * 10), name="doubting")
+
+        @handler
+        async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+            await self.agent.run(text)
+            await ctx.request_info("Sure?", bool)
+
+        @response_handler
+        async def hear(self, question: str, yes: bool, ctx: WorkflowContext[str, str]) -> None:
+            await ctx.yield_output("sure")
+
+    workflow = WorkflowBuilder(start_executor=Doubt("doubt")).build()
+    inputs = [f"text {number}" for number in range(5)]
+    trial = await run_many(workflow, inputs, checkpoints="none")
+    used = trial.progress.tokens_in + trial.progress.tokens_out
+    batch = await run_many(workflow, inputs, into, budget=Budget(tokens=used + 1), concurrency=1)
+    await batch.answer(lambda question: True)
+    await batch
+    assert batch.progress.counts["finished"] == 5
+    assert batch.progress.tokens_in + batch.progress.tokens_out == used > 0
+    batch.close()
+
+
+async def test_the_total_contains_the_rows_of_earlier_calls(tmp_path: Path) -> None:
+    (await run_many(halving(), [1, 3, 5], tmp_path / "rows.db")).close()
+    batch = await run_many(halving(), [7], tmp_path / "rows.db")
+    assert (batch.progress.total, batch.progress.counts["finished"]) == (4, 4)
+    batch.close()
+
+
+async def test_a_cancelled_run_can_be_opened_and_open_rows_are_not_opened_again(into: str | None) -> None:
+    reached = asyncio.Event()
+
+    @executor(id="stay")
+    async def stay(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        reached.set()
+        await asyncio.Event().wait()
+
+    first = Half("first")
+    workflow = WorkflowBuilder(start_executor=first, name="staying").add_edge(first, stay).build()
+    batch = run_many(workflow, [4], into)
+    waiting = asyncio.ensure_future(batch._wait())
+    await reached.wait()
+    with raises(ValueError):
+        batch.retry(RowStatus.OPEN)
+    batch.cancel()
+    await waiting
+    run = batch.open(batch.rows()[0].key)
+    assert [each.target for each in await run.plan()] == ["stay"]
+    batch.close()
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3)], ids=["cancelled", "exit"])
+async def test_code_that_cancels_itself_or_exits_makes_its_row_fail(error: BaseException) -> None:
+    @executor(id="give-up")
+    async def give_up(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        if number == 1:
+            raise error
+        await ctx.yield_output(number)
+
+    batch = await run_many(WorkflowBuilder(start_executor=give_up).build(), [1, 2])
+    assert [row.status for row in batch.rows()] == [RowStatus.FAILED, RowStatus.FINISHED]
+    assert batch.rows()[0].attempts == 2
+
+
+async def test_the_time_that_a_run_waits_for_its_turn_is_not_part_of_its_time_limit() -> None:
+    @executor(id="turn")
+    async def turn(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        await asyncio.sleep(0.1)
+        await ctx.yield_output(number)
+
+    workflow = WorkflowBuilder(start_executor=turn).build()
+    batch = await run_many(workflow, range(12), limits={"turn": 1}, concurrency=12, timeout=1, retry=0)
+    assert batch.progress.counts["finished"] == 12
+
+
+async def test_inputs_before_one_without_a_key_are_not_lost() -> None:
+    batch = run_many(halving(), [1, 3, "x", 5], keys=lambda value: value + 0, concurrency=100)
+    with raises(BatchInputError, position=2):
+        await batch
+    assert [row.input for row in batch.rows()] == [1, 3]
+
+
+async def test_a_budget_that_was_enough_does_not_stop_a_batch(tmp_path: Path) -> None:
+    budget = Budget(failures=1)
+    batch = await run_many(halving(3), [3], tmp_path / "rows.db", budget=budget, retry=0)
+    assert (batch.progress.state, batch.progress.reason) == ("done", "")
+    batch.close()

@@ -58,12 +58,20 @@ async def test_a_call_that_would_block_the_event_loop_of_the_batch_is_an_error()
     assert batch.progress.counts["finished"] == 200
 
 
-def test_a_batch_that_is_cancelled_at_its_start_runs_nothing() -> None:
-    batch = run_many(pausing(), range(20)).start()
+def test_a_batch_that_is_cancelled_at_its_start_finishes_nothing() -> None:
+    gate = asyncio.Event()
+
+    @executor(id="wait")
+    async def wait(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        await gate.wait()
+        await ctx.yield_output(number)
+
+    batch = run_many(WorkflowBuilder(start_executor=wait).build(), range(20)).start()
     batch.cancel()
     batch.result()
     assert batch.progress.state == "cancelled"
     assert batch.progress.counts["finished"] == 0
+    gate.set()
     assert batch.resume().result().progress.counts["finished"] == 20
 
 
