@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from agentbench._bridge import EngineFuture, run_sync, running_loop, submit, wait_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._workers import run_in_thread
-from agentbench.batch.driver import Driver
+from agentbench.batch.driving.driver import Driver
+from agentbench.batch.driving.tally import EndedRow, Tally
 from agentbench.batch.inputs import Start
 from agentbench.batch.rows import BatchProgress, BatchRow, RowStatus, Traffic
-from agentbench.batch.starts import copy_for_run
+from agentbench.batch.running.starts import copy_for_run
 from agentbench.batch.store.store import BatchStore
-from agentbench.batch.tally import EndedRow, Tally
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import BatchError, BatchNotFoundError
@@ -28,7 +28,7 @@ from agentbench.workflows.run.execution import check_responses
 if TYPE_CHECKING:
     import pandas as pd
 
-    from agentbench.batch.targets import Target
+    from agentbench.batch.running.targets import Target
     from agentbench.workflows.run.run import WorkflowRun
     from agentbench.workflows.run.workflow import Workflow
 

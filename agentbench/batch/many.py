@@ -16,13 +16,13 @@ from agentbench.agents.model.settings import service_key
 from agentbench.batch.batch import Batch, is_in_notebook
 from agentbench.batch.budget import Budget
 from agentbench.batch.cluster.pickling import require_client, require_importable
-from agentbench.batch.driver import Driver, DriveRules, LocalDriver
+from agentbench.batch.driving.driver import Driver, DriveRules, LocalDriver
+from agentbench.batch.driving.tally import EndedRow
 from agentbench.batch.inputs import InputReader, Keys
-from agentbench.batch.run_one import RowRunner, RunRules
+from agentbench.batch.running.run_one import RowRunner, RunRules
+from agentbench.batch.running.targets import Target, make_target
 from agentbench.batch.store.database import BatchDatabase
 from agentbench.batch.store.store import BatchStore
-from agentbench.batch.tally import EndedRow
-from agentbench.batch.targets import Target, make_target
 from agentbench.exceptions import BatchChangedError, BatchError, MissingExtraError
 from agentbench.messages.prices import Price, read_prices
 from agentbench.workflows.executors.options import RunOptions

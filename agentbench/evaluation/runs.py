@@ -10,14 +10,14 @@ from typing import Any
 
 from agentbench._limits import require_limit
 from agentbench._workers import run_in_thread
-from agentbench.batch.driver import DriveRules, LocalDriver
+from agentbench.batch.driving.driver import DriveRules, LocalDriver
 from agentbench.batch.inputs import InputReader
-from agentbench.batch.meter import MeteredLog
 from agentbench.batch.rows import BatchRow, RowStatus
-from agentbench.batch.run_one import RowRunner, RunRules
+from agentbench.batch.running.meter import MeteredLog
+from agentbench.batch.running.run_one import RowRunner, RunRules
+from agentbench.batch.running.targets import Target
 from agentbench.batch.store.database import BatchDatabase
 from agentbench.batch.store.store import BatchStore
-from agentbench.batch.targets import Target
 from agentbench.evaluation.local import progress_bar
 from agentbench.evaluation.turns import agents_of, read_run
 from agentbench.messages.message import Message

@@ -120,7 +120,7 @@ def test_a_panel_out_of_sight_is_not_drawn_until_it_is_seen(open_cells: Any) -> 
     expect(share).to_have_text("1,500 of 2,000 inputs")
 
 
-REAL = '''
+REAL = """
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler, response_handler
 from agentbench.batch import run_many
 
@@ -146,10 +146,11 @@ class Read(Executor):
         await ctx.send_message(number)
 
 read, judge = Read("read"), Judge("judge")
-real = run_many(WorkflowBuilder(start_executor=read, name="judging").add_edge(read, judge).build(), range(100), keys=str)
+judging = WorkflowBuilder(start_executor=read, name="judging").add_edge(read, judge).build()
+real = run_many(judging, range(100), keys=str)
 real.result()
 BatchPanel(real)
-'''
+"""
 
 
 def test_the_panel_opens_answers_and_retries_the_runs_of_a_real_batch(open_cells: Any) -> None:

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from agentbench.batch.cluster.pickling import pickled
-from agentbench.batch.run_one import RunRules
+from agentbench.batch.running.run_one import RunRules
 from agentbench.exceptions import UnpicklableError
 
 

@@ -15,11 +15,11 @@ from agentbench._extras import require
 from agentbench._workers import run_in_thread
 from agentbench.batch.cluster.pickling import check_workers, require_client, require_importable
 from agentbench.batch.cluster.worker import DefinitionPlugin, prepare_batch, run_chunk, stop_batch
-from agentbench.batch.driver import Driver, DriveRules
+from agentbench.batch.driving.driver import Driver, DriveRules
+from agentbench.batch.driving.tally import EndedRow
 from agentbench.batch.inputs import InputReader
 from agentbench.batch.store.owner import this_machine
 from agentbench.batch.store.store import BatchStore
-from agentbench.batch.tally import EndedRow
 from agentbench.exceptions import BatchError
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agentbench.batch.meter import METERED
+from agentbench.batch.running.meter import METERED
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflows.executors.options import RunOptions

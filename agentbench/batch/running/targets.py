@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentbench._display import shorten
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
-from agentbench.batch.meter import MeteredLog
+from agentbench.batch.running.meter import MeteredLog
 from agentbench.observability.switches import is_tracing
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.results import graph_result, messages_of

@@ -17,13 +17,13 @@ from agentbench._call_limiter import CallLimiter, counting, in_force
 from agentbench._clock import runtime_defaults
 from agentbench._user_code import cut_to_user
 from agentbench._workers import run_in_thread
-from agentbench.batch.concurrency import Gate, RunSlots
 from agentbench.batch.inputs import Start
-from agentbench.batch.meter import METERED, Meter, MeteredLog, SharedOutputs
 from agentbench.batch.rows import RowError, RowStatus
-from agentbench.batch.starts import copy_for_run
+from agentbench.batch.running.concurrency import Gate, RunSlots
+from agentbench.batch.running.meter import METERED, Meter, MeteredLog, SharedOutputs
+from agentbench.batch.running.starts import copy_for_run
+from agentbench.batch.running.targets import RunPlan, Target
 from agentbench.batch.store.store import BatchStore, Claim, Ending
-from agentbench.batch.targets import RunPlan, Target
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import head_of, list_lineage, next_seq
 from agentbench.exceptions import (
