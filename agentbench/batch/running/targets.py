@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import shorten
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -28,6 +28,10 @@ from agentbench.workflows.run.workflow import Workflow
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
+
+
+_NO_NAME: Final = "WorkflowBuilder-"
+"""What the name of a workflow without a name begins with. Its rest is random, so that no later call would find it."""
 
 
 @dataclass(frozen=True)
@@ -183,4 +187,5 @@ def make_target(workflow: Any, batch_name: str | None, kwargs: Mapping[str, Any]
     if not isinstance(made, Workflow):
         msg = f"workflow {'is' if made is workflow else 'returned'} {shorten(made)}; {expected}"
         raise TypeError(msg)
-    return Target(made, batch_name or made.name, kwargs)
+    is_named = not made.name.startswith(_NO_NAME)
+    return Target(made, batch_name or (made.name if is_named else "workflow"), kwargs)
