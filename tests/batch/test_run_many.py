@@ -336,7 +336,7 @@ async def test_the_run_of_a_row_can_be_opened_and_continued(into: str | None) ->
 
 
 async def test_options_of_runs_and_the_limit_of_supersteps_hold() -> None:
-    batch = await run_many(halving(), [1024], options=RunOptions(max_iterations=3), retry=0)
+    batch = await run_many(halving(), [1024], options=RunOptions(max_iterations=3))
     error: Any = batch.rows()[0].error
     assert error.type == "WorkflowConvergenceException"
 
@@ -546,3 +546,21 @@ async def test_a_budget_that_was_enough_does_not_stop_a_batch(tmp_path: Path) ->
     batch = await run_many(halving(3), [3], tmp_path / "rows.db", budget=budget, retry=0)
     assert (batch.progress.state, batch.progress.reason) == ("done", "")
     batch.close()
+
+
+async def test_a_workflow_without_a_name_is_found_again(tmp_path: Path) -> None:
+    calls: list[int] = []
+
+    def build() -> Workflow:
+        @executor(id="note")
+        async def note(number: int, ctx: WorkflowContext[Any, int]) -> None:
+            calls.append(number)
+            await ctx.yield_output(number)
+
+        return WorkflowBuilder(start_executor=note).build()
+
+    for inputs in ([1, 2], [1, 2, 3]):
+        batch = await run_many(build(), inputs, tmp_path / "rows.db")
+        assert batch.name == "workflow"
+        batch.close()
+    assert calls == [1, 2, 3]

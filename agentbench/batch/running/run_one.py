@@ -31,6 +31,7 @@ from agentbench.exceptions import (
     RunTimeoutError,
     UnstorableValueError,
     WorkflowCheckpointException,
+    WorkflowConvergenceException,
 )
 from agentbench.messages.prices import Price, cost_of
 from agentbench.workflows.events.events import WorkflowRunState
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 _PATIENCE_S: Final = 60.0
 """How long a run waits for its database before it is given up and left open."""
 _AGAIN_S: Final = 0.5
+_HOPELESS: Final = UnstorableValueError, WorkflowConvergenceException
+"""Errors that a further attempt would only repeat, or that a limit of the user asks for."""
 _LONGEST_TRACEBACK: Final = 20_000
 _MOST_LOSSES: Final = 5
 """An input whose processes ended this often before its run did is the likely reason for it, and fails."""
@@ -116,7 +119,7 @@ class RowRunner:
                         raise
                     await asyncio.sleep(_AGAIN_S)
                     continue
-                if row.retries >= self._rules.retry or isinstance(error, UnstorableValueError):
+                if row.retries >= self._rules.retry or isinstance(error, _HOPELESS):
                     return self._ending(row, RowStatus.FAILED, error=_error_of(error, row))
                 row.retries += 1
                 row.meter.seconds += time.perf_counter() - row.began
