@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from agentbench._display import Displayable, drawn_by
-from agentbench._secrets import masked_fields
+from agentbench._secrets import mask_text, masked_fields
 
 
 class RowStatus(StrEnum):
@@ -49,9 +49,10 @@ class RowError:
     traceback: str = ""
 
     def __str__(self) -> str:
-        return f"{self.type}: {self.message}" if self.message else self.type
+        return mask_text(f"{self.type}: {self.message}" if self.message else self.type)
 
-    __repr__ = masked_fields
+    def __repr__(self) -> str:
+        return f"RowError({self.type!r}, {mask_text(self.message)!r}, {self.location!r})"
 
 
 @drawn_by("agentbench.notebook.batches.cards:row_bundle")

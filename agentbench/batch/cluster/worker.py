@@ -13,11 +13,11 @@ from agentbench._bridge import run_sync
 from agentbench._workers import run_in_thread
 from agentbench.batch.cluster.pickling import unloadable, unpickled
 from agentbench.batch.driving.tally import EndedRow, count_ending, count_row
-from agentbench.batch.driving.writer import RowWriter, patiently
+from agentbench.batch.driving.writer import RowWriter
 from agentbench.batch.rows import RowStatus
 from agentbench.batch.running.run_one import RowRunner
 from agentbench.batch.running.targets import make_target
-from agentbench.batch.store.database import BatchDatabase
+from agentbench.batch.store.database import BatchDatabase, patiently
 from agentbench.batch.store.store import BatchStore, Claim
 from agentbench.exceptions import AgentFrameworkException
 

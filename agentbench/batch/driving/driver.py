@@ -13,10 +13,11 @@ from typing import Any, Final, Generic, TypeVar
 from agentbench._workers import run_in_thread
 from agentbench.batch.budget import Budget
 from agentbench.batch.driving.tally import EndedRow, Tally, count_ending
-from agentbench.batch.driving.writer import RowWriter, patiently
+from agentbench.batch.driving.writer import RowWriter
 from agentbench.batch.inputs import InputReader
 from agentbench.batch.rows import RowStatus
 from agentbench.batch.running.run_one import RowRunner
+from agentbench.batch.store.database import patiently
 from agentbench.batch.store.store import BatchStore, Claim
 from agentbench.exceptions import BatchInputError, BatchStoppedError, UnstorableValueError
 

@@ -3,28 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeVar
 
+from agentbench.batch.store.database import patiently
 from agentbench.batch.store.store import BatchStore, Ending
-
-T = TypeVar("T")
-_AGAIN_S: Final = 0.5
-_PATIENCE_S: Final = 300.0
-
-
-async def patiently(work: Callable[[], Awaitable[T]]) -> T:
-    """Await work with the database, again and again while it is out of reach, for at most five minutes."""
-    ends = time.monotonic() + _PATIENCE_S
-    while True:
-        try:
-            return await work()
-        except (ConnectionError, TimeoutError):
-            if time.monotonic() > ends:
-                raise
-        await asyncio.sleep(_AGAIN_S)
-
 
 class RowWriter:
     """Writes rows on one event loop, one transaction at a time."""

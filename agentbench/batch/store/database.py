@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from agentbench._display import shorten
 from agentbench._extras import require
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.sql import SQLCheckpointStorage
 
 T = TypeVar("T")
+_AGAIN_S: Final = 0.5
+_PATIENCE_S: Final = 300.0
 Row = tuple[Any, ...]
 
 
@@ -145,12 +149,22 @@ class BatchDatabase:
         return await run_in_thread(work, *args, **options, patient=True)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; what is kept in memory stays."""
         close = getattr(self.storage, "close", None)
         if close is not None:
             close()
-        else:
-            self._database.close()
+
+
+async def patiently(work: Callable[[], Awaitable[T]]) -> T:
+    """Await work with a database, again and again while it is out of reach."""
+    ends = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return await work()
+        except (ConnectionError, TimeoutError):
+            if time.monotonic() > ends:
+                raise
+            await asyncio.sleep(_AGAIN_S)
 
 
 def require_place(into: Any) -> Path | None:
@@ -183,8 +197,7 @@ class _Memory:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._cursor = self._connection.cursor()
+        self._cursor = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None).cursor()
 
     def read(self, work: Callable[[_Memory], T]) -> T:
         with self._lock:
@@ -209,7 +222,3 @@ class _Memory:
 
     def rows(self, statement: Sql, **values: Any) -> list[Row]:
         return self._cursor.execute(statement.text, values).fetchall()
-
-    def close(self) -> None:
-        with self._lock:
-            self._connection.close()
