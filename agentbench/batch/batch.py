@@ -501,9 +501,13 @@ class Batch(Displayable):
                 value = key(question)
                 if value is not None:
                     given.setdefault(question.key, {})[question.request.request_id] = value
-        count = sum(self._answer_one(name, values) for name, values in given.items())
-        if count:
-            self._continue()
+        count = 0
+        try:
+            for name, values in given.items():
+                count += self._answer_one(name, values)
+        finally:  # also those before an answer that does not fit
+            if count:
+                self._continue()
         return count
 
     def _answer_one(self, key: str, answers: dict[str, Any]) -> bool:
