@@ -564,3 +564,18 @@ async def test_a_workflow_without_a_name_is_found_again(tmp_path: Path) -> None:
         assert batch.name == "workflow"
         batch.close()
     assert calls == [1, 2, 3]
+
+
+async def test_secrets_in_the_text_of_an_error_are_not_displayed() -> None:
+    @executor(id="login")
+    async def login(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        msg = "rejected: password=planted-1234"
+        raise PermissionError(msg)
+
+    batch = await run_many(WorkflowBuilder(start_executor=login).build(), [1])
+    (row,) = batch.failed
+    assert row.error is not None
+    assert row.error.message.endswith("planted-1234")
+    assert "planted" not in f"{row.error} {row.error!r} {row!r}"
+    batch.close()
+    assert batch.rows()[0].key == row.key  # what is kept in memory can be read after close()

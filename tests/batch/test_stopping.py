@@ -105,3 +105,11 @@ async def test_an_answer_that_comes_while_the_batch_ends_is_carried_out(tmp_path
     await batch
     assert [row.output for row in batch.rows()] == [1, 1]
     batch.close()
+
+
+async def test_answers_before_one_that_does_not_fit_are_carried_out() -> None:
+    batch = await run_many(WorkflowBuilder(start_executor=Ask("ask")).build(), [1, 2, 3])
+    with raises(ValueError):
+        await batch.answer(lambda question: "perhaps" if "2" in question.request.data else True)
+    await batch
+    assert [row.status for row in batch.rows()] == [RowStatus.FINISHED, RowStatus.WAITING, RowStatus.WAITING]
