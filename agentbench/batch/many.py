@@ -109,6 +109,10 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
     require_limit("retry", retry)
     require_seconds("timeout", timeout, none="no limit")
     _check_rules(on_error, concurrency, budget)
+    known_prices = _known_prices(prices)
+    if budget is not None and budget.cost is not None and not known_prices:
+        msg = "Budget(cost=...) needs prices of models. Pass prices={'model': (input, output)}, per million tokens."
+        raise ValueError(msg)
     on_cluster = backend != "here"
     if on_cluster:
         _require_cluster(backend, into)
@@ -120,7 +124,7 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         checkpoints,
         check_options(options),
         *_sort_limits(limits, target),
-        _known_prices(prices),
+        known_prices,
         None if isinstance(concurrency, str) else concurrency,
     )
     drive_rules = DriveRules(budget, on_error)

@@ -579,3 +579,15 @@ async def test_secrets_in_the_text_of_an_error_are_not_displayed() -> None:
     assert "planted" not in f"{row.error} {row.error!r} {row!r}"
     batch.close()
     assert batch.rows()[0].key == row.key  # what is kept in memory can be read after close()
+
+
+async def test_a_budget_of_cost_does_not_go_on_without_prices() -> None:
+    def flow() -> Agent:
+        return Agent(ScriptedChatClient(["yes"] * 30), name="saying")
+
+    texts = [f"text {number}" for number in range(30)]
+    with raises(ValueError):
+        run_many(flow(), texts, budget=Budget(cost=1))
+    batch = await run_many(flow(), texts, budget=Budget(cost=1), prices={"another": (1, 1)}, concurrency=2)
+    assert batch.progress.state == "stopped"
+    assert batch.progress.counts["finished"] < 30

@@ -185,6 +185,9 @@ class Driver(Generic[ItemT]):
         for name, (used, limit) in tally.used().items():
             if used >= limit and not self.reason:
                 self.reason = f"The budget of {limit:,g} {name} is used up: {used:,g}."
+        if tally.without_price and not self.reason:
+            key = tally.without_price
+            self.reason = f"The budget limits the cost, but prices= has no price for the model that row {key!r} used."
         failed = tally.failed_here
         if self.error is not None or not failed or on_error == "keep":
             return

@@ -63,6 +63,8 @@ class Tally:
         self.running = 0
         self.tokens_in = self.tokens_out = 0
         self.cost: float | None = None
+        self.without_price = ""
+        """The key of a row that used a model without a price, if the budget limits the cost."""
         self.errors: Counter[str] = Counter()
         self._slowest: list[tuple[float, str]] = []
         self._recent: deque[float] = deque(maxlen=2000)
@@ -93,6 +95,8 @@ class Tally:
         self.ended_here += 1
         self.tokens_in += row.tokens_in
         self.tokens_out += row.tokens_out
+        if row.cost is None and row.tokens_in + row.tokens_out and self._budget.cost is not None:
+            self.without_price = row.key
         if row.cost is not None:
             self.cost = (self.cost or 0.0) + row.cost
         if row.status is RowStatus.FAILED:
