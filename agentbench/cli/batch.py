@@ -14,7 +14,7 @@ _INTO = (
     "the database, as into= of run_many(): an SQLite file or the URL of a database, such as postgresql://user@host/name"
 )
 _STATUSES = ("open", "finished", "failed", "waiting", "cancelled")
-_NEXT = "The next call of run_many() with the workflow runs the rows, or one that is running now before it ends."
+_NEXT = "run_many() with the workflow then runs them: its next call, or one that is running now."
 
 
 def add_batch(commands: Commands) -> None:

@@ -36,7 +36,7 @@ from agentbench.serialization.class_names import UnknownType, unknown_as_plain
 from agentbench.workflows.run.execution import check_responses
 
 _PAGE = 500
-_NEXT = "The next call of run_many() with the workflow continues, or one that is running now before it ends."
+_NEXT = "run_many() with the workflow continues here: its next call, or one that is running now."
 
 
 @contextmanager
