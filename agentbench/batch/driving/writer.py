@@ -7,6 +7,7 @@ import asyncio
 from agentbench.batch.store.database import patiently
 from agentbench.batch.store.store import BatchStore, Ending
 
+
 class RowWriter:
     """Writes rows on one event loop, one transaction at a time."""
 
