@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
@@ -158,8 +158,7 @@ class BatchStore:
     def _known(self, session: RunsStatements, table: str, keys: Sequence[tuple[str, int]]) -> set[tuple[str, int]]:
         known: set[tuple[str, int]] = set()
         nth = "0" if table == "agentbench_batch_rows" else "nth"
-        for start in range(0, len(keys), _MOST_PARAMETERS):
-            names, values = tables.bound_keys([encode_name(key) for key, _ in keys[start : start + _MOST_PARAMETERS]])
+        for names, values in _groups([key for key, _ in keys]):
             text = f"SELECT key, {nth} FROM {table} WHERE batch_id = :batch_id AND key IN ({names})"
             found = session.rows(self.database.sql(text), batch_id=self._batch_id, **values)
             known.update((decode_name(bytes(key)), number) for key, number in found)
@@ -167,8 +166,7 @@ class BatchStore:
 
     def _claimed_new(self, session: RunsStatements, keys: Sequence[str]) -> list[Row]:
         rows: list[Row] = []
-        for start in range(0, len(keys), _MOST_PARAMETERS):
-            names, values = tables.bound_keys([encode_name(key) for key in keys[start : start + _MOST_PARAMETERS]])
+        for names, values in _groups(keys):
             text = (
                 f"SELECT {tables.CLAIMED} FROM agentbench_batch_rows "
                 f"WHERE batch_id = :batch_id AND key IN ({names}) ORDER BY position"
@@ -189,8 +187,7 @@ class BatchStore:
     def runnable(self, keys: Sequence[str]) -> list[str]:
         """Return those of the keys whose rows a claim could take, whoever runs them now, in this order."""
         found: set[str] = set()
-        for start in range(0, len(keys), _MOST_PARAMETERS):
-            names, values = tables.bound_keys([encode_name(key) for key in keys[start : start + _MOST_PARAMETERS]])
+        for names, values in _groups(keys):
             text = f"{tables.RUNNABLE} AND key IN ({names})"
             rows = self.database.read(text, batch_id=self._batch_id, since=self.opened, **values)
             found.update(decode_name(bytes(key)) for (key,) in rows)
@@ -438,6 +435,12 @@ class BatchStore:
 def batch_names(database: BatchDatabase) -> list[str]:
     """Return the names of the batches in a database."""
     return [decode_name(bytes(name)) for (name,) in database.read(tables.BATCH_NAMES)]
+
+
+def _groups(keys: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the parameters for `IN (...)` and their values, for a limited number of keys at a time."""
+    for start in range(0, len(keys), _MOST_PARAMETERS):
+        yield tables.bound_keys([encode_name(key) for key in keys[start : start + _MOST_PARAMETERS]])
 
 
 def _text(data: bytes | None) -> str | None:
