@@ -97,7 +97,8 @@ class Batch(Displayable):
     """Many runs of one workflow, made by `run_many`: their rows, questions and runs.
 
     A batch runs when it is awaited, iterated, or `result()` is called; in a notebook at once. Iteration yields rows in
-    the order in which they end. Rows that wait for a person do not hold it up.
+    the order in which they end: finished and failed ones. Rows that wait for a person do not hold it up; they are in
+    `batch.waiting`.
 
     Attributes:
         name: The name of the batch.
@@ -279,14 +280,18 @@ class Batch(Displayable):
         """Open rows with this status again and run them, failed ones from their last checkpoints.
 
         Args:
-            status: The status.
+            status: `failed` or `cancelled`.
             keys: Only these rows; by default all.
 
         Raises:
-            ValueError: `status` is `open`: these rows run, or will run anyway.
+            ValueError: It is another status: open rows run anyway, waiting ones need answers, and finished ones run
+                again only with `run_many(..., changed="rerun")`, or under other keys.
         """
-        if status == RowStatus.OPEN:
-            msg = "status is 'open'; expected that of rows that ended or wait, such as 'failed'. Open rows run anyway."
+        if status not in (RowStatus.FAILED, RowStatus.CANCELLED):
+            msg = (
+                f"status is {str(status)!r}; expected 'failed' or 'cancelled'. Open rows run anyway, waiting ones need "
+                "answers, and finished ones run again if their code has changed: run_many(..., changed='rerun')."
+            )
             raise ValueError(msg)
         self.store.reopen(RowStatus(status), keys)
         self._continue()

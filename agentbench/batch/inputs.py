@@ -15,7 +15,7 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import BatchInputError, UnstorableValueError
 from agentbench.serialization.json_text import to_json
 
-Keys = Callable[[Any], Any] | Iterable[Any]
+Keys = Callable[[Any], Any] | Iterable[Any] | str
 _NO_KEY: Any = object()
 
 
@@ -61,6 +61,8 @@ class InputReader:
     """
 
     def __init__(self, inputs: Any, keys: Keys | None) -> None:
+        if isinstance(keys, str) and _is_frame(inputs) and keys in inputs.columns:
+            keys = inputs[keys].tolist()
         if isinstance(keys, (str, bytes, Mapping)):
             msg = f"keys is {shorten(keys)}; expected a function of an input, or one text or number per input."
             raise TypeError(msg)
@@ -169,8 +171,12 @@ def _wrong_count(keys: int, inputs: int | str) -> BatchInputError:
     return BatchInputError(msg, position=keys if isinstance(inputs, str) else min(keys, inputs))
 
 
+def _is_frame(inputs: Any) -> bool:
+    return hasattr(inputs, "itertuples") and hasattr(inputs, "columns")
+
+
 def _iterate(inputs: Any) -> Iterator[Any]:
-    if hasattr(inputs, "itertuples") and hasattr(inputs, "columns"):  # a DataFrame
+    if _is_frame(inputs):
         names = [str(name) for name in inputs.columns]
         return (dict(zip(names, row, strict=True)) for row in inputs.itertuples(index=False, name=None))
     if isinstance(inputs, (str, bytes, Mapping)) or not isinstance(inputs, Iterable):

@@ -69,8 +69,8 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         into: An SQLite file or a URL, as for `SQLCheckpointStorage`. None keeps the rows in memory, so that the batch
             cannot be continued by another process.
         name: The name of the batch in that file, by default that of the workflow, or `workflow` if it has none.
-        keys: The names of the inputs: a function of an input, or one text or number per input. By default a hash of the
-            input. Inputs with equal keys are run once.
+        keys: The names of the inputs: a function of an input, one text or number per input, or a column of a DataFrame.
+            By default a hash of the input. Inputs with equal keys are run once.
         backend: `"here"`, one event loop of this process; `"processes"`, a Dask cluster on this machine with one
             process per core, which ends with the batch; or a `dask.distributed.Client`.
         concurrency: How many runs may be in progress; or `"auto"`, which finds out how many the services of the models

@@ -116,10 +116,10 @@ def test_a_cluster_loses_workers_and_drivers(into: str, log: Path, drivers: Driv
     restarts = 0
     for number in range(1, KILLS + 1):
         wait_for_lines(log, number * COUNT * STEPS // (KILLS + 2), drivers)
-        workers = [info["id"] for info in client.scheduler_info(n_workers=-1)["workers"].values()]
-        processes = list(client.run(os.getpid).values()) if workers else []
+        client.cluster.scale(2)  # replaces a worker that its nanny has given up
+        client.wait_for_workers(2, timeout=PATIENCE_S)
         with suppress(ProcessLookupError):
-            os.kill(pick.choice(processes), signal.SIGKILL)
+            os.kill(pick.choice(list(client.run(os.getpid).values())), signal.SIGKILL)
         if restarts < 2 and number > (restarts + 1) * KILLS // 3:
             restarts += 1
             drivers.running[-1].kill()

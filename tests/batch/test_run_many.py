@@ -252,8 +252,8 @@ async def test_a_data_frame_counts_as_its_rows() -> None:
         await ctx.yield_output(row["a"] + row["b"])
 
     workflow = WorkflowBuilder(start_executor=add).build()
-    batch = await run_many(workflow, pd.DataFrame({"a": [1, 2], "b": [10, 20]}))
-    assert [row.output for row in batch.rows()] == [11, 22]
+    batch = await run_many(workflow, pd.DataFrame({"a": [1, 2], "b": [10, 20]}), keys="b")
+    assert [(row.key, row.output) for row in batch.rows()] == [("10", 11), ("20", 22)]
 
 
 async def test_a_state_graph_and_a_factory_can_be_run(into: str | None) -> None:

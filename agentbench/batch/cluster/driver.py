@@ -56,6 +56,7 @@ class ClusterDriver(Driver[str]):
         self._futures: dict[str, Any] = {}
         self._counting: set[asyncio.Task[None]] = set()
         self._per_second = 0.0
+        self._look_again_at = 0.0
         self.local: LocalCluster | None = None
         """The processes that this batch has started."""
 
@@ -90,6 +91,7 @@ class ClusterDriver(Driver[str]):
 
     async def register(self, inputs: Sequence[tuple[str, int, Any]]) -> list[str]:
         """Add inputs to the batch, and return the keys of those that have not ended."""
+        await self._look_for_workers()
         return await run_in_thread(self._register, inputs)
 
     def _register(self, inputs: Sequence[tuple[str, int, Any]]) -> list[str]:
@@ -99,6 +101,7 @@ class ClusterDriver(Driver[str]):
 
     async def take_free(self, count: int) -> list[str]:
         """Return open rows that no process runs and that are not on their way to a worker."""
+        await self._look_for_workers()
         sent = {key for keys in self._in_flight.values() for key in keys}
         free = await run_in_thread(self.store.free_keys, count + len(sent))
         return [key for key in free if key not in sent][:count]
@@ -114,10 +117,16 @@ class ClusterDriver(Driver[str]):
     def _chunk_size(self) -> int:
         return min(max(self._share(), int(self._per_second * _CHUNK_S)), _MOST_PER_CHUNK)
 
+    async def _look_for_workers(self) -> None:
+        """Ask the scheduler for its workers, at most once per second."""
+        now = self._loop.time()
+        if now >= self._look_again_at:
+            self._look_again_at = now + 1.0
+            info = await run_in_thread(self._client.scheduler_info, n_workers=-1)
+            self._workers = list(info["workers"])[: self._most_workers]
+
     def room(self) -> int:
         """Return how many further inputs may be sent to workers now."""
-        if not self._in_flight or len(self._in_flight) >= _AHEAD * len(self._workers):
-            self._workers = list(self._client.scheduler_info(n_workers=-1)["workers"])[: self._most_workers]
         free_chunks = _AHEAD * max(len(self._workers), 1) - len(self._in_flight)
         return max(free_chunks, 0) * self._chunk_size()
 

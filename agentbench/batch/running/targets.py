@@ -12,6 +12,7 @@ from agentbench._display import shorten
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
 from agentbench.batch.running.meter import MeteredLog
 from agentbench.observability.switches import is_tracing
+from agentbench.orchestrations.agent_executor import AgentExecutor
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.results import graph_result, messages_of
 from agentbench.stategraph.running.executors import META
@@ -183,7 +184,8 @@ def make_target(workflow: Any, batch_name: str | None, kwargs: Mapping[str, Any]
     if isinstance(made, CompiledGraph):
         return GraphTarget(made, batch_name or made.plan.name, kwargs)
     if isinstance(made, SupportsAgentRun):
-        made = WorkflowBuilder(start_executor=made, name=made.name or "agent").build()
+        agent = made if made.name else AgentExecutor(made, id="agent")
+        made = WorkflowBuilder(start_executor=agent, name=made.name or "agent").build()
     if not isinstance(made, Workflow):
         msg = f"workflow {'is' if made is workflow else 'returned'} {shorten(made)}; {expected}"
         raise TypeError(msg)
