@@ -9,7 +9,7 @@ _door = Door(
         PlacementError RemoteExecutorError RunTimeoutError UnpicklableError
     agentbench.workflows.engine.recording: record_call
     agentbench.workflows.executors.placement: CallRecord HandlerCall Placement
-    batch: Batch Question RowView
+    batch: Batch
     budget: Budget
     cluster.placement: DaskPlacement
     comparison: BatchComparison PairedRow
@@ -17,6 +17,7 @@ _door = Door(
     opening: open_batch
     rows: BatchProgress BatchRow RowError RowStatus Traffic
     many: run_many
+    views: Question RowView
     """,
 )
 __all__ = _door.names

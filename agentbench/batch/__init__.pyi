@@ -2,8 +2,6 @@
 
 from agentbench._lazy import Door
 from agentbench.batch.batch import Batch as Batch
-from agentbench.batch.batch import Question as Question
-from agentbench.batch.batch import RowView as RowView
 from agentbench.batch.budget import Budget as Budget
 from agentbench.batch.cluster.placement import DaskPlacement as DaskPlacement
 from agentbench.batch.comparison import BatchComparison as BatchComparison
@@ -16,6 +14,8 @@ from agentbench.batch.rows import BatchRow as BatchRow
 from agentbench.batch.rows import RowError as RowError
 from agentbench.batch.rows import RowStatus as RowStatus
 from agentbench.batch.rows import Traffic as Traffic
+from agentbench.batch.views import Question as Question
+from agentbench.batch.views import RowView as RowView
 from agentbench.exceptions import BatchChangedError as BatchChangedError
 from agentbench.exceptions import BatchError as BatchError
 from agentbench.exceptions import BatchInputError as BatchInputError

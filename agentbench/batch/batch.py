@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._bridge import EngineFuture, run_sync, running_loop, submit, wait_sync
@@ -16,10 +14,12 @@ from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._workers import run_in_thread
 from agentbench.batch.driving.driver import Driver
 from agentbench.batch.driving.tally import EndedRow, Tally
+from agentbench.batch.ended_keys import EndedKeys
 from agentbench.batch.inputs import Start
 from agentbench.batch.rows import BatchProgress, BatchRow, RowStatus, Traffic
 from agentbench.batch.running.starts import copy_for_run
 from agentbench.batch.store.store import BatchStore
+from agentbench.batch.views import Question, RowView
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import BatchError, BatchNotFoundError
@@ -35,61 +35,6 @@ if TYPE_CHECKING:
 _STOP_S: Final = 10.0
 """How long an interrupted call waits for the runs to end."""
 MakeDriver = Callable[[Callable[[EndedRow], None]], Awaitable[Driver[Any]]]
-
-
-@dataclass(frozen=True)
-class Question:
-    """An open question of a run.
-
-    Attributes:
-        key: The key of the row.
-        request: The request, as an event of the run; answer it under its `request_id`.
-
-    Example:
-        for question in batch.questions():
-            print(question.key, question.request.data)
-    """
-
-    key: str
-    request: Any
-
-
-class RowView:
-    """The rows of a batch that have one status: `batch.failed`, `batch.waiting`.
-
-    Example:
-        print(len(batch.failed), batch.failed.inputs)
-        await batch.failed.retry()
-    """
-
-    def __init__(self, batch: Batch, status: RowStatus) -> None:
-        self._batch, self._status = batch, status
-
-    def __len__(self) -> int:
-        return self._batch.store.totals().get(self._status, (0,))[0]
-
-    def __iter__(self) -> Iterator[BatchRow]:
-        return iter(self.rows())
-
-    def rows(self) -> list[BatchRow]:
-        """Return the rows, in the order of the inputs."""
-        return self._batch.rows(self._status)
-
-    @property
-    def inputs(self) -> list[Any]:
-        """The inputs of the rows."""
-        return [row.input for row in self.rows()]
-
-    def frame(self, **options: Any) -> pd.DataFrame:
-        """Return the rows as a DataFrame; see `Batch.frame`."""
-        return self._batch.frame(status=self._status, **options)
-
-    def retry(self) -> Batch:
-        """Run these rows again, failed ones from their last checkpoints; await the batch for the outcome."""
-        return self._batch.retry(self._status)
-
-    def __repr__(self) -> str:
-        return f"RowView({len(self)} {self._status} rows of {self._batch.name!r})"
 
 
 @drawn_by("agentbench.notebook.batches.cards:batch_bundle")
@@ -126,7 +71,7 @@ class Batch(Displayable):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._state, self._reason = "ready", ""
         self._listeners: list[Callable[[], object]] = []
-        self._readers: list[_Reader] = []
+        self._readers: list[EndedKeys] = []
         self._lock = threading.Lock()
         self.display: Any = None
 
@@ -310,7 +255,7 @@ class Batch(Displayable):
     # ---- iterating ---------------------------------------------------------------------------------------------------
 
     async def __aiter__(self) -> AsyncGenerator[BatchRow, None]:
-        reader = _Reader()
+        reader = EndedKeys()
         self._readers.append(reader)
         try:
             run = self._begin(asyncio.get_running_loop())
@@ -594,46 +539,3 @@ def is_in_notebook() -> bool:
 
 async def _outcome(run: EngineFuture[None]) -> None:
     await asyncio.wrap_future(run)
-
-
-class _Reader:
-    """The keys of ended rows for one iteration, each once; filled from any thread."""
-
-    def __init__(self) -> None:
-        self.seen: set[str] = set()
-        self._keys: deque[str] = deque()
-        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Event] | None = None
-        self._closed = False
-
-    def put(self, key: str) -> None:
-        if key not in self.seen:
-            self.seen.add(key)
-            self._keys.append(key)
-            self._wake()
-
-    def close(self) -> None:
-        self._closed = True
-        self._wake()
-
-    def _wake(self) -> None:
-        waiter = self._waiter
-        if waiter is not None:
-            with suppress(RuntimeError):
-                waiter[0].call_soon_threadsafe(waiter[1].set)
-
-    async def take(self) -> list[str] | None:
-        """Return the keys that came since the last call; wait for one; None at the end."""
-        if self._waiter is None:
-            self._waiter = asyncio.get_running_loop(), asyncio.Event()
-        event = self._waiter[1]
-        while not self._keys:
-            event.clear()
-            if self._keys:
-                break
-            if self._closed:
-                return None
-            await event.wait()
-        keys = []
-        while self._keys:
-            keys.append(self._keys.popleft())
-        return keys

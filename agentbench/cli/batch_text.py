@@ -14,8 +14,9 @@ from agentbench._signatures.reading import readable_by_pydantic
 from agentbench._text.changes import short_value
 from agentbench._text.phrases import count_text, duration_text
 from agentbench._text.redact import line_preview, question_of
-from agentbench.batch.batch import Batch, Question
+from agentbench.batch.batch import Batch
 from agentbench.batch.rows import BatchRow, RowStatus
+from agentbench.batch.views import Question
 from agentbench.cli.checkpoint_text import align, line, stored_form
 
 ROW_FIELDS = [each.name for each in fields(BatchRow) if each.name != "duplicate_of"]
