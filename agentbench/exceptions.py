@@ -7,6 +7,7 @@ the same names. Messages never contain secrets, because they are logged.
 from __future__ import annotations
 
 import copy
+import copyreg
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,8 @@ class AgentFrameworkException(Exception):
         *args: Any,
         **kwargs: Any,
     ) -> None:
+        # Dask makes pickles of all errors contain their causes, such as a request with its credentials; not of these.
+        copyreg.dispatch_table.pop(type(self), None)
         super().__init__(message, **kwargs)
         self.args = (message, *(() if inner_exception is None else (inner_exception,)), *args)
         self.message = message

@@ -132,6 +132,16 @@ async def test_the_value_of_a_header_that_was_sent_is_masked_in_errors(
     assert_hidden(texts_of(caught.value), caplog)
 
 
+async def test_a_pickle_of_an_error_leaves_the_request_behind_also_with_dask(server: OpenAIServer) -> None:
+    pytest.importorskip("distributed")  # it has errors pickled with their causes
+    server.answer(reply(ECHO, 401))
+    async with OpenAIChatClient("m", base_url=server.url, api_key=KEY, max_retries=0) as client:
+        with pytest.raises(ChatClientException) as caught:
+            await client.get_response("x")
+    assert pickle.dumps(caught.value).count(KEY.encode()) == 0
+    assert pickle.dumps(copy.copy(caught.value)).count(KEY.encode()) == 0
+
+
 async def test_the_key_of_an_embedding_client_appears_nowhere(
     server: OpenAIServer, caplog: pytest.LogCaptureFixture
 ) -> None:
