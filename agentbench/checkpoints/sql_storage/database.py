@@ -105,6 +105,8 @@ T = TypeVar("T")
 
 _FIRST_PAUSE_S: Final = 0.0002
 _LONGEST_PAUSE_S: Final = 0.01
+_SHORT_PATIENCE_S: Final = 0.003
+"""A write by another process usually ends sooner than a thread could take over the waiting."""
 _PATIENCE_S: Final = 30.0
 """How long another program may hold an SQLite file before that is an error, unless the URL has `?timeout=SECONDS`."""
 
@@ -162,7 +164,8 @@ class Database:
 
     def _begin_transaction(self, session: Session, *, patient: bool) -> None:
         """Begin; a contended file is tried again after fractions of a millisecond, not after SQLite's long pauses."""
-        ends, pause_s = time.monotonic() + (self._patience_s if patient else 0.0), _FIRST_PAUSE_S
+        patience_s = self._patience_s if patient else _SHORT_PATIENCE_S if self.is_contended else 0.0
+        ends, pause_s = time.monotonic() + patience_s, _FIRST_PAUSE_S
         while True:
             try:
                 session.cursor.execute(self._begin)
