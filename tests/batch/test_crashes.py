@@ -118,8 +118,10 @@ def test_a_cluster_loses_workers_and_drivers(into: str, log: Path, drivers: Driv
         wait_for_lines(log, number * COUNT * STEPS // (KILLS + 2), drivers)
         client.cluster.scale(2)  # replaces a worker that its nanny has given up
         client.wait_for_workers(2, timeout=PATIENCE_S)
+        processes = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
         with suppress(ProcessLookupError):
-            os.kill(pick.choice(list(client.run(os.getpid).values())), signal.SIGKILL)
+            if processes:
+                os.kill(pick.choice(processes), signal.SIGKILL)
         if restarts < 2 and number > (restarts + 1) * KILLS // 3:
             restarts += 1
             drivers.running[-1].kill()
