@@ -591,3 +591,29 @@ async def test_a_budget_of_cost_does_not_go_on_without_prices() -> None:
     batch = await run_many(flow(), texts, budget=Budget(cost=1), prices={"another": (1, 1)}, concurrency=2)
     assert batch.progress.state == "stopped"
     assert batch.progress.counts["finished"] < 30
+
+
+@pytest.mark.parametrize("check_head", [None, False])
+async def test_an_answer_is_used_again_if_its_handler_fails(into: str | None, *, check_head: bool | None) -> None:
+    heard: list[bool] = []
+
+    class Ask(Executor):
+        @handler
+        async def ask(self, number: int, ctx: WorkflowContext[int, int]) -> None:
+            await ctx.request_info("Really?", bool)
+
+        @response_handler
+        async def hear(self, question: str, yes: bool, ctx: WorkflowContext[int, int]) -> None:
+            heard.append(yes)
+            if len(heard) == 1:
+                msg = "not now"
+                raise ConnectionError(msg)
+            await ctx.yield_output(7)
+
+    workflow = WorkflowBuilder(start_executor=Ask("ask"), name="asking").build()
+    batch = await run_many(workflow, [1], into, options=RunOptions(check_head=check_head))
+    await batch.answer(lambda question: True)
+    await batch
+    (row,) = batch.rows()
+    assert (row.status, row.output, heard) == (RowStatus.FINISHED, 7, [True, True])
+    batch.close()

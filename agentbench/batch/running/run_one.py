@@ -136,8 +136,8 @@ class RowRunner:
     async def _attempt(self, row: _Row) -> Ending:
         claim = row.claim
         checkpoint = await self._resume(row)
-        answers = claim.answers if not row.is_begun else None
-        if checkpoint is not None and answers:
+        answers = claim.answers
+        if checkpoint is not None and answers:  # those that the checkpoint does not contain yet
             answers = {key: value for key, value in answers.items() if key in checkpoint.pending_request_info_events}
         row.is_begun = True
         row.started = row.started or time.time()
