@@ -617,3 +617,37 @@ async def test_an_answer_is_used_again_if_its_handler_fails(into: str | None, *,
     (row,) = batch.rows()
     assert (row.status, row.output, heard) == (RowStatus.FINISHED, 7, [True, True])
     batch.close()
+
+
+async def test_numbers_after_an_answer_survive_an_interruption(into: str | None) -> None:
+    gate, reached = asyncio.Event(), asyncio.Event()
+
+    class Ask(Executor):
+        @handler
+        async def ask(self, number: int, ctx: WorkflowContext[int]) -> None:
+            await ctx.request_info("Really?", bool)
+
+        @response_handler
+        async def hear(self, question: str, yes: bool, ctx: WorkflowContext[int]) -> None:
+            await ctx.send_message(7)
+
+    @executor(id="last")
+    async def last(number: int, ctx: WorkflowContext[Any, int]) -> None:
+        reached.set()
+        await gate.wait()
+        await ctx.yield_output(number)
+
+    ask = Ask("ask")
+    workflow = WorkflowBuilder(start_executor=ask, name="asking").add_edge(ask, last).build()
+    batch = await run_many(workflow, [1], into)
+    await batch.answer(lambda question: True)
+    await reached.wait()
+    batch.cancel()
+    await batch
+    gate.set()
+    await batch.resume()
+    assert [(row.output, row.path, row.supersteps) for row in batch.rows()] == [(7, "ask > ask > last", 3)]
+    assert {(t.source, t.target): (t.calls, t.messages) for t in batch.traffic()} == {
+        ("Workflow", "ask"): (0, 1), ("ask", ""): (2, 0), ("ask", "last"): (0, 1), ("last", ""): (1, 0)
+    }  # fmt: skip
+    batch.close()

@@ -81,20 +81,21 @@ class Meter:
         self._settled = len(self.path), len(self.outputs)
         return [steps, entries, use, outputs]
 
-    def continue_from(self, infos: Iterable[CheckpointInfo], *, with_numbers: bool) -> None:
+    def continue_from(self, infos: Sequence[CheckpointInfo], *, uncounted: Sequence[CheckpointInfo] = ()) -> None:
         """Go back to the path and the outputs of a run's checkpoints, from the last of which it continues.
 
         Args:
             infos: The checkpoints.
-            with_numbers: Take over their numbers too, which no table has.
+            uncounted: Those of them whose numbers are not counted yet.
         """
         self.path, self.outputs = [], []
+        new = {info.checkpoint_id for info in uncounted}
         for info in infos:
             if METERED in info.metadata:
                 steps, entries, use, outputs = info.metadata[METERED]
                 self.path += [list(enumerate(step)) for step in steps]
                 self.outputs += outputs
-                if with_numbers:
+                if info.checkpoint_id in new:
                     self._add(entries, use)
                     self.seconds += info.metadata.get(keys.DURATION_S, 0.0)
         self._settled = len(self.path), len(self.outputs)

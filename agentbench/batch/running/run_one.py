@@ -213,7 +213,7 @@ class RowRunner:
             checkpoint = None  # the graph has changed, so the run starts over
         if row.is_begun:  # a further attempt in this process, whose meter goes on
             infos = [] if checkpoint is None else await list_lineage(self._storage, checkpoint.checkpoint_id)
-            meter.continue_from(infos, with_numbers=False)
+            meter.continue_from(infos)
             return checkpoint
         if claim.has_ended and (checkpoint is not None or claim.graph_hash == self._graph_hash):
             meter.add(await run_in_thread(self._store.traffic, claim.key))
@@ -221,7 +221,9 @@ class RowRunner:
             meter.seconds, row.started, row.queued = claim.seconds, claim.started, claim.queued_seconds
         if checkpoint is not None:
             infos = await list_lineage(self._storage, checkpoint.checkpoint_id)
-            meter.continue_from(infos, with_numbers=not claim.has_ended)
+            ids = [info.checkpoint_id for info in infos]
+            counted = ids.index(claim.checkpoint_id) + 1 if claim.has_ended and claim.checkpoint_id in ids else 0
+            meter.continue_from(infos, uncounted=infos[counted:])
             row.run_id = infos[0].run_id
         return checkpoint
 
