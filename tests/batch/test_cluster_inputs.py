@@ -13,6 +13,7 @@ from agentbench import Executor, Workflow, WorkflowBuilder, WorkflowContext, exe
 from agentbench._bridge import run_sync
 from agentbench.batch import Start, run_many
 from agentbench.exceptions import BatchError, PlacementError, UnpicklableError
+from tests.batch.counting import counting_workflow, inputs
 from tests.batch.test_starts import checkpoint_of, writing
 from tests.batch.test_wrong_uses import echoing
 from tests.parts.cluster import client  # noqa: F401 - a fixture
@@ -132,4 +133,13 @@ def test_an_output_that_workers_cannot_store_fails_its_row_alone(tmp_path: Path,
     workflow = WorkflowBuilder(start_executor=MakeLock("make"), name="locks").build()
     batch = run_many(workflow, [1, 2], tmp_path / "rows.db", backend=client).result()
     assert [row.error and row.error.type for row in batch.rows()] == ["UnstorableValueError", None]
+    batch.close()
+
+
+def test_a_limit_below_the_number_of_workers_leaves_only_so_many_at_work(client: Any, tmp_path: Path) -> None:
+    limits = {"even": 1, "odd": 4}
+    workflow = counting_workflow(tmp_path / "log.txt")
+    batch = run_many(workflow, inputs(60), tmp_path / "rows.db", backend=client, limits=limits, concurrency=4).result()
+    assert batch.progress.counts["finished"] == 60
+    assert len({row.worker for row in batch.rows()}) == 1
     batch.close()
