@@ -451,6 +451,14 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         return {**super()._facts(), "name": self.name, "path": self.path, "msg": self.msg}
 
 
+class SiteError(AgentFrameworkException):
+    """`agentbench site` cannot build the site; `problem` says why, and `fix` says what to do about it."""
+
+    def __init__(self, problem: str, fix: str) -> None:
+        self.problem, self.fix = problem, fix
+        super().__init__(f"{problem}. {fix}")
+
+
 # ------------------------------------------------------------------------------------------------------------ workflows
 
 

@@ -19,3 +19,11 @@ def ask(question: str) -> bool | None:
             return None
         if reply in ("y", "yes", "n", "no"):
             return reply.startswith("y")
+
+
+def parse_port(text: str) -> int:
+    """Read the number of a port from the command line."""
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        msg = f"{text!r} is not a port; expected a number from 1 to 65535"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)

@@ -10,7 +10,7 @@ import sys
 import urllib.parse
 from pathlib import Path
 
-from agentbench.cli.commands import Commands
+from agentbench.cli.commands import Commands, parse_port
 from agentbench.exceptions import MissingExtraError
 
 CONNECTION = "agentbench.notebook.runtime.lab_connection.PromptConnection"
@@ -34,7 +34,7 @@ def add_lab(commands: Commands) -> None:
         "notebook", nargs="?", help="a notebook file, or the beginning of the name of a lesson, such as 02"
     )
     lab.add_argument("--no-browser", action="store_true", help="only print the address")
-    lab.add_argument("--port", type=_port, help="port of the server (default: the first free port from 8888)")
+    lab.add_argument("--port", type=parse_port, help="port of the server (default: the first free port from 8888)")
     lab.set_defaults(command=_lab)
 
 
@@ -63,23 +63,11 @@ def _lab(options: argparse.Namespace) -> int:
     return subprocess.call(command)
 
 
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        msg = f"{text!r} is not a port; expected a number from 1 to 65535"
-        raise argparse.ArgumentTypeError(msg)
-    return int(text)
-
-
 def _find_notebook(wanted: str | None) -> Path:
     """Find a notebook: a file, or one in the notebooks folder of the checkout or of the current folder."""
     if wanted is not None and Path(wanted).is_file():
         return Path(wanted).resolve()
-    folders = [Path(__file__).resolve().parents[2] / "notebooks", Path("notebooks").resolve()]
-    for folder in folders:
-        if (folder / FIRST_NOTEBOOK).is_file():
-            break
-    else:
-        raise FileNotFoundError(NO_NOTEBOOKS)
+    folder = find_notebooks_folder()
     if wanted is None:
         return folder / FIRST_NOTEBOOK
     if wanted.isdecimal():
@@ -90,3 +78,15 @@ def _find_notebook(wanted: str | None) -> Path:
         msg = f"{wanted!r} names {'no' if not found else 'more than one'} notebook. Notebooks: {there}."
         raise FileNotFoundError(msg)
     return found[0]
+
+
+def find_notebooks_folder() -> Path:
+    """Find the folder of the lessons, in the checkout or below the current folder.
+
+    Raises:
+        FileNotFoundError: The installed package has no lessons.
+    """
+    for folder in (Path(__file__).resolve().parents[2] / "notebooks", Path("notebooks").resolve()):
+        if (folder / FIRST_NOTEBOOK).is_file():
+            return folder
+    raise FileNotFoundError(NO_NOTEBOOKS)

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.browser.lab_server import ROOT, running_lab
 from tests.browser.notebook_page import Pages, running_browser
 
-PICTURE = ROOT / "notebooks" / "stepper.png"
+PICTURE = ROOT / "agentbench" / "cli" / "site" / "stepper.png"
 SIZE = {"width": 1180, "height": 1200}
 SETUP = "from refund_flow import workflow\nimport agentbench.notebook"
 CELL = 'workflow.stepper("My desk lamp (order 1042) arrived broken. Can I have my money back?")'

@@ -1,0 +1,175 @@
+"""What a site contains: notebooks, and the files and modules that they use."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from agentbench.exceptions import SiteError
+
+_PICTURE: Final = re.compile(r"""!\[[^\]]*\]\(([^)\s]+)|<img[^>]*\ssrc=["']([^"']+)""")
+_HIDDEN: Final = ("__pycache__", "node_modules")
+_CAPACITY_MB: Final = 50
+"""A folder that holds more than this is not taken because a notebook names it."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Python code of a site.
+
+    Attributes:
+        place: Where it stands: "lesson.ipynb, code cell 3" or "helpers.py".
+        folder: The folder of the notebook that uses it.
+        tree: The parsed code.
+    """
+
+    place: str
+    folder: Path
+    tree: ast.Module
+
+
+@dataclass
+class Contents:
+    """The notebooks of a site and what they use.
+
+    Attributes:
+        notebooks: The notebook files by their names in the site.
+        files: The other files by their names in the site.
+        code: The code of the cells and of the modules.
+        problems: Sentences about what cannot be included.
+    """
+
+    notebooks: dict[str, Path] = field(default_factory=dict)
+    files: dict[str, Path] = field(default_factory=dict)
+    code: list[Code] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def imports(self) -> set[str]:
+        """The names of the top-level modules that the code imports."""
+        return {name for code in self.code for _, name in imported_modules(code.tree)}
+
+
+def collect(notebooks: list[Path]) -> Contents:
+    """Read notebooks, and find the files and modules that they use. These must lie below the notebook's folder.
+
+    Raises:
+        SiteError: A notebook does not exist or is none, or two have the same name.
+    """
+    contents = Contents()
+    for path in notebooks:
+        notebook = _read(path)
+        if path.name in contents.notebooks:
+            raise SiteError(f"Two notebooks are called {path.name}", "Rename one: in the site they lie in one folder.")
+        contents.notebooks[path.name] = path
+        folder = path.resolve().parent
+        n_code = 0
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                for match in _PICTURE.finditer(cell.source):
+                    _add_named(contents, path.name, folder, match[1] or match[2])
+            elif cell.cell_type == "code":
+                n_code += 1
+                _add_code(contents, f"{path.name}, code cell {n_code}", folder, cell.source)
+    return contents
+
+
+def imported_modules(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield the line and the top-level module of each import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name.split(".")[0]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.lineno, node.module.split(".")[0]
+
+
+def _read(path: Path) -> Any:
+    import nbformat  # noqa: PLC0415 - `agentbench --help` does not need it
+
+    try:
+        return nbformat.read(path, as_version=4)
+    except FileNotFoundError:
+        raise SiteError(f"There is no notebook {path}", "Pass the names of .ipynb files.") from None
+    except (OSError, ValueError, nbformat.ValidationError) as error:
+        raise SiteError(f"{path} is not a notebook: {error}", "Pass the names of .ipynb files.") from error
+
+
+def _add_code(contents: Contents, place: str, folder: Path, source: str) -> None:
+    from IPython.core.inputtransformer2 import TransformerManager  # noqa: PLC0415 - as above
+
+    try:
+        tree = ast.parse(TransformerManager().transform_cell(source))
+    except SyntaxError:
+        return  # a cell may show a mistake
+    contents.code.append(Code(place, folder, tree))
+    for _, module in imported_modules(tree):
+        _add_module(contents, folder, module)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            _add_named(contents, place, folder, node.value)
+
+
+def _add_module(contents: Contents, folder: Path, name: str) -> None:
+    """Add a module or a package that lies beside the notebook, with what it uses in turn."""
+    package = folder / name
+    if name in sys.stdlib_module_names:
+        return
+    if (package / "__init__.py").is_file() or (package.is_dir() and any(package.glob("*.py"))):
+        files = _files_below(package)
+    else:
+        files = [path for path in [folder / f"{name}.py"] if path.is_file()]
+    for path in files:
+        inside = path.relative_to(folder).as_posix()
+        if _add_file(contents, inside, path) and path.suffix == ".py":
+            _add_code(contents, inside, folder, path.read_text(encoding="utf-8"))
+
+
+def _add_named(contents: Contents, place: str, folder: Path, name: str) -> None:
+    """Add a file or folder if a text in the code is its name."""
+    if not 0 < len(name) < 256 or "\0" in name or "\n" in name or "://" in name:
+        return
+    try:
+        path = (folder / name).resolve()
+        if not path.exists() or path == folder:
+            return
+    except OSError:  # too long for a name
+        return
+    if not path.is_relative_to(folder):
+        if path.is_file() and not path.is_relative_to("/dev"):
+            contents.problems.append(
+                f"{place} names {name!r}, which is outside of the notebook's folder and not included. Copy it there."
+            )
+        return
+    inside = path.relative_to(folder)
+    if any(part.startswith(".") or part in _HIDDEN for part in inside.parts) or path.suffix == ".ipynb":
+        return
+    files = _files_below(path) if path.is_dir() else [path]
+    if sum(file.stat().st_size for file in files) > _CAPACITY_MB * 1e6:
+        contents.problems.append(f"{place} names {name!r}, which has more than {_CAPACITY_MB} MB and is not included.")
+        return
+    for file in files:
+        _add_file(contents, file.relative_to(folder).as_posix(), file)
+
+
+def _add_file(contents: Contents, name: str, path: Path) -> bool:
+    """Add a file and return whether it is new."""
+    known = contents.files.setdefault(name, path)
+    if known != path and known.read_bytes() != path.read_bytes():
+        raise SiteError(f"Two notebooks use different files called {name}", "Rename one, or build two sites.")
+    return known is path
+
+
+def _files_below(folder: Path) -> list[Path]:
+    """Return the files of a folder, without hidden and generated ones."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not any(part.startswith(".") or part in _HIDDEN for part in parts):
+            found.append(path)
+    return found

@@ -1,0 +1,65 @@
+"""The notebooks as HTML pages, each with a link to its live form."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+_BAR: Final = """<nav class="ab-bar"><a href="../index.html">agentbench</a> <a href="index.html">All notebooks</a>
+<a class="ab-live" href="{live}">Open it live</a></nav>"""
+_BAR_STYLE: Final = """<style>
+.ab-bar { display: flex; gap: 1.5em; padding: .6em 1.2em; background: #f2f4f8; border-bottom: 1px solid #cfd6e4; font: 15px system-ui, sans-serif }
+.ab-bar a { color: #1a4fa0; padding: .3em 0 } .ab-bar .ab-live { margin-left: auto; font-weight: 600 }
+</style>"""
+_STYLE: Final = re.compile(r"<style[^>]*>(.{2000,}?)</style>", flags=re.DOTALL)
+
+
+def write_tour(folder: Path, notebooks: dict[str, Path]) -> dict[str, str]:
+    """Write a page for each notebook and return the titles of the notebooks by name."""
+    from nbconvert import HTMLExporter  # noqa: PLC0415 - `agentbench --help` does not need it
+
+    folder.mkdir()
+    # No scripts from elsewhere: the page shows the stored outputs and needs no network.
+    exporter = HTMLExporter(
+        embed_images=True, jquery_url="", mathjax_url="", mermaid_js_url="", require_js_url="", widget_renderer_url=""
+    )
+    titles = {}
+    for name, path in notebooks.items():
+        page, _ = exporter.from_filename(str(path))
+        bar = _BAR.format(live=html.escape(live_link(name, start="../")))
+        page = re.sub(r"(<body[^>]*>)", lambda match, bar=bar: match[1] + bar, page, count=1)
+        page = page.replace("</head>", f"{_BAR_STYLE}</head>", 1)
+        (folder / f"{Path(name).stem}.html").write_text(_share_styles(page, folder), encoding="utf-8")
+        titles[name] = _title(path) or name
+    return titles
+
+
+def live_link(name: str, *, start: str = "") -> str:
+    """Return the address of a notebook in JupyterLab, relative to the site; `start` leads to the site's folder."""
+    return f"{start}lab/lab/index.html?path={quote(name)}"
+
+
+def _share_styles(page: str, folder: Path) -> str:
+    """Move long styles to files that the pages share: they are most of a page."""
+
+    def move(match: re.Match[str]) -> str:
+        name = hashlib.sha256(match[1].encode()).hexdigest()[:12] + ".css"
+        (folder / name).write_text(match[1], encoding="utf-8")
+        return f'<link rel="stylesheet" href="{name}">'
+
+    return _STYLE.sub(move, page)
+
+
+def _title(path: Path) -> str | None:
+    import nbformat  # noqa: PLC0415 - as above
+
+    notebook: Any = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        found = re.search(r"^#\s+(.+)$", cell.source, flags=re.MULTILINE) if cell.cell_type == "markdown" else None
+        if found:
+            return found[1].strip()
+    return None
