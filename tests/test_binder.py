@@ -24,8 +24,8 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True, cwd=ROOT).stdout
 
 
-def test_the_image_installs_the_notebook_extra_of_this_checkout_and_nothing_more() -> None:
-    assert lines("requirements.txt") == ["-e .[notebook]"]
+def test_the_image_installs_this_checkout_with_notebooks_and_the_site_and_nothing_more() -> None:
+    assert lines("requirements.txt") == ["-e .[notebook,site]"]
     assert re.search(r"^notebook = \[$", (ROOT / "pyproject.toml").read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 

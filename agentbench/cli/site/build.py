@@ -57,7 +57,8 @@ def build_site(out: Path, notebooks: list[Path], *, pyodide: str | None = None) 
         SiteError: `out` is not empty and is no site, a notebook cannot be read, or Pyodide or a package cannot be had.
     """
     if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise SiteError(f"{out} exists and is not a site", "Name a new or empty folder.")
+        msg = f"{out} exists and is not a site"
+        raise SiteError(msg, "Name a new or empty folder.")
     contents = collect(notebooks)
     python = Pyodide(pyodide or _public_url())
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -65,6 +66,7 @@ def build_site(out: Path, notebooks: list[Path], *, pyodide: str | None = None) 
     with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
         scratch, site = Path(folder), Path(folder) / "site"
         site.mkdir()
+        (scratch / "wheels").mkdir()
         build_lab(site / "lab", contents, scratch)
         page = python.install(site / "lab" / _PYTHON, kernel_wheels(), contents.imports, scratch / "wheels")
         configure_lab(

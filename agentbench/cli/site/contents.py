@@ -65,7 +65,8 @@ def collect(notebooks: list[Path]) -> Contents:
     for path in notebooks:
         notebook = _read(path)
         if path.name in contents.notebooks:
-            raise SiteError(f"Two notebooks are called {path.name}", "Rename one: in the site they lie in one folder.")
+            msg = f"Two notebooks are called {path.name}"
+            raise SiteError(msg, "Rename one: in the site they lie in one folder.")
         contents.notebooks[path.name] = path
         folder = path.resolve().parent
         n_code = 0
@@ -93,15 +94,17 @@ def _read(path: Path) -> Any:
     import nbformat  # noqa: PLC0415 - `agentbench --help` does not need it
 
     try:
-        return nbformat.read(path, as_version=4)
+        return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     except FileNotFoundError:
-        raise SiteError(f"There is no notebook {path}", "Pass the names of .ipynb files.") from None
+        msg = f"There is no notebook {path}"
+        raise SiteError(msg, "Pass the names of .ipynb files.") from None
     except (OSError, ValueError, nbformat.ValidationError) as error:
-        raise SiteError(f"{path} is not a notebook: {error}", "Pass the names of .ipynb files.") from error
+        msg = f"{path} is not a notebook: {error}"
+        raise SiteError(msg, "Pass the names of .ipynb files.") from error
 
 
 def _add_code(contents: Contents, place: str, folder: Path, source: str) -> None:
-    from IPython.core.inputtransformer2 import TransformerManager  # noqa: PLC0415 - as above
+    from IPython.core.inputtransformer2 import TransformerManager
 
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
@@ -161,7 +164,8 @@ def _add_file(contents: Contents, name: str, path: Path) -> bool:
     """Add a file and return whether it is new."""
     known = contents.files.setdefault(name, path)
     if known != path and known.read_bytes() != path.read_bytes():
-        raise SiteError(f"Two notebooks use different files called {name}", "Rename one, or build two sites.")
+        msg = f"Two notebooks use different files called {name}"
+        raise SiteError(msg, "Rename one, or build two sites.")
     return known is path
 
 

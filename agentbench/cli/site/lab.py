@@ -47,7 +47,8 @@ def build_lab(out: Path, contents: Contents, scratch: Path) -> None:
     command = [sys.executable, "-m", "jupyterlite_core", "build"]
     done = subprocess.run(command, cwd=lite, capture_output=True, text=True, check=False)
     if done.returncode or not (out / "jupyter-lite.json").is_file():
-        raise SiteError(f"JupyterLite failed: {(done.stdout + done.stderr).strip()[-2000:]}", "Repair this first.")
+        msg = f"JupyterLite failed: {(done.stdout + done.stderr).strip()[-2000:]}"
+        raise SiteError(msg, "Repair this first.")
     for pattern in _FALLBACK_FONTS:
         for path in (out / "build").glob(pattern):
             path.unlink()
@@ -78,4 +79,5 @@ def _extension(name: str) -> Path:
     for folder in jupyter_path("labextensions"):
         if (Path(folder) / name / "package.json").is_file():
             return Path(folder) / name
-    raise SiteError(f"JupyterLab's extension {name} is not installed", 'Run: pip install "agentbench[site]"')
+    msg = f"JupyterLab's extension {name} is not installed"
+    raise SiteError(msg, 'Run: pip install "agentbench[site]"')

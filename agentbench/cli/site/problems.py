@@ -36,6 +36,7 @@ _NAMES: Final = {
     "to_thread": _NO_THREADS,
     "run_in_executor": _NO_THREADS,
 }
+_FRAMES: Final = ("frame", "explore")
 _MAGICS: Final = {"system": _NO_PROCESSES, "getoutput": _NO_PROCESSES}
 _CELL_MAGICS: Final = ("bash", "sh", "script", "cmd", "perl", "ruby")
 _BLOCKING: Final = ("run_sync", "wait")
@@ -52,7 +53,9 @@ def find_problems(contents: Contents, modules: set[str]) -> list[str]:
     found = list(contents.problems)
     for code in contents.code:
         # A line that uses one thing twice has one problem.
-        found += dict.fromkeys(f"{code.place}, line {line}: {problem}." for line, problem in _problems_of(code, modules | beside))
+        found += dict.fromkeys(
+            f"{code.place}, line {line}: {problem}." for line, problem in _problems_of(code, modules | beside)
+        )
     return found
 
 
@@ -62,11 +65,14 @@ def _problems_of(code: Code, modules: set[str]) -> Iterator[tuple[int, str]]:
             yield line, f"{name} does not work, because {_MODULES[name]}"
         elif name not in modules and name not in sys.stdlib_module_names:
             yield line, f"{name} is not available, so the import fails"
+    frames_work = "pandas" in modules
     for node in ast.walk(code.tree):
         if isinstance(node, ast.Name | ast.Attribute):
             name = node.id if isinstance(node, ast.Name) else node.attr
             if name in _NAMES:
                 yield node.lineno, f"{name} does not work, because {_NAMES[name]}"
+            elif not frames_work and (name in _FRAMES or name.endswith("_frame")):
+                yield node.lineno, f"{name} needs pandas, which is not available"
         elif isinstance(node, ast.Call):
             yield from _problems_of_call(node)
 
@@ -85,4 +91,7 @@ def _problems_of_call(call: ast.Call) -> Iterator[tuple[int, str]]:
     elif isinstance(first, str) and first.startswith(("postgresql", "redis")) and "://" in first:
         yield call.lineno, f"{name}({first.split('://')[0]}://...) does not work, because {_NO_SERVERS}"
     elif name in _BLOCKING and isinstance(function, ast.Name):
-        yield call.lineno, f"{name}(...) works only in browsers that let Python wait, such as Chrome; write await instead"
+        yield (
+            call.lineno,
+            f"{name}(...) works only in browsers that let Python wait, such as Chrome; write await instead",
+        )

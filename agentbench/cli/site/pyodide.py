@@ -51,11 +51,13 @@ class Pyodide:
                     if not (self.folder / name).is_file():
                         raise FileNotFoundError(name)
                 return (self.folder / _LOCK).read_bytes()
-            with urllib.request.urlopen(f"{self.url}/{_LOCK}", timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the user's URL
+            with urllib.request.urlopen(f"{self.url}/{_LOCK}", timeout=_TIMEOUT_S) as answer:
                 return bytes(answer.read())
         except (OSError, ValueError) as error:
             problem = f"There is no Pyodide at {self.url or self.folder}: {error}"
-            raise SiteError(problem, "Pass --pyodide with a folder that has Pyodide's files, or with its URL.") from error
+            raise SiteError(
+                problem, "Pass --pyodide with a folder that has Pyodide's files, or with its URL."
+            ) from error
 
     def _has(self, name: str) -> bool:
         entry = self.packages.get(name)
@@ -71,9 +73,8 @@ class Pyodide:
             downloads: A folder for wheels from PyPI.
         """
         target.mkdir(parents=True)
-        own = write_own_wheel(target)
-        local = {wheel.name: wheel for wheel in (own, *map(Wheel, wheels))}
-        roots = [own.name, *_KERNEL, *_WIDGETS]
+        local = {wheel.name: wheel for wheel in (write_own_wheel(downloads), *map(Wheel, wheels))}
+        roots = ["agentbench", *_KERNEL, *_WIDGETS]
         self._download(self._closure(roots, local), local, downloads)
         on_demand = {*_ON_DEMAND, *self._providers(imported)}
         for name in on_demand:
@@ -83,10 +84,7 @@ class Pyodide:
         entries = {} if self.url is None else {name: self._online(entry) for name, entry in self.packages.items()}
         for name in {*at_start, *self._closure(on_demand, local)}:
             if name in local:
-                path = local[name].path
-                if path.parent != target:
-                    shutil.copy(path, target)
-                entries[name] = local[name].lock_entry(path.name, self.python_version)
+                entries[name] = local[name].copy_to(target).lock_entry(self.python_version)
             elif self.folder is not None and self._has(name):
                 entries[name] = self.packages[name]
                 shutil.copy(self.folder / entries[name]["file_name"], target)
@@ -104,7 +102,9 @@ class Pyodide:
         missing = [name for name in names if name not in local and not self._has(name)]
         if missing:
             wheels = download(missing, folder, python_version=self.python_version, platform=self._platform)
-            local.update({wheel.name: wheel for wheel in wheels if wheel.name not in local and not self._has(wheel.name)})
+            local.update(
+                {wheel.name: wheel for wheel in wheels if wheel.name not in local and not self._has(wheel.name)}
+            )
 
     def _closure(self, names: Iterable[str], local: dict[str, Wheel]) -> list[str]:
         """Return packages and what they need, as far as that is known."""

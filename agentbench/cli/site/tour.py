@@ -5,16 +5,13 @@ from __future__ import annotations
 import hashlib
 import html
 import re
+import shutil
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
 _BAR: Final = """<nav class="ab-bar"><a href="../index.html">agentbench</a> <a href="index.html">All notebooks</a>
 <a class="ab-live" href="{live}">Open it live</a></nav>"""
-_BAR_STYLE: Final = """<style>
-.ab-bar { display: flex; gap: 1.5em; padding: .6em 1.2em; background: #f2f4f8; border-bottom: 1px solid #cfd6e4; font: 15px system-ui, sans-serif }
-.ab-bar a { color: #1a4fa0; padding: .3em 0 } .ab-bar .ab-live { margin-left: auto; font-weight: 600 }
-</style>"""
 _STYLE: Final = re.compile(r"<style[^>]*>(.{2000,}?)</style>", flags=re.DOTALL)
 
 
@@ -24,15 +21,17 @@ def write_tour(folder: Path, notebooks: dict[str, Path]) -> dict[str, str]:
 
     folder.mkdir()
     # No scripts from elsewhere: the page shows the stored outputs and needs no network.
-    exporter = HTMLExporter(
+    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
         embed_images=True, jquery_url="", mathjax_url="", mermaid_js_url="", require_js_url="", widget_renderer_url=""
     )
+    shutil.copyfile(Path(__file__).parent / "bar.css", folder / "bar.css")
     titles = {}
     for name, path in notebooks.items():
         page, _ = exporter.from_filename(str(path))
         bar = _BAR.format(live=html.escape(live_link(name, start="../")))
-        page = re.sub(r"(<body[^>]*>)", lambda match, bar=bar: match[1] + bar, page, count=1)
-        page = page.replace("</head>", f"{_BAR_STYLE}</head>", 1)
+        head, _, rest = page.partition("</head>")
+        body = rest.index(">", rest.index("<body")) + 1
+        page = f'{head}<link rel="stylesheet" href="bar.css"></head>{rest[:body]}{bar}{rest[body:]}'
         (folder / f"{Path(name).stem}.html").write_text(_share_styles(page, folder), encoding="utf-8")
         titles[name] = _title(path) or name
     return titles
@@ -57,7 +56,7 @@ def _share_styles(page: str, folder: Path) -> str:
 def _title(path: Path) -> str | None:
     import nbformat  # noqa: PLC0415 - as above
 
-    notebook: Any = nbformat.read(path, as_version=4)
+    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
     for cell in notebook.cells:
         found = re.search(r"^#\s+(.+)$", cell.source, flags=re.MULTILINE) if cell.cell_type == "markdown" else None
         if found:

@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from email.parser import HeaderParser
 from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Final
 
 import agentbench
 from agentbench.exceptions import SiteError
 
+_UNUSED: Final = {"jedi": ("jedi/third_party/django-stubs/", "jedi/third_party/typeshed/stubs/")}
+"""Folders of wheels that a page does not need: types of packages for completion. They are 4,800 of jedi's 5,600 files,
+and the page writes each file of a wheel to its disk before the first cell runs."""
 _WHEEL = "Wheel-Version: 1.0\nGenerator: agentbench\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -29,7 +32,9 @@ class Wheel:
     @cached_property
     def _metadata(self) -> Any:
         with zipfile.ZipFile(self.path) as archive:
-            (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA") and _depth(name) == 2)
+            (name,) = (
+                name for name in archive.namelist() if name.endswith(".dist-info/METADATA") and _depth(name) == 2
+            )
             return HeaderParser().parsestr(archive.read(name).decode())
 
     @property
@@ -53,12 +58,22 @@ class Wheel:
         modules = {root.removesuffix(".py") for root in roots if not root.endswith((".dist-info", ".data"))}
         return sorted(name for name in modules if name.isidentifier())
 
-    def lock_entry(self, file_name: str, python_version: str) -> dict[str, Any]:
-        """Return the entry of Pyodide's lock file for this wheel."""
+    def copy_to(self, folder: Path) -> Wheel:
+        """Copy the wheel into a folder, without what a page does not need, and return the copy."""
+        target = folder / self.path.name
+        unused = _UNUSED.get(self.name, ())
+        with zipfile.ZipFile(self.path) as source, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as copy:
+            for entry in source.infolist():
+                if not entry.filename.startswith(unused):
+                    copy.writestr(entry, source.read(entry), zipfile.ZIP_DEFLATED)
+        return Wheel(target)
+
+    def lock_entry(self, python_version: str) -> dict[str, Any]:
+        """Return the entry for this wheel in a lock file of Pyodide that lies beside it."""
         return {
             "name": self.name,
             "version": self.version,
-            "file_name": file_name,
+            "file_name": self.path.name,
             "install_dir": "site",
             "sha256": hashlib.sha256(self.path.read_bytes()).hexdigest(),
             "package_type": "package",
@@ -125,11 +140,11 @@ def download(names: Sequence[str], folder: Path, *, python_version: str, platfor
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--dest", str(folder)]
     command += ["--only-binary=:all:", "--implementation", "cp", "--python-version", f"{major}.{minor}"]
     command += ["--platform", platform, "--platform", "any", "--abi", f"cp{major}{minor}", "--abi", "none", *names]
-    folder.mkdir(exist_ok=True)
     before = set(folder.iterdir())
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SiteError(f"pip cannot download {', '.join(names)} for the browser", _last_lines(done.stderr))
+        msg = f"pip cannot download {', '.join(names)} for the browser"
+        raise SiteError(msg, _last_lines(done.stderr))
     return [Wheel(path) for path in sorted(folder.glob("*.whl")) if path not in before]
 
 

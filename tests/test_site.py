@@ -1,0 +1,133 @@
+"""`agentbench site`: what a site contains, and what is reported. Sites in a browser: tests/browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from agentbench.cli import main
+from agentbench.cli.site.build import build_site
+from agentbench.cli.site.contents import collect
+from agentbench.cli.site.problems import find_problems
+from agentbench.exceptions import SiteError
+
+
+def write_notebook(path: Path, *cells: str, markdown: str = "# A lesson") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    code = [nbformat.v4.new_code_cell(cell) for cell in cells]
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(markdown), *code]), path)
+    return path
+
+
+def write(path: Path, text: str = "x") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def problems(tmp_path: Path, *cells: str, modules: frozenset[str] = frozenset({"agentbench"})) -> list[str]:
+    return find_problems(collect([write_notebook(tmp_path / "lesson.ipynb", *cells)]), set(modules))
+
+
+def test_files_modules_and_pictures_that_a_notebook_uses_come_with_it(tmp_path: Path) -> None:
+    write(tmp_path / "scores.csv")
+    write(tmp_path / "more" / "a.txt")
+    write(tmp_path / "plan.svg")
+    write(tmp_path / "helpers.py", "import tools.cut\nTABLE = 'table.json'")
+    write(tmp_path / "table.json")
+    write(tmp_path / "tools" / "cut.py")
+    write(tmp_path / "unused.csv")
+    cells = "import helpers\nopen('scores.csv')", "from pathlib import Path\nPath('more') / 'a.txt'"
+    contents = collect([write_notebook(tmp_path / "lesson.ipynb", *cells, markdown="![the plan](plan.svg)")])
+    expected = {"scores.csv", "more/a.txt", "plan.svg", "helpers.py", "table.json", "tools/cut.py"}
+    assert set(contents.files) == expected
+    assert contents.problems == []
+
+
+@pytest.mark.parametrize("name", [".env", ".git/config", "sub/.hidden/key", "__pycache__/a.pyc", ".", ""])
+def test_hidden_files_stay_here_even_if_a_notebook_names_them(name: str, tmp_path: Path) -> None:
+    if name.strip("."):
+        write(tmp_path / name, "secret")
+    contents = collect([write_notebook(tmp_path / "lesson.ipynb", f"print({name!r}); print('sub')")])
+    assert contents.files == {}
+
+
+def test_a_file_outside_of_the_folder_is_not_included_but_reported(tmp_path: Path) -> None:
+    write(tmp_path / "secret.txt")
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "link.txt").symlink_to(tmp_path / "secret.txt")
+    contents = collect([write_notebook(tmp_path / "in" / "lesson.ipynb", "open('../secret.txt')", "open('link.txt')")])
+    assert contents.files == {}
+    assert ["'../secret.txt'" in contents.problems[0], "'link.txt'" in contents.problems[1]] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import subprocess", "subprocess does not work, because a page cannot start other programs"),
+        ("!ls", "this command does not run"),
+        ("files = !ls", "this command does not run"),
+        ("%%bash\nls", "this command does not run"),
+        ("import torch.nn as nn", "torch is not available"),
+        ("from agentbench import MCPStdioTool", None),
+        ("MCPStdioTool('x', command='y')", "MCPStdioTool does not work"),
+        ("storage = SQLCheckpointStorage('postgresql://localhost/x')", "SQLCheckpointStorage(postgresql://...)"),
+        ("run_many(workflow, inputs, backend='processes')", "a batch on a cluster"),
+        ("run_many(workflow, inputs, backend='here')", None),
+        ("run_sync(workflow.run('x'))", "write await instead"),
+        ("checkpoints_frame(run)", "checkpoints_frame needs pandas"),
+        ("batch.frame()", "frame needs pandas"),
+        ("await workflow.run('x')", None),
+        ("import json, asyncio, sqlite3", None),
+        ("this is no code", None),
+    ],
+)
+def test_what_cannot_work_in_a_browser_is_reported_with_its_place(
+    code: str, expected: str | None, tmp_path: Path
+) -> None:
+    found = problems(tmp_path, "x = 1", code)
+    if expected is None:
+        assert found == []
+    else:
+        assert len(found) == 1
+        assert found[0].startswith("lesson.ipynb, code cell 2, line ")
+        assert expected in found[0]
+
+
+def test_what_is_there_is_not_reported(tmp_path: Path) -> None:
+    write(tmp_path / "helpers.py")
+    there = frozenset({"agentbench", "pandas"})
+    assert problems(tmp_path, "import helpers\nimport pandas\ncheckpoints_frame(run)", modules=there) == []
+
+
+def test_a_module_beside_the_notebook_is_looked_at_too(tmp_path: Path) -> None:
+    write(tmp_path / "helpers.py", "import subprocess")
+    assert [problem.split(":")[0] for problem in problems(tmp_path, "import helpers")] == ["helpers.py, line 1"]
+
+
+def test_a_folder_that_is_no_site_is_never_replaced(tmp_path: Path) -> None:
+    kept = write(tmp_path / "out" / "thesis.txt")
+    with pytest.raises(SiteError, match="is not a site"):
+        build_site(tmp_path / "out", [write_notebook(tmp_path / "lesson.ipynb")])
+    assert kept.exists()
+
+
+def test_two_notebooks_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SiteError, match=r"Two notebooks are called lesson\.ipynb"):
+        collect([write_notebook(tmp_path / name / "lesson.ipynb") for name in ("a", "b")])
+
+
+@pytest.mark.parametrize("arguments", [["missing.ipynb"], ["broken.ipynb"], ["good.ipynb", "--pyodide", "nowhere"]])
+def test_the_command_says_what_is_wrong_and_leaves_nothing(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "broken.ipynb", "{}")
+    write_notebook(tmp_path / "good.ipynb")
+    assert main(["site", "out", *arguments]) == 1
+    output = capsys.readouterr()
+    assert arguments[-1] in output.err
+    assert "Pass" in output.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.ipynb", "good.ipynb"]
