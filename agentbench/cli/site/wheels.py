@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import agentbench
 from agentbench.exceptions import SiteError
 
 _UNUSED: Final = {"jedi": ("jedi/third_party/django-stubs/", "jedi/third_party/typeshed/stubs/")}
@@ -112,7 +111,7 @@ def requirements(specifications: Sequence[str], python_version: str, extra: str 
 def write_own_wheel(folder: Path) -> Wheel:
     """Write the wheel of the installed agentbench, whether it was installed from a checkout or not."""
     metadata = importlib.metadata.distribution("agentbench")
-    package = Path(agentbench.__file__).parent
+    package = Path(__file__).resolve().parents[2]
     stem = f"agentbench-{metadata.version}"
     path = folder / f"{stem}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
