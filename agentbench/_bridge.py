@@ -2,6 +2,9 @@
 
 Each process has one daemon thread that owns one asyncio loop. Work submitted to it continues while a cell blocks. A
 synchronous caller waits on a different thread than the loop's, so no loop is ever patched or nested.
+
+In a browser (Pyodide) there are no threads: all work runs on the page's loop. A synchronous caller waits there by
+suspending its stack, which newer browsers can do (JSPI), and has to use `await` in others.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import threading
 import time
 import weakref
 from collections.abc import Awaitable, Callable, Coroutine
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitTimeoutError
 from contextvars import ContextVar
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar
@@ -106,10 +109,32 @@ class EngineFuture(Future[T]):
         return True
 
     def wait_until_done(self, timeout_s: float) -> bool:
-        """Wait at most `timeout_s` seconds and return whether the work has ended. Errors of the work are not raised."""
-        with contextlib.suppress(WaitTimeoutError, CancelledError):
+        """Wait at most `timeout_s` seconds and return whether the work has ended. Errors of the work are not raised.
+
+        Where the caller cannot wait (see `require_blocking`), the answer comes at once.
+        """
+        with contextlib.suppress(WaitTimeoutError, CancelledError, NoBlockingError):
             self.exception(timeout=timeout_s)
         return self.done()
+
+    def result(self, timeout: float | None = None) -> T:
+        """Wait for the work and return its result."""
+        return super().result(self._suspend(timeout))
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """Wait for the work and return its error, if it raised one."""
+        return super().exception(self._suspend(timeout))
+
+    def _suspend(self, timeout_s: float | None) -> float | None:
+        """Wait here if there are no threads, because the lock of a future would stop the page; return what is left."""
+        if threads_available() or self.done():
+            return timeout_s
+        require_blocking(_name_of(self._work))
+        ended = asyncio.Event()
+        self.add_done_callback(lambda _: ended.set())
+        with contextlib.suppress(TimeoutError):
+            _pyodide_ffi().run_sync(asyncio.wait_for(ended.wait(), timeout_s))
+        return 0
 
     def finish(self, task: asyncio.Task[T] | None = None) -> None:
         """Copy the outcome of the ended task; if there is none, mark the future as cancelled."""
@@ -143,10 +168,15 @@ def _discard(work: object) -> None:
 
 
 def start_thread(main: Callable[[], None], *, name: str) -> threading.Thread:
-    """Start a daemon thread. This is the only function of this library that starts threads."""
+    """Start a daemon thread. Only this function and `pool_of_one` start threads in this library."""
     thread = threading.Thread(target=main, name=name, daemon=True)
     thread.start()
     return thread
+
+
+def pool_of_one(*, name: str, begin: Callable[[], None] | None) -> ThreadPoolExecutor:
+    """Return one thread that calls `begin` and then runs functions in their order, all of them even at exit."""
+    return ThreadPoolExecutor(1, thread_name_prefix=name, initializer=begin)
 
 
 class EngineThread:
@@ -240,6 +270,16 @@ def threads_available() -> bool:
     return sys.platform != "emscripten"
 
 
+def can_suspend() -> bool:
+    """Return whether a caller may wait without threads: its stack is suspended while the page's loop goes on."""
+    return not threads_available() and _pyodide_ffi() is not None and _pyodide_ffi().can_run_sync()
+
+
+def _pyodide_ffi() -> Any:
+    """Return the module of Pyodide that suspends stacks, or None under another Python."""
+    return importlib.import_module("pyodide.ffi") if "pyodide" in sys.modules else None
+
+
 def engine_thread() -> EngineThread:
     """Return the engine thread of this process. It is started on first use and again after a fork."""
     global _engine
@@ -275,18 +315,15 @@ def on_engine_thread() -> bool:
 def submit(coro: Awaitable[T], *, loop: asyncio.AbstractEventLoop | None = None) -> EngineFuture[T]:
     """Start an awaitable on the engine thread or on another `loop`. Safe to call from any thread.
 
+    If this Python has no threads, the work runs on the running loop.
+
     Example:
         from agentbench.notebook import submit, wait
 
         future = submit(workflow.run("owls"))
         result = wait(future)
     """
-    if loop is None:
-        if not threads_available():
-            _discard(coro)
-            raise NoBlockingError(_name_of(coro))
-        loop = engine_thread().loop
-    future = EngineFuture(loop, coro)
+    future = EngineFuture(loop or home_loop(), coro)
     future.start()
     return future
 
@@ -306,7 +343,7 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
 
     Raises:
         NestedLoopError: The caller runs on the engine thread itself, where the wait could never end; use `await`.
-        NoBlockingError: This Python has no threads, as in JupyterLite; use `await`.
+        NoBlockingError: In a browser that cannot suspend calls; use `await`.
         TimeoutError: The work took longer than `timeout` seconds; it is cancelled.
         Exception: Any error that the work raises.
 
@@ -325,7 +362,7 @@ def run_sync(coro: Awaitable[T], *, timeout: float | None = None) -> T:
         _discard(coro)
         raise
     with cancelled_with_caller():
-        return wait_sync(EngineFuture(engine_thread().loop, coro), timeout=timeout, name=name)
+        return wait_sync(EngineFuture(home_loop(), coro), timeout=timeout, name=name)
 
 
 def blocking(
@@ -353,7 +390,7 @@ def require_blocking(call: str) -> None:
     """Raise `NestedLoopError` or `NoBlockingError` if a wait could never end; `call` is the call to await instead."""
     if on_engine_thread():
         raise NestedLoopError(call)
-    if not threads_available():
+    if not (threads_available() or can_suspend()):
         raise NoBlockingError(call)
 
 
@@ -364,7 +401,8 @@ def wait_sync(future: EngineFuture[T], *, timeout: float | None = None, name: st
     """
     __tracebackhide__ = True
     end = math.inf if timeout is None else time.monotonic() + timeout
-    blocked = {loop for loop in (running_loop(),) if loop is not None}
+    loop = running_loop() if threads_available() else None  # a suspended caller does not block its loop
+    blocked = set() if loop is None else {loop}
     future.blocked_loops.update(blocked)
     if caller.call is not None:
         caller.call.begin_waiting(future)
@@ -458,12 +496,9 @@ def _hindrance(loop: asyncio.AbstractEventLoop) -> str | None:
 
 
 def call_later(delay_s: float, function: Callable[[], object]) -> None:
-    """Call a quick function on the engine's loop after a delay; immediately without threads. Safe from any thread."""
-    if threads_available():
-        loop = engine_thread().loop
-        loop.call_soon_threadsafe(loop.call_later, delay_s, function)
-    else:
-        function()
+    """Call a quick function on the engine's loop (see `home_loop`) after a delay. Safe from any thread."""
+    loop = home_loop()
+    loop.call_soon_threadsafe(loop.call_later, delay_s, function)
 
 
 def call_on(loop: asyncio.AbstractEventLoop | None, function: Callable[[], object]) -> None:

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from agentbench._bridge import pool_of_one, threads_available
+
 T = TypeVar("T")
 
 
 class Worker:
-    """Runs functions one after another, in the order in which they arrive, on a separate thread."""
+    """Runs functions one after another, in the order in which they arrive, on a separate thread if there are threads."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -22,11 +24,18 @@ class Worker:
         self._n_pending = 0
 
     def submit(self, function: Callable[..., T], *args: Any) -> Future[T]:
-        """Queue a function, for a thread that waits for its result."""
+        """Queue a function, for a thread that waits for its result. Without threads it is run here."""
+        if not threads_available():
+            outcome: Future[T] = Future()
+            try:
+                outcome.set_result(function(*args))
+            except BaseException as error:  # noqa: BLE001 - raised where the result is read
+                outcome.set_exception(error)
+            return outcome
         with self._lock:
             if self._pool is None:
                 wait = None if self._closed_pool is None else self._closed_pool.shutdown
-                self._pool = ThreadPoolExecutor(1, thread_name_prefix=self._name, initializer=wait)
+                self._pool = pool_of_one(name=self._name, begin=wait)
             self._n_pending += 1
             return self._pool.submit(self._run, function, args)
 
