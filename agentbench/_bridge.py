@@ -132,8 +132,12 @@ class EngineFuture(Future[T]):
         require_blocking(_name_of(self._work))
         ended = asyncio.Event()
         self.add_done_callback(lambda _: ended.set())
-        with contextlib.suppress(TimeoutError):
-            _pyodide_ffi().run_sync(asyncio.wait_for(ended.wait(), timeout_s))
+        futures, caller.futures = caller.futures, None  # other callers run meanwhile, on the same thread
+        try:
+            with contextlib.suppress(TimeoutError):
+                _pyodide_ffi().run_sync(asyncio.wait_for(ended.wait(), timeout_s))
+        finally:
+            caller.futures = futures
         return 0
 
     def finish(self, task: asyncio.Task[T] | None = None) -> None:

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
-from agentbench.exceptions import MissingExtraError
+from agentbench.exceptions import MissingExtraError, NotInBrowserError
+
+NO_PROCESSES = "a page starts no processes"
+NO_CONNECTIONS = "a page makes no network connections except HTTP requests and WebSockets"
+
+
+def not_in_browser(feature: str, *, reason: str, instead: str) -> None:
+    """Raise NotInBrowserError if this Python runs in a browser; see there for the arguments."""
+    is_browser: bool = sys.platform == "emscripten"
+    if is_browser:
+        raise NotInBrowserError(feature, reason=reason, instead=instead)
 
 
 def require(module: str, *, extra: str, purpose: str) -> Any:

@@ -451,6 +451,27 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         return {**super()._facts(), "name": self.name, "path": self.path, "msg": self.msg}
 
 
+class NotInBrowserError(MissingExtraError):
+    """Something cannot work where Python runs in a browser (JupyterLite), whatever is installed.
+
+    Args:
+        feature: What cannot work, in the plural: "MCP servers over stdio".
+        reason: Why, as a clause: "a page starts no processes".
+        instead: What to do, as a sentence.
+    """
+
+    def __init__(self, feature: str, *, reason: str, instead: str) -> None:
+        self.feature, self.reason, self.instead = feature, reason, instead
+        self.extra, self.package, self.purpose, self._command = "", "", None, ""
+        message = f"{feature} cannot be used in a browser, because {reason}. {instead}"
+        AgentFrameworkException.__init__(self, message)
+
+    @property
+    def command(self) -> str:
+        """Empty: no package helps."""
+        return ""
+
+
 class SiteError(AgentFrameworkException):
     """`agentbench site` cannot build the site; `problem` says why, and `fix` says what to do about it."""
 

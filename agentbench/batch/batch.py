@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from agentbench._bridge import EngineFuture, run_sync, running_loop, submit, wait_sync
+from agentbench._bridge import EngineFuture, can_suspend, run_sync, running_loop, submit, threads_available, wait_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._workers import run_in_thread
 from agentbench.batch.driving.driver import Driver
@@ -173,7 +173,7 @@ class Batch(Displayable):
 
     def _require_other_loop(self, call: str, instead: str) -> None:
         """Raise if a call would wait for the event loop that it was made on, which runs the batch."""
-        if self._runs_here():
+        if not can_suspend() and (self._runs_here() or not threads_available()):
             msg = f"The batch {self.name!r} runs on this event loop, which {call} would block. Write `{instead}`."
             raise BatchError(msg)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import call_view
-from agentbench._extras import require
+from agentbench._extras import NO_PROCESSES, not_in_browser, require
 from agentbench._limits import require_limit, require_seconds
 from agentbench.agents.model.settings import service_key
 from agentbench.batch.batch import Batch, is_in_notebook
@@ -98,6 +98,7 @@ def run_many(  # noqa: PLR0913 - all by keyword, most with defaults
         ValueError: An argument has an unknown value, or a generator was already read.
         BatchChangedError: Finished rows belong to another graph, and `changed` is `"ask"`.
         MissingExtraError: SQLAlchemy, psycopg or Dask is needed and not installed.
+        NotInBrowserError: PostgreSQL or `backend=` is used, and this Python runs in a browser.
 
     Example:
         >>> batch = await run_many(workflow, questions, into="answers.db", budget=Budget(tokens=1_000_000))
@@ -169,6 +170,9 @@ def _check_rules(on_error: object, concurrency: object, budget: object) -> None:
 
 def _require_cluster(backend: Any, into: Any) -> None:
     """Raise unless `backend` is a usable cluster and the rows are where all processes reach them."""
+    not_in_browser(
+        "Processes and clusters", reason=NO_PROCESSES, instead="Leave out backend=: the runs share this page."
+    )
     if into is None:
         msg = "into is None, which keeps the rows in this process. Pass into='results.db' or the URL of a database."
         raise ValueError(msg)

@@ -43,6 +43,7 @@ class RedisCheckpointStorage(ContentAddressedStorage):
 
     Raises:
         MissingExtraError: The package redis is not installed.
+        NotInBrowserError: This Python runs in a browser.
         ValueError: The URL is not that of a Redis server, the prefix is empty or contains a brace, or `keep_last` is
             less than 1.
         TypeError: `url_or_client` is neither a URL nor a client.

@@ -41,6 +41,7 @@ class SQLCheckpointStorage(ContentAddressedStorage):
 
     Raises:
         MissingExtraError: SQLAlchemy is not installed, or psycopg for PostgreSQL.
+        NotInBrowserError: The URL is one of PostgreSQL, and this Python runs in a browser.
         ValueError: The URL is invalid or that of an in-memory database; or `keep_last` is less than 1.
         TypeError: `path_or_url` is neither a path nor a URL.
 

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from typing import Any
 from urllib.parse import urlsplit
 
+from agentbench._extras import NO_PROCESSES, not_in_browser
 from agentbench._secrets import is_secret_name, mask_text
 from agentbench.agents.mcp.connection import opening
 from agentbench.agents.mcp.package import module, new_http_client, websocket_streams
@@ -66,6 +67,7 @@ class MCPStdioTool(MCPTool):
     Raises:
         ValueError: `approval_mode` or the name of a limit is unknown, or a limit is not positive.
         TypeError: `allowed_tools` or `runtime_arguments` is a string instead of a collection.
+        NotInBrowserError: This Python runs in a browser.
 
     Example:
         async with MCPStdioTool("files", sys.executable, args=["server.py"], tool_name_prefix="fs") as files:
@@ -84,6 +86,8 @@ class MCPStdioTool(MCPTool):
         errlog: Any = None,
         **kwargs: Any,
     ) -> None:
+        instead = "Use MCPStreamableHTTPTool with the address of a server that allows requests from pages (CORS)."
+        not_in_browser("MCP servers over stdio", reason=NO_PROCESSES, instead=instead)
         process = {key: kwargs.pop(key) for key in ("cwd", "encoding_error_handler") if key in kwargs}
         super().__init__(name, **kwargs)
         self.command, self.args, self.env = command, list(args or ()), None if env is None else dict(env)

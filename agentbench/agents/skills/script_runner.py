@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._extras import NO_PROCESSES, not_in_browser
 from agentbench._limits import require_limit, require_seconds
 from agentbench._workers import run_in_thread
 
@@ -58,9 +59,17 @@ def subprocess_script_runner(
     Returns:
         A runner that returns the output of the script, and the exit code and the error output if the script failed.
 
+    Raises:
+        NotInBrowserError: This Python runs in a browser.
+
     Example:
         source = FileSkillsSource("skills", script_runner=subprocess_script_runner(timeout=10))
     """
+    not_in_browser(
+        "Scripts as processes",
+        reason=NO_PROCESSES,
+        instead="Pass a function of yours as script_runner=, or give the skill functions instead of scripts.",
+    )
     require_seconds("timeout", timeout)
     require_limit("max_output", max_output)
     variables = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}

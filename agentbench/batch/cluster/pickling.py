@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from agentbench._display import shorten
-from agentbench._extras import require
+from agentbench._extras import NO_CONNECTIONS, not_in_browser, require
 from agentbench._signatures import flatten_union
 from agentbench.exceptions import PlacementError, UnpicklableError
 from agentbench.workflows.executors.executor import Executor
@@ -96,6 +96,7 @@ def require_importable(types: Iterable[Any], what: str) -> None:
 
 def require_client(client: Any, name: str = "workers") -> None:
     """Raise unless an argument is a Dask client that a run can use: `TypeError` or `PlacementError`."""
+    not_in_browser("Dask clusters", reason=NO_CONNECTIONS, instead="Leave the argument out: the runs share this page.")
     distributed = sys.modules.get("distributed")  # without it, nothing is a client
     if distributed is None or not isinstance(client, distributed.Client):
         msg = (

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Worker:
-    """Runs functions one after another, in the order in which they arrive, on a separate thread if there are threads."""
+    """Runs functions one after another, in the order in which they arrive, on a separate thread if there are any."""
 
     def __init__(self, name: str) -> None:
         self._name = name

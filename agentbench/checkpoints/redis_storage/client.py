@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from agentbench._extras import require
+from agentbench._extras import NO_CONNECTIONS, not_in_browser, require
 
 _TIMEOUTS: Final = {"socket_connect_timeout": 5.0, "socket_timeout": 30.0}
 """For clients created here, unless the URL overrides it (`?socket_timeout=...`)."""
@@ -29,6 +29,8 @@ class RedisClient(Protocol):
 
 def connect(url_or_client: str | RedisClient) -> tuple[RedisClient, str, bool]:
     """Return a blocking client, its address, and whether it was created here. Nothing is sent yet."""
+    instead = "Use FileCheckpointStorage, or SQLCheckpointStorage with the path of a file."
+    not_in_browser("Redis servers", reason=NO_CONNECTIONS, instead=instead)
     redis = require("redis", extra="redis", purpose="keep checkpoints in Redis")
     if isinstance(url_or_client, str):
         client = _client_for(redis, url_or_client)

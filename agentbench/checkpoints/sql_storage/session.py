@@ -15,7 +15,7 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from agentbench._extras import require
+from agentbench._extras import NO_CONNECTIONS, not_in_browser, require
 from agentbench._files.private_file import open_private
 from agentbench._secrets import is_secret_parameter
 from agentbench.checkpoints.sql_storage.tables import SCHEMA_VERSION, Statement, Statements, records, schema, tables
@@ -35,6 +35,7 @@ def database_url(path_or_url: Any) -> URL:
     if url.get_backend_name() not in ("postgresql", "postgres"):
         msg = f"{display_text(url)!r} names the database {url.get_backend_name()!r}; expected sqlite or postgresql."
         raise ValueError(msg)
+    not_in_browser("PostgreSQL servers", reason=NO_CONNECTIONS, instead="Use the path of an SQLite file.")
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername == "postgresql+psycopg":

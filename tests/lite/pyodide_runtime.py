@@ -1,0 +1,81 @@
+"""Python for the browser, run by Node.js: Pyodide from npm, packages from PyPI, fetched once and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+PYODIDE = "314.0.6"
+"""The version that JupyterLite uses; `test_in_node.py` compares it with the installed one."""
+NODE = "26.10.0"
+"""A Node.js that can suspend calls (JSPI). Those of Linux distributions are older, so it is taken from npm as well."""
+PACKAGES = ("hypothesis>=6.100", "pydantic>=2.8", "pytest>=8.4", "python-dotenv>=1.0", "sqlalchemy>=2.0", "tzdata")
+"""What the tests need and publishes wheels for Pyodide, or wheels without compiled code."""
+
+_PATIENCE_S = 300
+
+
+class MissingRuntimeError(Exception):
+    """The runtime cannot be had here; the text says why."""
+
+
+class Runtime(NamedTuple):
+    """Where the parts of the runtime are."""
+
+    node: Path
+    pyodide: Path
+    packages: Path
+
+
+def fetch_runtime(cache: Path) -> Runtime:
+    """Return the runtime, from a folder in `cache` that is named after its inputs and is complete if it exists."""
+    key = hashlib.sha256(repr((PYODIDE, NODE, PACKAGES, sys.platform)).encode()).hexdigest()[:16]
+    folder = cache / f"pyodide-{PYODIDE}-{key}"
+    if not folder.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as name:
+            made = Path(name, "runtime")
+            made.mkdir()
+            npm = shutil.which("npm")
+            if npm is None:
+                raise MissingRuntimeError("npm is not installed")
+            options = ("--no-audit", "--no-fund", "--prefix", str(made))
+            _call(npm, "install", *options, f"pyodide@{PYODIDE}", f"node@{NODE}")
+            _install_packages(_in(made))
+            made.rename(folder)
+    return _in(folder)
+
+
+def _in(folder: Path) -> Runtime:
+    modules = folder / "node_modules"
+    program = "node.exe" if sys.platform == "win32" else "node"
+    return Runtime(modules / "node" / "bin" / program, modules / "pyodide", folder / "packages")
+
+
+def _install_packages(runtime: Runtime) -> None:
+    lock = json.loads((runtime.pyodide / "pyodide-lock.json").read_text("utf-8"))["info"]
+    version = lock["python"].rpartition(".")[0]
+    options = [
+        f"--python-version={version}",
+        "--implementation=cp",
+        f"--abi=cp{version.replace('.', '')}",
+        "--abi=none",
+    ]
+    options += [f"--platform=pyemscripten_{lock['abi_version']}_{lock['arch']}", "--platform=any"]
+    options += ["--only-binary=:all:", "--no-compile", "--quiet", f"--target={runtime.packages}"]
+    _call(sys.executable, "-m", "pip", "install", *options, *PACKAGES)
+
+
+def _call(*command: str) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise MissingRuntimeError(f"{command[0]} did not end within {_PATIENCE_S} s") from error
+    if done.returncode:
+        raise MissingRuntimeError(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
