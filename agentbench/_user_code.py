@@ -87,7 +87,7 @@ def _is_installed(file: str) -> bool:
 @lru_cache(maxsize=1)
 def _installation_folders() -> tuple[str, ...]:
     folders = {os.path.dirname(os.__file__), *site.getsitepackages(), site.getusersitepackages()}
-    return tuple(folder + os.sep for folder in folders)
+    return tuple(folder + os.sep for folder in folders if folder)  # Pyodide has one that is None
 
 
 def shorten_in_notebooks() -> None:

@@ -27,6 +27,7 @@ OPTIONS = (
     "-oaddopts=--strict-markers --import-mode=importlib",
     "-ofaulthandler_timeout=0",  # it is watched by a thread
     "-pno:cacheprovider",
+    "-Wignore:It looks like `register_random`",  # a check of hypothesis that counts references
     "-pno:unraisableexception",  # there, generators that nobody closed are collected where no loop is running
 )
 
@@ -86,6 +87,6 @@ def test_it_is_the_pyodide_of_jupyterlite() -> None:
 
 
 def test_tests_that_are_left_out_exist() -> None:
-    for name in (name for names in LEFT_OUT.values() for name in names):
+    for name in [name for names in LEFT_OUT.values() for name in names]:
         file, _, test = name.partition("::")
-        assert re.search(rf"def {test.partition('[')[0]}\b", (ROOT / file).read_text("utf-8")), name
+        assert re.search(rf"\b{test}\b", (ROOT / file).read_text("utf-8")), name

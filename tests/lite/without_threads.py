@@ -1,17 +1,17 @@
-"""What only a Python without threads can show. It runs in Pyodide (see `selection.py`) and is not collected elsewhere."""
+"""What only a Python without threads can show: tests that run in Pyodide (see `selection.py`), and nowhere else."""
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
 from agentbench import (
     Agent,
-    AgentState,
     EchoChatClient,
     FileCheckpointStorage,
     MCPStdioTool,
@@ -35,9 +35,13 @@ async def answer(value: int = 42) -> int:
     return value
 
 
+class Counted(TypedDict):
+    seen: int
+
+
 @executor(id="double")
 def double(number: int, ctx: WorkflowContext[int, int]) -> None:
-    ctx.yield_output(2 * number)  # type: ignore[unused-coroutine]
+    ctx.yield_output(2 * number)
 
 
 def test_a_synchronous_caller_gets_the_result() -> None:
@@ -86,8 +90,8 @@ def test_the_result_of_submitted_work_can_be_waited_for() -> None:
 
 
 async def test_where_calls_cannot_be_suspended_the_error_names_the_await_form() -> None:
-    from js import setTimeout  # type: ignore[import-not-found]  # noqa: PLC0415
-    from pyodide.ffi import create_once_callable  # type: ignore[import-not-found]  # noqa: PLC0415
+    from js import setTimeout  # type: ignore[import-not-found]
+    from pyodide.ffi import create_once_callable  # type: ignore[import-not-found]
 
     errors: asyncio.Queue[Exception] = asyncio.Queue()
 
@@ -117,20 +121,20 @@ async def test_a_run_with_a_sync_handler_is_saved_and_found_by_the_next_storage(
 def test_a_batch_runs_to_its_end_for_a_synchronous_caller(into: str | None, tmp_path: Path) -> None:
     workflow = WorkflowBuilder(start_executor=double).build()
     place = None if into is None else tmp_path / into
-    with run_many(workflow, range(5), into=place) as batch:
+    with closing(run_many(workflow, range(5), into=place)) as batch:
         assert [row.output for row in batch.result().rows()] == [0, 2, 4, 6, 8]
-    with run_many(workflow, range(3), into=tmp_path / "others.db") as batch:
+    with closing(run_many(workflow, range(3), into=tmp_path / "others.db")) as batch:
         assert sorted(row.output for row in batch) == [0, 2, 4]
 
 
 def test_a_state_graph_and_an_agent_can_be_called_synchronously() -> None:
-    graph: Any = StateGraph(AgentState)
-    graph.add_node("count", lambda state: {"seen": True})
+    graph = StateGraph(Counted)
+    graph.add_node("count", lambda state: {"seen": state["seen"] + 1})
     graph.set_entry_point("count")
     graph.add_edge("count", END)
     app = graph.compile()
-    app.invoke({"messages": []})
-    assert len(list(app.stream({"messages": []}))) > 0
+    assert app.invoke({"seen": 0}) == {"seen": 1}
+    assert list(app.stream({"seen": 0}, stream_mode="updates")) == [{"count": {"seen": 1}}]
     assert run_sync(Agent(EchoChatClient()).run("owl")).text == "Echo: owl"
 
 
