@@ -14,6 +14,7 @@ from agentbench.exceptions import SiteError
 
 _EXTENSIONS: Final = ("@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension", "anywidget")
 _KERNEL: Final = _EXTENSIONS[1]
+_KERNEL_SPEC: Final = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}
 _PLUGIN: Final = f"{_KERNEL}:kernel"
 _FALLBACK_FONTS: Final = ("*.eot", "*.svg", "*.ttf")
 """Forms of the icon fonts for browsers that cannot run WebAssembly, let alone Python."""
@@ -26,9 +27,14 @@ def build_lab(out: Path, contents: Contents, scratch: Path) -> None:
         SiteError: JupyterLite failed.
     """
     folder = scratch / "contents"
-    for name, path in {**contents.notebooks, **contents.files}.items():
+    for name, path in contents.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / name)
+    folder.mkdir(exist_ok=True)
+    for name, path in contents.notebooks.items():
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        notebook["metadata"]["kernelspec"] = _KERNEL_SPEC  # with that of this machine, JupyterLab would ask for another
+        (folder / name).write_text(json.dumps(notebook), encoding="utf-8")
     settings = {
         "LiteBuildConfig": {
             "apps": ["lab"],
