@@ -45,7 +45,6 @@ HEAVY = {
     "resvg_py",
     "traitlets",
     "typing_extensions",
-    "vega_datasets",
 }
 
 

@@ -184,7 +184,7 @@ def test_without_a_checkout_lab_says_where_the_notebooks_are(installed: Path, tm
 
 @pytest.fixture
 def with_notebook_extra() -> None:
-    for package in ("pandas", "vega_datasets", "graphviz"):
+    for package in ("pandas", "graphviz"):
         pytest.importorskip(package)
 
 
@@ -296,11 +296,11 @@ def on_a_terminal(*arguments: str, cwd: Path, asked: str, typed: str) -> str:
 
 
 def test_without_the_extra_the_demo_says_which_command_brings_it(tmp_path: Path) -> None:
-    (tmp_path / "vega_datasets.py").write_text("raise ModuleNotFoundError(name='vega_datasets')", encoding="utf-8")
+    (tmp_path / "graphviz.py").write_text("raise ModuleNotFoundError(name='graphviz')", encoding="utf-8")
     (tmp_path / "pandas.py").touch()
     done = agentbench("demo", cwd=tmp_path, path=tmp_path)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("agentbench: vega_datasets is not installed")
+    assert done.stderr.startswith("agentbench: graphviz is not installed")
     assert install_command("notebook") in done.stderr
 
 

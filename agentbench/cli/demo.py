@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agentbench._bridge import run_sync
 from agentbench._extras import require
@@ -15,6 +16,9 @@ from agentbench.cli.commands import Commands, ask
 from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.approval import Approval
 from agentbench.workflows.run.run import WorkflowRun
+
+if TYPE_CHECKING:
+    from agentbench.cli.demo_workflow import Trend
 
 
 def add_demo(commands: Commands) -> None:
@@ -49,9 +53,9 @@ def add_demo(commands: Commands) -> None:
 
 
 def _demo(arguments: argparse.Namespace) -> int:
-    for package in ("pandas", "vega_datasets", "graphviz"):
+    for package in ("pandas", "graphviz"):
         require(package, extra="notebook", purpose="run the demo")
-    # Imported here: pandas may be missing, and the engine is not needed to report that.
+    # Imported here: the engine is not needed to report what is missing.
     from agentbench.cli.demo_workflow import Years, build_workflow  # noqa: PLC0415
     from agentbench.notebook import checkpoints_frame, draw  # noqa: PLC0415
 
@@ -66,7 +70,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     run_sync(run.respond(request, Approval(approved)))
     bar.drive(run)
     for report in run_sync(run.result()).outputs:
-        print(f"\n{report.table.to_string()}")
+        _print_table(report.trends)
 
     drawing = draw(workflow).save(arguments.output / f"{workflow.name}.svg")
     checkpoints, table = checkpoints_frame(storage, run_id=run.run_id, full=True), arguments.output / "checkpoints.csv"
@@ -76,6 +80,13 @@ def _demo(arguments: argparse.Namespace) -> int:
     print(f"  {table}  {len(checkpoints)} checkpoints")
     print("To step through this workflow in a notebook, run: agentbench lab")
     return 0
+
+
+def _print_table(trends: Sequence[Trend]) -> None:
+    """Print one line for each year, with a column for each measure."""
+    print("\n    ", *(f"{f'{trend.name} ({trend.unit})':>24}" for trend in trends))
+    for year in trends[0].by_year:
+        print(year, *(f"{trend.by_year[year]:>24}" for trend in trends))
 
 
 def _ask(question: str, details: str, answer: str | None) -> bool:

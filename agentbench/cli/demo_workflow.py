@@ -1,14 +1,14 @@
 """The workflow of the first notebook, for `agentbench demo`: how did cars change between 1970 and 1982?
 
-`notebooks/01_first_workflow.ipynb` builds the same workflow step by step and explains it. The data set is a file in the
-package vega_datasets. It describes 406 cars; 14 of them have missing values.
+`notebooks/01_first_workflow.ipynb` builds the same workflow step by step and explains it. The data is in `cars.json`, a
+copy of `notebooks/data/cars.json`. It describes 406 cars; 14 of them have missing values.
 """
 
+import json
 from dataclasses import dataclass, field
-from typing import Never
-
-import pandas as pd
-from vega_datasets import local_data
+from pathlib import Path
+from statistics import median
+from typing import Any, Never
 
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.approval import Approval
@@ -18,6 +18,9 @@ from agentbench.workflows.executors.function_executor import executor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.graph.edges import Case, Default
 from agentbench.workflows.run.workflow import Workflow
+
+DATA = Path(__file__).with_name("cars.json")
+Row = dict[str, Any]
 
 # ---- the messages ----------------------------------------------------------------------------------------------------
 
@@ -32,10 +35,10 @@ class Years:
 
 @dataclass(frozen=True, eq=False)
 class Cars:
-    """A table of cars, one per row, and notes on what was done to it."""
+    """Cars, and notes on what was done to them."""
 
     notes: tuple[str, ...]
-    table: pd.DataFrame = field(repr=False)
+    rows: list[Row] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -49,11 +52,11 @@ class Trend:
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Output: a few lines of text and the table behind them."""
+    """Output: a few lines of text and the trends behind them."""
 
     title: str
     text: str = field(repr=False)
-    table: pd.DataFrame = field(repr=False)
+    trends: list[Trend] = field(repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,40 +74,47 @@ class Question:
 @executor
 async def load(years: Years, ctx: WorkflowContext[Cars]) -> None:
     """Read the cars of some model years."""
-    table = pd.read_json(local_data.cars.filepath)
-    table["Year"] = table["Year"].str[:4].astype(int)
-    table = table[table["Year"].between(years.first, years.last)]
-    if table.empty:
+    cars: list[Row] = json.loads(DATA.read_text(encoding="utf-8"))
+    rows = [car for car in cars if years.first <= car["year"] <= years.last]
+    if not rows:
         msg = f"There are no cars of {years.first} to {years.last}; the data has 1970 to 1982."
         raise ValueError(msg)
-    await ctx.send_message(Cars((f"{len(table)} cars of {years.first} to {years.last}",), table))
+    await ctx.send_message(Cars((f"{len(rows)} cars of {years.first} to {years.last}",), rows))
+
+
+def usual_power(cylinders: int, cars: list[Row]) -> float:
+    """Return the median power of the engines with so many cylinders."""
+    return median(car["horsepower"] for car in cars if car["cylinders"] == cylinders and car["horsepower"])
 
 
 @executor
 async def repair(cars: Cars, ctx: WorkflowContext[Cars]) -> None:
     """Leave out cars of unknown consumption; fill in an unknown power with that of similar engines."""
-    table = cars.table.dropna(subset=["Miles_per_Gallon"])
-    left_out = len(cars.table) - len(table)
-    filled_in = int(table["Horsepower"].isna().sum())
-    similar = table.groupby("Cylinders")["Horsepower"].transform("median")
-    table = table.assign(Horsepower=table["Horsepower"].fillna(similar))
+    known = [car for car in cars.rows if car["mpg"]]
+    rows = [car | {"horsepower": car["horsepower"] or usual_power(car["cylinders"], known)} for car in known]
+    left_out = len(cars.rows) - len(known)
+    filled_in = sum(car["horsepower"] is None for car in known)
     notes = (f"{left_out} left out: consumption unknown", f"{filled_in} filled in: power unknown")
-    await ctx.send_message(Cars(cars.notes + notes, table))
+    await ctx.send_message(Cars(cars.notes + notes, rows))
 
 
 @executor
 async def convert(cars: Cars, ctx: WorkflowContext[Cars]) -> None:
     """Convert gallons, pounds and horsepower to litres, kilograms and kilowatts."""
-    table = cars.table.assign(
-        consumption=235.215 / cars.table["Miles_per_Gallon"],
-        weight=0.45359 * cars.table["Weight_in_lbs"],
-        power=0.7457 * cars.table["Horsepower"],
-    )
-    await ctx.send_message(Cars(cars.notes, table))
+    rows = [
+        {
+            "year": car["year"],
+            "consumption": 235.215 / car["mpg"],
+            "weight": 0.45359 * car["pounds"],
+            "power": 0.7457 * car["horsepower"],
+        }
+        for car in cars.rows
+    ]
+    await ctx.send_message(Cars(cars.notes, rows))
 
 
 class Measure(Executor):
-    """How one measure changed over the years; its id is the name of the column."""
+    """How one measure changed over the years; its id is the name of the measure."""
 
     def __init__(self, name: str, unit: str) -> None:
         super().__init__(id=name)
@@ -113,21 +123,23 @@ class Measure(Executor):
     @handler
     async def measure(self, cars: Cars, ctx: WorkflowContext[Trend]) -> None:
         """Take the median of each year."""
-        medians = cars.table.groupby("Year")[self.id].median().round(1)
-        await ctx.send_message(Trend(self.id, self.unit, dict(zip(medians.index, medians, strict=True))))
+        by_year: dict[int, list[float]] = {}
+        for car in cars.rows:
+            by_year.setdefault(car["year"], []).append(car[self.id])
+        medians = {year: round(median(values), 1) for year, values in by_year.items()}
+        await ctx.send_message(Trend(self.id, self.unit, medians))
 
 
 @executor
 async def report(trends: list[Trend], ctx: WorkflowContext[Report]) -> None:
-    """Join the measures in one table and describe it in words."""
-    table = pd.DataFrame({f"{trend.name} ({trend.unit})": trend.by_year for trend in trends})
-    first, last = min(table.index), max(table.index)
+    """Join the measures and describe them in words."""
+    first, last = min(trends[0].by_year), max(trends[0].by_year)
     title = f"The median car of {first} and that of {last}"
     lines = []
     for trend in trends:
         before, after = trend.by_year[first], trend.by_year[last]
         lines.append(f"{trend.name}: {before} and {after} {trend.unit} ({after / before - 1:+.0%})")
-    await ctx.send_message(Report(title, "\n".join(lines), table))
+    await ctx.send_message(Report(title, "\n".join(lines), trends))
 
 
 class Publish(Executor):
@@ -150,7 +162,7 @@ class Publish(Executor):
 
 def has_gaps(cars: Cars) -> bool:
     """Whether a value is missing anywhere."""
-    return bool(cars.table.isna().any(axis=None))
+    return any(None in car.values() for car in cars.rows)
 
 
 def build_workflow() -> Workflow:

@@ -23,9 +23,7 @@ FURTHER = """
 @pytest.fixture
 def page(lab: Any, open_notebook: Any) -> Any:
     """The first notebook as it is shipped, open and run, the stepper in view."""
-    pytest.importorskip("vega_datasets")
-    for path in NOTEBOOKS.iterdir():
-        shutil.copy(path, lab.folder)
+    shutil.copytree(NOTEBOOKS, lab.folder, dirs_exist_ok=True)
     shown = open_notebook("01_first_workflow")
     shown.run_all(finished=False)
     scroll_to(shown, larger_panel(shown))

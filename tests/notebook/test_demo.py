@@ -1,3 +1,4 @@
+import contextlib
 import json
 import statistics
 from pathlib import Path
@@ -8,13 +9,9 @@ import pytest
 
 from tests.parts.errors import raises
 
-pytest.importorskip("vega_datasets")
-
-from vega_datasets import local_data
-
 from agentbench import Approval, Workflow, WorkflowRunState
 from agentbench._clock import runtime_defaults, set_runtime_defaults
-from agentbench.cli.demo_workflow import Report, Years, build_workflow
+from agentbench.cli.demo_workflow import DATA, Report, Years, build_workflow
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 ALL, WITHOUT_GAPS = Years(1970, 1982), Years(1976, 1979)
@@ -39,8 +36,8 @@ async def published(workflow: Workflow, years: Years) -> Report:
 
 
 def cars() -> list[dict[str, Any]]:
-    """The data as they stand in the file, read without pandas."""
-    rows: list[dict[str, Any]] = json.loads(Path(local_data.cars.filepath).read_text(encoding="utf-8"))
+    """The data as they stand in the file."""
+    rows: list[dict[str, Any]] = json.loads(DATA.read_text(encoding="utf-8"))
     return rows
 
 
@@ -62,8 +59,8 @@ async def test_the_notes_count_what_was_left_out_and_filled_in():
         for executor_id, message in (await run.step()).delivered:
             notes[executor_id] = getattr(message, "notes", None)
     rows = cars()
-    unknown_consumption = [row for row in rows if row["Miles_per_Gallon"] is None]
-    unknown_power = [row for row in rows if row["Horsepower"] is None and row not in unknown_consumption]
+    unknown_consumption = [row for row in rows if row["mpg"] is None]
+    unknown_power = [row for row in rows if row["horsepower"] is None and row not in unknown_consumption]
     assert notes["repair"] == (f"{len(rows)} cars of 1970 to 1982",)
     assert notes["convert"] == (
         *notes["repair"],
@@ -72,19 +69,24 @@ async def test_the_notes_count_what_was_left_out_and_filled_in():
     )
 
 
-async def test_the_table_holds_the_median_of_every_year_in_metric_units():
-    table = (await published(build_workflow(), ALL)).table
-    known = [row for row in cars() if row["Miles_per_Gallon"] is not None]
-    years = sorted({int(row["Year"][:4]) for row in known})
-    assert list(table.index) == years
-    assert list(table.columns) == ["consumption (l/100 km)", "weight (kg)", "power (kW)"]
+async def test_the_trends_hold_the_median_of_every_year_in_metric_units():
+    trends = (await published(build_workflow(), ALL)).trends
+    known = [row for row in cars() if row["mpg"] is not None]
+    years = sorted({row["year"] for row in known})
+    assert [list(trend.by_year) for trend in trends] == [years] * 3
+    assert [(trend.name, trend.unit) for trend in trends] == [
+        ("consumption", "l/100 km"),
+        ("weight", "kg"),
+        ("power", "kW"),
+    ]
+    by_name = {trend.name: trend.by_year for trend in trends}
     for year in years:
-        of_year = [row for row in known if row["Year"].startswith(str(year))]
-        consumption = statistics.median(235.215 / row["Miles_per_Gallon"] for row in of_year)
-        weight = statistics.median(0.45359 * row["Weight_in_lbs"] for row in of_year)
-        assert table.loc[year, "consumption (l/100 km)"] == pytest.approx(consumption, abs=0.05)
-        assert table.loc[year, "weight (kg)"] == pytest.approx(weight, abs=0.05)
-    assert not table.isna().any(axis=None)
+        of_year = [row for row in known if row["year"] == year]
+        consumption = statistics.median(235.215 / row["mpg"] for row in of_year)
+        weight = statistics.median(0.45359 * row["pounds"] for row in of_year)
+        assert by_name["consumption"][year] == pytest.approx(consumption, abs=0.05)
+        assert by_name["weight"][year] == pytest.approx(weight, abs=0.05)
+    assert all(by_name["power"].values())
 
 
 async def test_a_rejected_report_does_not_come_out():
@@ -105,6 +107,11 @@ async def test_years_without_cars_are_an_error_that_says_which_years_there_are()
 @pytest.fixture(scope="module")
 def taught() -> dict[str, Any]:
     """The variables of the first notebook once its workflow is built."""
+    with contextlib.chdir(NOTEBOOKS):  # its data file lies beside it
+        return variables_of_the_notebook()
+
+
+def variables_of_the_notebook() -> dict[str, Any]:
     cells = json.loads((NOTEBOOKS / "01_first_workflow.ipynb").read_text(encoding="utf-8"))["cells"]
     variables: dict[str, Any] = {"__name__": "__main__"}
     before = runtime_defaults()
@@ -124,6 +131,10 @@ def test_the_notebook_builds_the_same_graph(taught: dict[str, Any]):
     # Classes of a notebook are those of its main module.
     names = [{key: name.rpartition(".")[2] for key, name in each["executors"].items()} for each in (theirs, ours)]
     assert names[0] == names[1]
+
+
+def test_the_demo_reads_the_data_of_the_notebook():
+    assert DATA.read_bytes() == (NOTEBOOKS / "data" / "cars.json").read_bytes()
 
 
 def test_the_picture_beside_the_notebook_is_that_of_the_workflow():
