@@ -7,11 +7,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.parts.errors import raises
-
 from agentbench import Approval, Workflow, WorkflowRunState
 from agentbench._clock import runtime_defaults, set_runtime_defaults
 from agentbench.cli.demo_workflow import DATA, Report, Years, build_workflow
+from tests.parts.errors import raises
 
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 ALL, WITHOUT_GAPS = Years(1970, 1982), Years(1976, 1979)

@@ -307,6 +307,12 @@ if sys.platform == "win32":
             os.lseek(descriptor, _FAR_AWAY, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
+elif sys.platform == "emscripten":  # a browser tab has one process, and no locks
+
+    @contextmanager
+    def _lock_file(descriptor: int) -> Iterator[None]:
+        yield
+
 else:
     import fcntl
 
