@@ -84,7 +84,7 @@ async def load(years: Years, ctx: WorkflowContext[Cars]) -> None:
 
 def usual_power(cylinders: int, cars: list[Row]) -> float:
     """Return the median power of the engines with so many cylinders."""
-    return median(car["horsepower"] for car in cars if car["cylinders"] == cylinders and car["horsepower"])
+    return float(median(car["horsepower"] for car in cars if car["cylinders"] == cylinders and car["horsepower"]))
 
 
 @executor
