@@ -425,9 +425,10 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         purpose: What it is needed for, as a verb phrase: "tabulate a run".
         problem: What is wrong, if it is something other than a missing package.
         command: How to install the package, if no extra installs it.
+        advice: What to do instead of running that command, in a sentence: in a browser it does not work.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a fact
         self,
         extra: str,
         package: str,
@@ -435,11 +436,12 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         purpose: str | None = None,
         problem: str | None = None,
         command: str | None = None,
+        advice: str | None = None,
     ) -> None:
-        self.extra, self.package, self.purpose, self._command = extra, package, purpose, command
+        self.extra, self.package, self.purpose, self.advice, self._command = extra, package, purpose, advice, command
         if problem is None:
             problem = f"{package} is not installed" + (f"; it is needed to {purpose}" if purpose else "")
-        super().__init__(f"{problem}. Install it with: {self.command}", name=package)
+        super().__init__(f"{problem}. {advice or f'Install it with: {self.command}'}", name=package)
 
     @property
     def command(self) -> str:
