@@ -428,7 +428,7 @@ class MissingExtraError(AgentFrameworkException, ModuleNotFoundError):
         advice: What to do instead of running that command, in a sentence: in a browser it does not work.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a fact
+    def __init__(
         self,
         extra: str,
         package: str,

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import operator
 import re
+import sys
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
@@ -226,6 +227,10 @@ class OpenAIConnection:
         key = "not-needed" if target.api_key is None or callable(target.api_key) else target.api_key
         optional = {"organization": target.org_id, "base_url": target.base_url, **self._limits}
         sdk = require("openai", extra="openai", purpose="call models of OpenAI-compatible services")
+        if sys.platform == "emscripten":
+            from agentbench.agents.clients.openai.fetch import fetching_client  # noqa: PLC0415 - only in a browser
+
+            optional["http_client"] = fetching_client(sdk)
         made: AsyncOpenAI = sdk.AsyncOpenAI(
             api_key=key,
             default_headers=headers,

@@ -113,6 +113,11 @@ _KINDS = (_AUTH, _REQUEST, _RESPONSE, _FILTER, _LATER)
 _BY_CLASS = {name: kind for kind in _KINDS for name in kind.classes}
 _BY_CODE = {code: kind for kind in _KINDS for code in kind.codes}
 
+_FROM_A_PAGE = (
+    "A browser does not say why. Check the network and base_url=...; a page at https:// cannot call a service at "
+    "http:// on another machine; and a service may not allow calls from web pages (CORS): then run this outside the browser."
+)
+
 # Problems of an answer that can be decoded.
 NO_ANSWER = "it contains no model answer"
 NO_UPDATES = "its stream ended without an update"
@@ -193,6 +198,8 @@ def _make_error(
         what, mend = "could not be reached, or the connection broke", "Try again later."
         if "Timeout" in type(inner).__name__:
             what, mend = "did not answer in time", "Try again later, or pass a longer timeout=..."
+        elif sys.platform == "emscripten":
+            mend = _FROM_A_PAGE
     short = " ".join(detail.split())[:_LONGEST_DETAIL].rstrip(".")
     message = f"The service at {url} {what}{f' (HTTP {status})' if status else ''}: {short}. {mend}"
     if kind is _FILTER:
