@@ -46,12 +46,13 @@ def require(module: str, *, extra: str, purpose: str) -> Any:
 def _load_in_browser(name: str) -> str | None:
     """Load the package of a module into the page; return what to do instead if that was not possible."""
     page, ffi = importlib.import_module("pyodide_js"), importlib.import_module("pyodide.ffi")
+    if name == "resvg_py":  # compiled, without a version for browsers
+        return "It does not run in a browser: save the picture as SVG, or run this outside the browser."
     package = _pyodide_packages().get(name)
     if package is None:
-        package = _PACKAGES.get(name, name)
         return (
-            f"Run `%pip install {package}` in a cell. It needs a network, unless the site includes the package, and a "
-            "version of the package for browsers."
+            f"Run `%pip install {_PACKAGES.get(name, name)}` in a cell. That works if the site includes the package, "
+            "or if there is a network, the site may use PyPI and the package has a version for browsers."
         )
     if not ffi.can_run_sync():
         return (

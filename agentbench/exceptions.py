@@ -948,11 +948,18 @@ class NotebookError(AgentFrameworkException):
 class RendererUnavailable(NotebookError, MissingExtraError):
     """A renderer chosen by name is not installed. The other arguments are those of `MissingExtraError`."""
 
-    def __init__(self, renderer: str, package: str, *, extra: str = "notebook", command: str | None = None) -> None:
+    def __init__(
+        self,
+        renderer: str,
+        package: str,
+        *,
+        extra: str = "notebook",
+        command: str | None = None,
+        advice: str | None = None,
+    ) -> None:
         self.renderer = renderer
-        MissingExtraError.__init__(
-            self, extra, package, purpose=f"draw with the renderer {renderer!r}", command=command
-        )
+        purpose = f"draw with the renderer {renderer!r}"
+        MissingExtraError.__init__(self, extra, package, purpose=purpose, command=command, advice=advice)
 
 
 class WidgetsUnavailable(NotebookError, MissingExtraError):

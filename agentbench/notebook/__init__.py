@@ -12,6 +12,7 @@ _door = Door(
     agentbench.workflows.draw.python_code: to_python
     stepping.model.break_places: Breakpoint
     cards.conversation.views: Transcript transcript
+    cells.api_key: ApiKey
     cells.executor_cell: Definition define_executor
     cells.workbench: Workbench older_code workbench
     cells.workflow_cell: define_workflow

@@ -5,6 +5,7 @@ from agentbench.checkpoints.editing import Edit as Edit
 from agentbench.messages.prices import Price as Price
 from agentbench.notebook.cards.conversation.views import Transcript as Transcript
 from agentbench.notebook.cards.conversation.views import transcript as transcript
+from agentbench.notebook.cells.api_key import ApiKey as ApiKey
 from agentbench.notebook.cells.executor_cell import Definition as Definition
 from agentbench.notebook.cells.executor_cell import define_executor as define_executor
 from agentbench.notebook.cells.workbench import Workbench as Workbench

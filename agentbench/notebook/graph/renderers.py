@@ -33,6 +33,8 @@ _PACKAGE = {"pure": "graphviz-pure", "dot": "Graphviz (the program dot)"}
 # How to install renderers that are not in an extra.
 _COMMAND = {"dot": "apt install graphviz, brew install graphviz or winget install graphviz"}
 
+_IN_BROWSER = "A browser cannot start programs: use 'builtin', which needs none."
+
 # Control characters, surrogates and non-characters: XML forbids them, and renderers should not have to handle them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _BAD_LINE = re.compile(r"line (\d+)")
@@ -78,7 +80,8 @@ def find_renderer(name: str) -> Renderer:
         raise ValueError(msg)
     found = _look_for(name)
     if found is None:
-        raise RendererUnavailable(name, _PACKAGE[name], command=_COMMAND.get(name))
+        advice = _IN_BROWSER if sys.platform == "emscripten" else None
+        raise RendererUnavailable(name, _PACKAGE[name], command=_COMMAND.get(name), advice=advice)
     return found
 
 

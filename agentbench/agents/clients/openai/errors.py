@@ -115,7 +115,8 @@ _BY_CODE = {code: kind for kind in _KINDS for code in kind.codes}
 
 _FROM_A_PAGE = (
     "A browser does not say why. Check the network and base_url=...; a page at https:// cannot call a service at "
-    "http:// on another machine; and a service may not allow calls from web pages (CORS): then run this outside the browser."
+    "http:// on another machine; and a service that does not allow calls from web pages (CORS) can only be called "
+    "outside the browser."
 )
 
 # Problems of an answer that can be decoded.

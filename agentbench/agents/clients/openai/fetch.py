@@ -17,11 +17,37 @@ _OF_THE_BODY = ("content-encoding", "content-length")
 _LONGEST_MS = 2**31 - 1  # of a browser's timer
 
 
+class _Page:
+    """Waits for the page, whose errors become those of the SDK's HTTP library."""
+
+    def __init__(self, library: Any) -> None:
+        self.library = library
+        self.js, self._ffi = importlib.import_module("js"), importlib.import_module("pyodide.ffi")
+
+    def fetch(self, url: str, options: dict[str, Any]) -> Any:
+        return self.js.fetch(url, self._ffi.to_js(options, dict_converter=self.js.Object.fromEntries))
+
+    async def wait(self, promise: Any, abort: Any, timeout_s: float | None) -> Any:
+        """Await a promise; the request ends with the wait if it takes too long, fails or is cancelled."""
+        # Not a timer of asyncio: under Pyodide a cancelled one stays until its time, and each piece has one.
+        late = abort.abort.bind(abort, self.js.DOMException.new("", "TimeoutError"))
+        timer = None if timeout_s is None else self.js.setTimeout(late, min(timeout_s * 1000, _LONGEST_MS))
+        try:
+            return await promise
+        except self._ffi.JsException as error:
+            failed = self.library.ReadTimeout if error.name == "TimeoutError" else self.library.NetworkError
+            raise failed(str(error)) from error
+        except BaseException:
+            abort.abort()
+            raise
+        finally:
+            self.js.clearTimeout(timer)
+
+
 def fetching_client(sdk: Any) -> Any:
     """Return an HTTP client for the SDK, of the library that it uses: httpx, or httpx2 since version 3."""
     library: Any = importlib.import_module(sdk.DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
-    js, to_js = importlib.import_module("js"), importlib.import_module("pyodide.ffi").to_js
-    js_error: Any = importlib.import_module("pyodide.ffi").JsException
+    page = _Page(library)
 
     class Body(library.AsyncByteStream):  # type: ignore[misc]
         """The body of an answer, in the pieces that arrive; `aclose` ends the request."""
@@ -30,7 +56,7 @@ def fetching_client(sdk: Any) -> Any:
             self._reader, self._abort, self._timeout_s = reader, abort, timeout_s
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            while not (piece := await wait(self._reader.read(), self._abort, self._timeout_s)).done:
+            while not (piece := await page.wait(self._reader.read(), self._abort, self._timeout_s)).done:
                 yield piece.value.to_bytes()
 
         async def aclose(self) -> None:
@@ -39,31 +65,13 @@ def fetching_client(sdk: Any) -> Any:
     class Transport(library.AsyncBaseTransport):  # type: ignore[misc]
         async def handle_async_request(self, request: Any) -> Any:
             headers = {name: value for name, value in request.headers.items() if not name.startswith(_OF_THE_SDK)}
-            abort, timeout_s = js.AbortController.new(), request.extensions.get("timeout", {}).get("read")
-            sent = {"method": request.method, "headers": headers, "credentials": "omit", "signal": abort.signal}
+            abort, timeout_s = page.js.AbortController.new(), request.extensions.get("timeout", {}).get("read")
+            options = {"method": request.method, "headers": headers, "credentials": "omit", "signal": abort.signal}
             if content := await request.aread():
-                sent["body"] = content
-            options = to_js(sent, dict_converter=js.Object.fromEntries)
-            answer = await wait(js.fetch(str(request.url), options), abort, timeout_s)
+                options["body"] = content
+            answer = await page.wait(page.fetch(str(request.url), options), abort, timeout_s)
             received = {str(name): str(value) for name, value in answer.headers if name not in _OF_THE_BODY}
             body = None if answer.body is None else Body(answer.body.getReader(), abort, timeout_s)
             return library.Response(answer.status, headers=received, stream=body)
-
-    async def wait(promise: Any, abort: Any, timeout_s: float | None) -> Any:
-        """Await a promise; the request ends with the wait if it takes too long, fails or is cancelled."""
-        # Not a timer of asyncio: under Pyodide a cancelled one stays until its time, and each piece has one.
-        late = abort.abort.bind(abort, js.DOMException.new("", "TimeoutError"))
-        timer = None if timeout_s is None else js.setTimeout(late, min(timeout_s * 1000, _LONGEST_MS))
-        try:
-            return await promise
-        except BaseException as error:
-            abort.abort()
-            if not isinstance(error, js_error):
-                raise
-            if error.name == "TimeoutError":
-                raise library.ReadTimeout(f"no answer within {timeout_s:g} seconds") from error
-            raise library.NetworkError(str(error)) from error
-        finally:
-            js.clearTimeout(timer)
 
     return sdk.DefaultAsyncHttpxClient(transport=Transport())

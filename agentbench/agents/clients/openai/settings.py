@@ -75,7 +75,8 @@ def find_target(model: str | None, model_fields: Sequence[str], *, connected: bo
     if key is None and basic is None and not (url and is_private(url)):
         message = (
             f"No API key is set. Pass api_key=..., or set the environment variable {PREFIX}API_KEY. "
-            "Only servers on this machine or in a private network (base_url=...) need none."
+            "In a notebook, ApiKey of agentbench.notebook asks for it. Only servers on this machine or in a private "
+            "network (base_url=...) need none."
         )
         raise SettingNotFoundError(message)
     return Target(chosen, key, settings["org_id"] or None, url, settings["api"], basic)
