@@ -15,7 +15,10 @@ PYODIDE = "314.0.6"
 """The version that JupyterLite uses; `test_in_node.py` compares it with the installed one."""
 NODE = "26.10.0"
 """A Node.js that can suspend calls (JSPI). Those of Linux distributions are older, so it is taken from npm as well."""
-PACKAGES = ("hypothesis>=6.100", "pydantic>=2.8", "pytest>=8.4", "python-dotenv>=1.0", "sqlalchemy>=2.0", "tzdata")
+PACKAGES = (
+    *("hypothesis>=6.100", "pydantic>=2.8", "pytest>=8.4", "python-dotenv>=1.0", "sqlalchemy>=2.0", "tzdata"),
+    *("openai>=3", "httpx2-jsfetch"),  # which pip takes for a dependency only where it runs in a browser itself
+)
 """What the tests need and publishes wheels for Pyodide, or wheels without compiled code."""
 
 _PATIENCE_S = 300

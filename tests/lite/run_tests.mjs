@@ -10,7 +10,7 @@ for (const [name, folder] of Object.entries({ packages, repository, reports })) 
   pyodide.mountNodeFS(`/${name}`, folder);
 }
 pyodide.globals.set("arguments", pyodide.toPy(args));
-process.exitCode = await pyodide.runPythonAsync(`
+const code = await pyodide.runPythonAsync(`
 import os, sys
 
 sys.dont_write_bytecode = True
@@ -26,3 +26,5 @@ asyncio.get_running_loop()._system_exit_handler = lambda code: None
 
 int(pytest.main(arguments))
 `);
+// Timers of the tests, such as those of timeouts that were not reached, would keep this process alive.
+process.exit(code);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 QUICK = (
     "tests/lite/without_threads.py",
+    "tests/lite/without_packages.py",
     "tests/checkpoints/test_file.py",
     "tests/workflows/test_resume.py",
     "tests/workflows/test_sequences.py",
