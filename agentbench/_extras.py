@@ -13,15 +13,15 @@ from agentbench.exceptions import MissingExtraError, NotInBrowserError
 NO_PROCESSES = "a page starts no processes"
 NO_CONNECTIONS = "a page makes no network connections except HTTP requests and WebSockets"
 
+# Packages that have another name than the module that is imported, and are not in the Pyodide distribution.
+_PACKAGES = {"dotenv": "python-dotenv", "opentelemetry": "opentelemetry-sdk"}
+
 
 def not_in_browser(feature: str, *, reason: str, instead: str) -> None:
     """Raise NotInBrowserError if this Python runs in a browser; see there for the arguments."""
     is_browser: bool = sys.platform == "emscripten"
     if is_browser:
         raise NotInBrowserError(feature, reason=reason, instead=instead)
-
-# Packages that have another name than the module that is imported, and are not in the Pyodide distribution.
-_PACKAGES = {"dotenv": "python-dotenv", "opentelemetry": "opentelemetry-sdk"}
 
 
 def require(module: str, *, extra: str, purpose: str) -> Any:
@@ -46,8 +46,6 @@ def require(module: str, *, extra: str, purpose: str) -> Any:
 def _load_in_browser(name: str) -> str | None:
     """Load the package of a module into the page; return what to do instead if that was not possible."""
     page, ffi = importlib.import_module("pyodide_js"), importlib.import_module("pyodide.ffi")
-    if name == "resvg_py":  # compiled, without a version for browsers
-        return "It does not run in a browser: save the picture as SVG, or run this outside the browser."
     package = _pyodide_packages().get(name)
     if package is None:
         return (

@@ -464,7 +464,7 @@ class NotInBrowserError(MissingExtraError):
 
     def __init__(self, feature: str, *, reason: str, instead: str) -> None:
         self.feature, self.reason, self.instead = feature, reason, instead
-        self.extra, self.package, self.purpose, self._command = "", "", None, ""
+        self.extra, self.package, self.purpose, self.advice, self._command = "", "", None, instead, ""
         message = f"{feature} cannot be used in a browser, because {reason}. {instead}"
         AgentFrameworkException.__init__(self, message)
 

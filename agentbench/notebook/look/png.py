@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-from agentbench._extras import require
+from agentbench._extras import not_in_browser, require
 from agentbench.exceptions import MissingExtraError
 from agentbench.notebook.runtime import settings
 
@@ -37,6 +37,7 @@ def small_png(svg: str) -> bytes | None:
 @functools.lru_cache(maxsize=32)  # many cells show the same picture
 def svg_to_png(svg: str, scale: float) -> bytes:
     """Convert one of our pictures to PNG, in the colours of its theme; `ValueError` for an invalid scale."""
+    not_in_browser("PNG and PDF", reason="resvg_py has no version for browsers", instead="Save the picture as SVG.")
     resvg = require("resvg_py", extra="notebook", purpose="write a PNG")
     matplotlib = importlib.util.find_spec("matplotlib")  # provides a font, so that pictures are the same everywhere
     fonts = Path(str(matplotlib.origin)).parent / "mpl-data" / "fonts" / "ttf" if matplotlib else None
