@@ -53,6 +53,7 @@ SPECIAL: dict[str, Any] = {
     "CassetteMissError": call("m", path="c.json", request={"a": 1}, nearest={"a": 2}, difference="a"),
     "MissingExtraError": call("notebook", "pandas", purpose="tabulate a run"),
     "NotInBrowserError": call("Forks", reason="a page has none", instead="Use a spoon."),
+    "SiteError": call("There is no cake", "Bake one."),
     "HistoryFileError": call("s.jsonl", "m", 3),
     "ExecutorTimeoutError": call("slow", 1.5),
     "WorkflowConvergenceException": call("m", max_iterations=3, pending={"a": 2}),
