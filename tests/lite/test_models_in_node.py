@@ -22,7 +22,8 @@ def test_models_are_called_by_fetch(pytestconfig: pytest.Config, tmp_path: Path)
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"there is no Pyodide here: {error}")
     with OpenAIServer() as server:
         held, request = Gate(), Gate()  # the stream goes on when the next request has come
-        request.reached.add_done_callback(lambda _: (held.open(), request.open()))
+        for gate in (held, request):
+            request.reached.add_done_callback(lambda _, gate=gate: gate.open())
         second = reply(wire.completion())
         second.parts = (request, *second.parts)
         server.answer(reply(wire.completion("Grüße aus Bergen")))
@@ -31,7 +32,7 @@ def test_models_are_called_by_fetch(pytestconfig: pytest.Config, tmp_path: Path)
         left = [server.answer(stream(Gate())) for _ in range(3)]
         left.append(server.answer(stream(wire.chunk("one"), Gate())))
         places = (runtime.pyodide, runtime.packages, ROOT, tmp_path)
-        command = [runtime.node, Path(__file__).with_name("run_tests.mjs"), *places, *OPTIONS]
+        command: list[str | Path] = [runtime.node, Path(__file__).with_name("run_tests.mjs"), *places, *OPTIONS]
         done = subprocess.run(
             [*command, "tests/lite/calling_models.py"],
             env={**os.environ, "AGENTBENCH_TEST_SERVICE": server.url},
