@@ -22,8 +22,8 @@ def test_models_are_called_by_fetch(pytestconfig: pytest.Config, tmp_path: Path)
         (pytest.fail if os.environ.get("CI") else pytest.skip)(f"there is no Pyodide here: {error}")
     with OpenAIServer() as server:
         held, request = Gate(), Gate()  # the stream goes on when the next request has come
-        for gate in (held, request):
-            request.reached.add_done_callback(lambda _, gate=gate: gate.open())
+        request.reached.add_done_callback(lambda _: held.open())
+        request.reached.add_done_callback(lambda _: request.open())
         second = reply(wire.completion())
         second.parts = (request, *second.parts)
         server.answer(reply(wire.completion("Grüße aus Bergen")))
