@@ -91,6 +91,14 @@ if sys.platform == "win32":
         os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 
+elif sys.platform == "emscripten":  # a browser tab has one process, and no locks
+
+    def _try_lock(descriptor: int) -> bool:
+        return True
+
+    def _unlock(descriptor: int) -> None:
+        pass
+
 else:
     import fcntl
 

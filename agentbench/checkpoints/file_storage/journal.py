@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -335,6 +336,8 @@ class Journal:
             self._is_torn = False
         write_all(descriptor, lines, self.path, fsync=self._fsync)
         self._end += len(lines)
+        if sys.platform == "emscripten":
+            self.release()  # the drive of a page keeps what was written when the file is closed
 
     # ---- the file --------------------------------------------------------------------------------
 

@@ -87,7 +87,16 @@ def _of_file(url: URL) -> URL:
             "of a file; for checkpoints in memory use InMemoryCheckpointStorage()."
         )
         raise ValueError(msg)
-    return url if file_of(url) is None else url.set(database=os.path.abspath(url.database))
+    if file_of(url) is None:
+        return url
+    path = os.path.abspath(url.database)
+    if path.startswith("/drive/"):
+        not_in_browser(
+            "SQLite files on the drive of the page",
+            reason="that drive stores a file only when it is closed",
+            instead="Use FileCheckpointStorage, or a database in /tmp, which is gone after a reload.",
+        )
+    return url.set(database=path)
 
 
 def readable_url(url: URL, file: Path | None) -> URL:

@@ -75,7 +75,7 @@ class Pyodide:
         target.mkdir(parents=True)
         local = {wheel.name: wheel for wheel in (write_own_wheel(downloads), *map(Wheel, wheels))}
         roots = ["agentbench", *_KERNEL, *_WIDGETS]
-        self._download(self._closure(roots, local), local, downloads)
+        self._download(roots, local, downloads)
         on_demand = {*_ON_DEMAND, *self._providers(imported)}
         for name in on_demand:
             with contextlib.suppress(SiteError):  # no wheel for the browser: whoever imports it is told
@@ -99,12 +99,13 @@ class Pyodide:
 
     def _download(self, names: Iterable[str], local: dict[str, Wheel], folder: Path) -> None:
         """Add wheels of packages that Pyodide lacks, and of what they require, to `local`."""
-        missing = [name for name in names if name not in local and not self._has(name)]
-        if missing:
+        names = list(names)
+        # More than one round: pip also looks at this machine to decide what a package requires, and not at a browser.
+        while missing := [name for name in self._closure(names, local) if name not in local and not self._has(name)]:
             wheels = download(missing, folder, python_version=self.python_version, platform=self._platform)
-            local.update(
-                {wheel.name: wheel for wheel in wheels if wheel.name not in local and not self._has(wheel.name)}
-            )
+            for wheel in wheels:
+                if not self._has(wheel.name):
+                    local.setdefault(wheel.name, wheel)
 
     def _closure(self, names: Iterable[str], local: dict[str, Wheel]) -> list[str]:
         """Return packages and what they need, as far as that is known."""

@@ -139,12 +139,11 @@ def download(names: Sequence[str], folder: Path, *, python_version: str, platfor
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--dest", str(folder)]
     command += ["--only-binary=:all:", "--implementation", "cp", "--python-version", f"{major}.{minor}"]
     command += ["--platform", platform, "--platform", "any", "--abi", f"cp{major}{minor}", "--abi", "none", *names]
-    before = set(folder.iterdir())
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         msg = f"pip cannot download {', '.join(names)} for the browser"
         raise SiteError(msg, _last_lines(done.stderr))
-    return [Wheel(path) for path in sorted(folder.glob("*.whl")) if path not in before]
+    return [Wheel(path) for path in sorted(folder.glob("*.whl"))]
 
 
 def _last_lines(text: str) -> str:
