@@ -77,8 +77,8 @@ def test_a_file_outside_of_the_folder_is_not_included_but_reported(tmp_path: Pat
         ("run_many(workflow, inputs, backend='processes')", "a batch on a cluster"),
         ("run_many(workflow, inputs, backend='here')", None),
         ("run_sync(workflow.run('x'))", "write await instead"),
-        ("checkpoints_frame(run)", "checkpoints_frame needs pandas"),
-        ("batch.frame()", "frame needs pandas"),
+        ("checkpoints_frame(run)", "a frame needs pandas"),
+        ("batch.frame()", "a frame needs pandas"),
         ("await workflow.run('x')", None),
         ("import json, asyncio, sqlite3", None),
         ("this is no code", None),
@@ -92,7 +92,7 @@ def test_what_cannot_work_in_a_browser_is_reported_with_its_place(
         assert found == []
     else:
         assert len(found) == 1
-        assert found[0].startswith("lesson.ipynb, code cell 2, line ")
+        assert found[0].startswith("lesson.ipynb, code cell 2: ")
         assert expected in found[0]
 
 
@@ -104,7 +104,12 @@ def test_what_is_there_is_not_reported(tmp_path: Path) -> None:
 
 def test_a_module_beside_the_notebook_is_looked_at_too(tmp_path: Path) -> None:
     write(tmp_path / "helpers.py", "import subprocess")
-    assert [problem.split(":")[0] for problem in problems(tmp_path, "import helpers")] == ["helpers.py, line 1"]
+    assert [problem.split(":")[0] for problem in problems(tmp_path, "import helpers")] == ["helpers.py"]
+
+
+def test_one_problem_in_several_cells_is_reported_once(tmp_path: Path) -> None:
+    (found,) = problems(tmp_path, "import torch", "x = 1", "import torch")
+    assert found == "lesson.ipynb, code cells 1, 3: torch is not available, so the import fails."
 
 
 def test_a_folder_that_is_no_site_is_never_replaced(tmp_path: Path) -> None:

@@ -23,13 +23,13 @@ class Code:
     """Python code of a site.
 
     Attributes:
-        place: Where it stands: "lesson.ipynb, code cell 3" or "helpers.py".
-        folder: The folder of the notebook that uses it.
+        file: The name of the file in the site: a notebook or a module.
+        cell: The number of its code cell, from 1, or `None` for a module.
         tree: The parsed code.
     """
 
-    place: str
-    folder: Path
+    file: str
+    cell: int | None
     tree: ast.Module
 
 
@@ -52,7 +52,7 @@ class Contents:
     @property
     def imports(self) -> set[str]:
         """The names of the top-level modules that the code imports."""
-        return {name for code in self.code for _, name in imported_modules(code.tree)}
+        return {name for code in self.code for name in imported_modules(code.tree)}
 
 
 def collect(notebooks: list[Path]) -> Contents:
@@ -76,18 +76,18 @@ def collect(notebooks: list[Path]) -> Contents:
                     _add_named(contents, path.name, folder, match[1] or match[2])
             elif cell.cell_type == "code":
                 n_code += 1
-                _add_code(contents, f"{path.name}, code cell {n_code}", folder, cell.source)
+                _add_code(contents, path.name, n_code, folder, cell.source)
     return contents
 
 
-def imported_modules(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """Yield the line and the top-level module of each import."""
+def imported_modules(tree: ast.Module) -> Iterator[str]:
+    """Yield the top-level module of each import."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield node.lineno, alias.name.split(".")[0]
+                yield alias.name.split(".")[0]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.lineno, node.module.split(".")[0]
+            yield node.module.split(".")[0]
 
 
 def _read(path: Path) -> Any:
@@ -103,19 +103,19 @@ def _read(path: Path) -> Any:
         raise SiteError(msg, "Pass the names of .ipynb files.") from error
 
 
-def _add_code(contents: Contents, place: str, folder: Path, source: str) -> None:
+def _add_code(contents: Contents, file: str, cell: int | None, folder: Path, source: str) -> None:
     from IPython.core.inputtransformer2 import TransformerManager
 
     try:
         tree = ast.parse(TransformerManager().transform_cell(source))
     except SyntaxError:
         return  # a cell may show a mistake
-    contents.code.append(Code(place, folder, tree))
-    for _, module in imported_modules(tree):
+    contents.code.append(Code(file, cell, tree))
+    for module in imported_modules(tree):
         _add_module(contents, folder, module)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            _add_named(contents, place, folder, node.value)
+            _add_named(contents, file, folder, node.value)
 
 
 def _add_module(contents: Contents, folder: Path, name: str) -> None:
@@ -130,10 +130,10 @@ def _add_module(contents: Contents, folder: Path, name: str) -> None:
     for path in files:
         inside = path.relative_to(folder).as_posix()
         if _add_file(contents, inside, path) and path.suffix == ".py":
-            _add_code(contents, inside, folder, path.read_text(encoding="utf-8"))
+            _add_code(contents, inside, None, folder, path.read_text(encoding="utf-8"))
 
 
-def _add_named(contents: Contents, place: str, folder: Path, name: str) -> None:
+def _add_named(contents: Contents, user: str, folder: Path, name: str) -> None:
     """Add a file or folder if a text in the code is its name."""
     if not 0 < len(name) < 256 or "\0" in name or "\n" in name or "://" in name:
         return
@@ -146,7 +146,7 @@ def _add_named(contents: Contents, place: str, folder: Path, name: str) -> None:
     if not path.is_relative_to(folder):
         if path.is_file() and not path.is_relative_to("/dev"):
             contents.problems.append(
-                f"{place} names {name!r}, which is outside of the notebook's folder and not included. Copy it there."
+                f"{user} names {name!r}, which is outside of the notebook's folder and not included. Copy it there."
             )
         return
     inside = path.relative_to(folder)
@@ -154,7 +154,7 @@ def _add_named(contents: Contents, place: str, folder: Path, name: str) -> None:
         return
     files = _files_below(path) if path.is_dir() else [path]
     if sum(file.stat().st_size for file in files) > _CAPACITY_MB * 1e6:
-        contents.problems.append(f"{place} names {name!r}, which has more than {_CAPACITY_MB} MB and is not included.")
+        contents.problems.append(f"{user} names {name!r}, which has more than {_CAPACITY_MB} MB and is not included.")
         return
     for file in files:
         _add_file(contents, file.relative_to(folder).as_posix(), file)

@@ -50,48 +50,47 @@ def find_problems(contents: Contents, modules: set[str]) -> list[str]:
         modules: The names of the modules that the page can import, besides the standard library and those beside.
     """
     beside = {name.split("/")[0].removesuffix(".py") for name in contents.files if name.endswith(".py")}
-    found = list(contents.problems)
+    cells: dict[tuple[str, str], list[str]] = {}
     for code in contents.code:
-        # A line that uses one thing twice has one problem.
-        found += dict.fromkeys(
-            f"{code.place}, line {line}: {problem}." for line, problem in _problems_of(code, modules | beside)
-        )
-    return found
+        for problem in dict.fromkeys(_problems_of(code, modules | beside)):
+            cells.setdefault((code.file, problem), []).extend([] if code.cell is None else [str(code.cell)])
+    found = []
+    for (file, problem), numbers in cells.items():
+        place = f", code cell{'s' * (len(numbers) > 1)} {', '.join(numbers)}" if numbers else ""
+        found.append(f"{file}{place}: {problem}.")
+    return contents.problems + found
 
 
-def _problems_of(code: Code, modules: set[str]) -> Iterator[tuple[int, str]]:
-    for line, name in imported_modules(code.tree):
+def _problems_of(code: Code, modules: set[str]) -> Iterator[str]:
+    for name in imported_modules(code.tree):
         if name in _MODULES:
-            yield line, f"{name} does not work, because {_MODULES[name]}"
+            yield f"{name} does not work, because {_MODULES[name]}"
         elif name not in modules and name not in sys.stdlib_module_names:
-            yield line, f"{name} is not available, so the import fails"
+            yield f"{name} is not available, so the import fails"
     frames_work = "pandas" in modules
     for node in ast.walk(code.tree):
         if isinstance(node, ast.Name | ast.Attribute):
             name = node.id if isinstance(node, ast.Name) else node.attr
             if name in _NAMES:
-                yield node.lineno, f"{name} does not work, because {_NAMES[name]}"
+                yield f"{name} does not work, because {_NAMES[name]}"
             elif not frames_work and (name in _FRAMES or name.endswith("_frame")):
-                yield node.lineno, f"{name} needs pandas, which is not available"
+                yield "a frame needs pandas, which is not available"
         elif isinstance(node, ast.Call):
             yield from _problems_of_call(node)
 
 
-def _problems_of_call(call: ast.Call) -> Iterator[tuple[int, str]]:
+def _problems_of_call(call: ast.Call) -> Iterator[str]:
     function = call.func
     name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
     first = call.args[0].value if call.args and isinstance(call.args[0], ast.Constant) else None
     if isinstance(function, ast.Attribute) and ast.unparse(function.value) == "get_ipython()":
         if name in _MAGICS or (name == "run_cell_magic" and first in _CELL_MAGICS):
-            yield call.lineno, f"this command does not run, because {_NO_PROCESSES}"
+            yield f"this command does not run, because {_NO_PROCESSES}"
     elif name == "run_many":
         for keyword in call.keywords:
             if keyword.arg == "backend" and ast.unparse(keyword.value) != "'here'":
-                yield call.lineno, f"a batch on a cluster does not run, because {_NO_PROCESSES}"
+                yield f"a batch on a cluster does not run, because {_NO_PROCESSES}"
     elif isinstance(first, str) and first.startswith(("postgresql", "redis")) and "://" in first:
-        yield call.lineno, f"{name}({first.split('://')[0]}://...) does not work, because {_NO_SERVERS}"
+        yield f"{name}({first.split('://')[0]}://...) does not work, because {_NO_SERVERS}"
     elif name in _BLOCKING and isinstance(function, ast.Name):
-        yield (
-            call.lineno,
-            f"{name}(...) works only in browsers that let Python wait, such as Chrome; write await instead",
-        )
+        yield f"{name}(...) works only in browsers that let Python wait, such as Chrome; write await instead"
