@@ -1,4 +1,4 @@
-"""Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""
+# Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand.
 
 from agentbench._lazy import Door
 from agentbench.checkpoints.editing import Edit as Edit

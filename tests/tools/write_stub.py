@@ -13,7 +13,7 @@ from agentbench._lazy import Door, public_packages
 
 WIDTH = 120
 
-HEAD = '"""Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand."""\n\n'
+HEAD = "# Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand.\n\n"
 
 TAIL = """
 _door: Door

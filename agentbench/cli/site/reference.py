@@ -40,7 +40,7 @@ def write_reference(folder: Path) -> None:
         for name in package.__all__:
             vars(package)[name] = getattr(package, name)  # pdoc reads the namespace, which lacks lazy names
     pages_without_modules = [spec for name in public_packages() for spec in (name, rf"!{name}\.")]
-    pdoc.render.configure(show_source=False, template_directory=Path(__file__).parent / "templates")
+    pdoc.render.configure(docformat="google", show_source=False, template_directory=Path(__file__).parent / "templates")
     with warnings.catch_warnings(action="error"), contextlib.redirect_stdout(io.StringIO()):
         for message in _UNAVOIDABLE:
             warnings.filterwarnings("ignore", message)
