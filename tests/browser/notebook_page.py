@@ -46,6 +46,9 @@ if hasattr(os, "geteuid") and os.geteuid() == 0:
 # anywidget's word for a widget that its kernel closed before the page had read it, or that a busy page read too slowly.
 # Nothing is missing on the page then.
 CLOSED_UNREAD = "[anywidget] Failed to initialize model"
+# JupyterLab loads the extension for Python in the page too, where the extra `site` is installed. It is made for JupyterLite
+# and ends with this error; nothing of agentbench depends on it.
+ONLY_FOR_LITE = "Shared module @jupyterlite/services doesn't exist"
 
 
 @dataclass
@@ -104,7 +107,7 @@ class Page:
         (self.unread if CLOSED_UNREAD in told else self.problems).append(f"error of a script: {told}")
 
     def _heard(self, message: Any) -> None:
-        if message.type == "error" and CLOSED_UNREAD not in message.text:
+        if message.type == "error" and not any(text in message.text for text in (CLOSED_UNREAD, ONLY_FOR_LITE)):
             self.problems.append(f"error on the console: {message.text} ({message.location.get('url')})")
 
     def _asked(self, dialog: Any) -> None:
