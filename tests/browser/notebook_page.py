@@ -46,8 +46,8 @@ if hasattr(os, "geteuid") and os.geteuid() == 0:
 # anywidget's word for a widget that its kernel closed before the page had read it, or that a busy page read too slowly.
 # Nothing is missing on the page then.
 CLOSED_UNREAD = "[anywidget] Failed to initialize model"
-# JupyterLab loads the extension for Python in the page too, where the extra `site` is installed. It is made for JupyterLite
-# and ends with this error; nothing of agentbench depends on it.
+# JupyterLab loads the extension for Python in the page too, where the extra `site` is installed. It is made for
+# JupyterLite and ends with this error; nothing of agentbench depends on it.
 ONLY_FOR_LITE = "Shared module @jupyterlite/services doesn't exist"
 
 
