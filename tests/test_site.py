@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from agentbench.cli import main
+from agentbench.cli.site import build
 from agentbench.cli.site.build import build_site
-from agentbench.cli.site.contents import collect
+from agentbench.cli.site.contents import Contents, collect
 from agentbench.cli.site.problems import find_problems
 from agentbench.exceptions import SiteError
 
@@ -136,3 +138,77 @@ def test_the_command_says_what_is_wrong_and_leaves_nothing(
     assert arguments[-1] in output.err
     assert "Pass" in output.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["broken.ipynb", "good.ipynb"]
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Replace what writes the parts of a site: these tests are about its folder."""
+
+    class Python:
+        url = None
+
+        def __init__(self, where: str) -> None:
+            pass
+
+        def install(self, *_: object) -> SimpleNamespace:
+            return SimpleNamespace(at_start=[], modules=set())
+
+    def build_lab(out: Path, contents: Contents, scratch: Path) -> None:
+        assert out.is_absolute(), "JupyterLite runs in another folder"
+        (out / "of").mkdir(parents=True)
+        write(out / "of" / str(min(contents.notebooks)))
+
+    monkeypatch.setattr(build, "Pyodide", Python)
+    monkeypatch.setattr(build, "build_lab", build_lab)
+    monkeypatch.setattr(build, "kernel_wheels", list)
+    monkeypatch.setattr(build, "configure_lab", lambda *_, **__: None)
+    monkeypatch.setattr(build, "write_tour", lambda folder, notebooks: dict.fromkeys(notebooks, "A lesson"))
+    monkeypatch.setattr(build, "write_reference", lambda folder: None)
+    monkeypatch.setattr(build, "write_index", lambda site, titles: None)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.usefixtures("quick")
+@pytest.mark.parametrize("out", ["site", "new/site", "link", "dangling", "empty"])
+def test_a_site_is_built_in_the_folder_that_is_named(out: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for folder in ("aim", "empty"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "link").symlink_to("aim")
+    (tmp_path / "dangling").symlink_to("later")
+    for name in ("a.ipynb", "b.ipynb"):  # the second site replaces the first
+        assert build_site(Path(out), [write_notebook(tmp_path / name)], pyodide="here").folder == Path(out)
+        assert names(tmp_path / out / "lab" / "of") == [name]
+    assert (tmp_path / "link").is_symlink()
+    assert not [name for name in names(tmp_path) if name.startswith(".")]
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_site_in_which_somebody_works_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = tmp_path / "site"
+    lesson = write_notebook(tmp_path / "lesson.ipynb")
+    build_site(out, [lesson], pyodide="here")
+    with pytest.raises(SiteError, match=r"own\.ipynb is in it\. Name another folder"):
+        build_site(out, [write_notebook(out / "own.ipynb")], pyodide="here")
+    monkeypatch.chdir(out)
+    with pytest.raises(SiteError, match="would be replaced"):
+        build_site(Path(), [lesson], pyodide="here")
+    assert (out / "own.ipynb").exists()
+
+
+@pytest.mark.usefixtures("quick")
+def test_an_older_site_stays_if_the_new_one_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lesson = write_notebook(tmp_path / "lesson.ipynb")
+    build_site(tmp_path / "site", [lesson], pyodide="here")
+
+    def interrupt(folder: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(build, "write_reference", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        build_site(tmp_path / "site", [lesson], pyodide="here")
+    assert names(tmp_path) == ["lesson.ipynb", "site"]
+    assert names(tmp_path / "site") == ["agentbench-site.json", "lab"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,16 +53,15 @@ def build_site(out: Path, notebooks: list[Path], *, pyodide: str | None = None) 
         pyodide: URL or folder of Pyodide; `None` is the public URL that the installed kernel names.
 
     Raises:
-        SiteError: `out` is not empty and is no site, a notebook cannot be read, or Pyodide or a package cannot be had.
+        SiteError: `out` cannot be replaced, a notebook cannot be read, or Pyodide or a package cannot be had.
     """
-    if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
-        msg = f"{out} exists and is not a site"
-        raise SiteError(msg, "Name a new or empty folder.")
+    target = out.resolve()  # JupyterLite runs in another folder; and a link stays a link
+    _require_replaceable(target, notebooks)
     contents = collect(notebooks)
     python = Pyodide(pyodide or _public_url())
-    out.parent.mkdir(parents=True, exist_ok=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     # Beside OUT, so that the finished site only has to be renamed.
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as folder:
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as folder:
         scratch, site = Path(folder), Path(folder) / "site"
         site.mkdir()
         (scratch / "wheels").mkdir()
@@ -80,9 +78,9 @@ def build_site(out: Path, notebooks: list[Path], *, pyodide: str | None = None) 
         write_reference(site / "reference")
         write_index(site, titles)
         (site / _MARK).write_text(json.dumps({"agentbench": VERSION, "notebooks": sorted(titles)}), encoding="utf-8")
-        if out.exists():
-            shutil.rmtree(out)
-        site.rename(out)
+        if target.exists():
+            target.rename(scratch / "old")  # deleted with the scratch folder, when the new site is in its place
+        site.rename(target)
     return Site(
         folder=out,
         notebooks=sorted(titles),
@@ -91,6 +89,16 @@ def build_site(out: Path, notebooks: list[Path], *, pyodide: str | None = None) 
         n_bytes=_size(out),
         n_bytes_of_python=_size(out / "lab" / _PYTHON),
     )
+
+
+def _require_replaceable(out: Path, notebooks: list[Path]) -> None:
+    if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
+        msg = f"{out} exists and is not a site"
+        raise SiteError(msg, "Name a new or empty folder.")
+    for path in (Path.cwd(), *(notebook.resolve() for notebook in notebooks)):
+        if path.is_relative_to(out):
+            msg = f"{out} would be replaced, and {path} is in it"
+            raise SiteError(msg, "Name another folder for the site, and run this outside of it.")
 
 
 def _public_url() -> str:
