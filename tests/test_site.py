@@ -65,6 +65,17 @@ def test_a_file_outside_of_the_folder_is_not_included_but_reported(tmp_path: Pat
     assert ["'../secret.txt'" in contents.problems[0], "'link.txt'" in contents.problems[1]] == [True, True]
 
 
+def test_links_bring_nothing_else_into_a_site(tmp_path: Path) -> None:
+    write(tmp_path / "outside.txt", "secret")
+    data = write(tmp_path / "in" / "data" / "a.txt").parent
+    write(data / ".env", "secret")
+    (data / "b.txt").symlink_to("a.txt")
+    (data / "c.txt").symlink_to(".env")
+    (data / "d.txt").symlink_to(tmp_path / "outside.txt")
+    contents = collect([write_notebook(tmp_path / "in" / "lesson.ipynb", "open('data/a.txt')", "print('data')")])
+    assert set(contents.files) == {"data/a.txt", "data/b.txt"}
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [

@@ -150,7 +150,7 @@ def _add_named(contents: Contents, user: str, folder: Path, name: str) -> None:
             )
         return
     inside = path.relative_to(folder)
-    if any(part.startswith(".") or part in _HIDDEN for part in inside.parts) or path.suffix == ".ipynb":
+    if _is_hidden(inside) or path.suffix == ".ipynb":
         return
     files = _files_below(path) if path.is_dir() else [path]
     if sum(file.stat().st_size for file in files) > _CAPACITY_MB * 1e6:
@@ -170,10 +170,17 @@ def _add_file(contents: Contents, name: str, path: Path) -> bool:
 
 
 def _files_below(folder: Path) -> list[Path]:
-    """Return the files of a folder, without hidden and generated ones."""
-    found = []
-    for path in sorted(folder.rglob("*")):
-        parts = path.relative_to(folder).parts
-        if path.is_file() and not any(part.startswith(".") or part in _HIDDEN for part in parts):
-            found.append(path)
-    return found
+    """Return the files of a folder, without hidden and generated ones, and links to these or out of the folder."""
+    root = folder.resolve()
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and not _is_hidden(path.relative_to(folder))
+        and path.resolve().is_relative_to(root)
+        and not _is_hidden(path.resolve().relative_to(root))
+    ]
+
+
+def _is_hidden(inside: Path) -> bool:
+    return any(part.startswith(".") or part in _HIDDEN for part in inside.parts)
