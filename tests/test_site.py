@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import quote, unquote
 
 import nbformat
 import pytest
@@ -12,7 +14,9 @@ from agentbench.cli import main
 from agentbench.cli.site import build
 from agentbench.cli.site.build import build_site
 from agentbench.cli.site.contents import Contents, collect
+from agentbench.cli.site.index import write_index
 from agentbench.cli.site.problems import find_problems
+from agentbench.cli.site.tour import write_tour
 from agentbench.exceptions import SiteError
 
 
@@ -130,6 +134,20 @@ def test_a_folder_that_is_no_site_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(SiteError, match="is not a site"):
         build_site(tmp_path / "out", [write_notebook(tmp_path / "lesson.ipynb")])
     assert kept.exists()
+
+
+def test_each_notebook_has_a_page_of_its_own_to_which_the_list_leads(tmp_path: Path) -> None:
+    names = ["index.ipynb", "Über uns #1 100%? <b>.ipynb"]
+    paths = {name: write_notebook(tmp_path / name, "x", markdown=f"# {name} & <script>") for name in names}
+    write_index(tmp_path, write_tour(tmp_path / "tour", paths))
+    listed = (tmp_path / "tour" / "index.html").read_text("utf-8")
+    links = re.findall(r'<li><a href="([^"]*)"', listed)
+    assert len(set(links)) == 2
+    for link, name in zip(links, names, strict=True):
+        page = (tmp_path / "tour" / unquote(link.partition("#")[0].partition("?")[0])).read_text("utf-8")
+        assert quote(name) in page
+    assert "<b>" not in listed
+    assert "<script>" not in listed
 
 
 def test_two_notebooks_of_one_name_are_refused(tmp_path: Path) -> None:

@@ -6,8 +6,9 @@ import html
 import shutil
 from pathlib import Path
 from string import Template
+from urllib.parse import quote
 
-from agentbench.cli.site.tour import live_link
+from agentbench.cli.site.tour import live_link, page_name
 
 _FOLDER = Path(__file__).parent
 
@@ -21,7 +22,7 @@ def write_index(site: Path, titles: dict[str, str]) -> None:
     """
     first = min(titles)
     rows = "\n".join(
-        f'<li><a href="{html.escape(Path(name).stem)}.html">{html.escape(title)}</a>'
+        f'<li><a href="{quote(page_name(name))}">{html.escape(title)}</a>'
         f' <a class="live" href="{html.escape(live_link(name, start="../"))}">open it live</a></li>'
         for name, title in sorted(titles.items())
     )

@@ -32,9 +32,15 @@ def write_tour(folder: Path, notebooks: dict[str, Path]) -> dict[str, str]:
         head, _, rest = page.partition("</head>")
         body = rest.index(">", rest.index("<body")) + 1
         page = f'{head}<link rel="stylesheet" href="bar.css"></head>{rest[:body]}{bar}{rest[body:]}'
-        (folder / f"{Path(name).stem}.html").write_text(_share_styles(page, folder), encoding="utf-8")
+        (folder / page_name(name)).write_text(_share_styles(page, folder), encoding="utf-8")
         titles[name] = _title(path) or name
     return titles
+
+
+def page_name(name: str) -> str:
+    """Return the name of the page of a notebook. `index.html` is the list of the notebooks."""
+    stem = Path(name).stem
+    return f"{stem}{'_' * (stem.casefold() == 'index')}.html"
 
 
 def live_link(name: str, *, start: str = "") -> str:
