@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from agentbench._files.lock import FolderLock
+
 PYODIDE = "314.0.6"
 """The version that JupyterLite uses; `test_in_node.py` compares it with the installed one."""
 NODE = "26.10.0"
@@ -40,8 +42,10 @@ def fetch_runtime(cache: Path) -> Runtime:
     """Return the runtime, from a folder in `cache` that is named after its inputs and is complete if it exists."""
     key = hashlib.sha256(repr((PYODIDE, NODE, PACKAGES, sys.platform)).encode()).hexdigest()[:16]
     folder = cache / f"pyodide-{PYODIDE}-{key}"
+    cache.mkdir(parents=True, exist_ok=True)
+    lock = FolderLock(str(cache / "fetching.lock"), patience_s=4 * _PATIENCE_S)
+    lock.acquire()  # the tests in Node.js and those in a browser may begin in the same moment
     if not folder.exists():
-        cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix="fetching-") as name:
             made = Path(name, "runtime")
             made.mkdir()
@@ -52,6 +56,7 @@ def fetch_runtime(cache: Path) -> Runtime:
             _call(npm, "install", *options, f"pyodide@{PYODIDE}", f"node@{NODE}")
             _install_packages(_in(made))
             made.rename(folder)
+    lock.close()
     return _in(folder)
 
 
