@@ -17,8 +17,18 @@ from tests.browser.page_parts import banner, expect, header
 from tests.lite.pyodide_runtime import MissingRuntimeError, fetch_runtime
 from tests.tools.refresh_notebooks import NOTEBOOKS
 
-TOUR = ("02_supersteps", "03_edges_and_routing", "04_state", "06_human_in_the_loop", "11_agents_offline")
-TOUR += ("12_agents_in_workflows", "13_state_graph", "15_evaluation", "16_orchestrations")
+TOUR = [
+    "02_supersteps",
+    "03_edges_and_routing",
+    "04_state",
+    "06_human_in_the_loop",
+    "09_async_in_notebooks",
+    "11_agents_offline",
+    "12_agents_in_workflows",
+    "13_state_graph",
+    "15_evaluation",
+    "16_orchestrations",
+]
 SIZE = {"width": 1280, "height": 1000}
 
 FLOW = """
@@ -154,7 +164,7 @@ def test_a_run_is_stepped_answered_forked_and_saved_by_clicks(open_lite: Any, tm
     expect(header(page)).to_contain_text("finished")
     first = page.panel.locator(".abs-run").text_content()
     page.press("Back", "Back")  # to the question, past the checkpoint with its answer
-    expect(banner(page)).to_contain_text("waiting")
+    expect(banner(page)).to_contain_text("Viewing checkpoint 2 of 4")
     page.button("Fork").click()
     expect(page.panel.locator(".abs-run")).not_to_have_text(first)
     page.button("Run").click()

@@ -35,7 +35,7 @@ def build_lab(out: Path, contents: Contents, scratch: Path) -> None:
     folder.mkdir(exist_ok=True)
     for name, path in contents.notebooks.items():
         # Not as it is: the page expects each text in one piece, where files of notebooks have lists of lines.
-        notebook = nbformat.read(path, as_version=4)
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
         notebook["metadata"]["kernelspec"] = _KERNEL_SPEC  # with that of this machine, JupyterLab would ask for another
         (folder / name).write_text(json.dumps(notebook), encoding="utf-8")
     settings = {
