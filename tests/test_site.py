@@ -41,13 +41,16 @@ def test_files_modules_and_pictures_that_a_notebook_uses_come_with_it(tmp_path: 
     write(tmp_path / "scores.csv")
     write(tmp_path / "more" / "a.txt")
     write(tmp_path / "plan.svg")
+    write(tmp_path / "the site.svg")
     write(tmp_path / "helpers.py", "import tools.cut\nTABLE = 'table.json'")
     write(tmp_path / "table.json")
     write(tmp_path / "tools" / "cut.py")
     write(tmp_path / "unused.csv")
     cells = "import helpers\nopen('scores.csv')", "from pathlib import Path\nPath('more') / 'a.txt'"
-    contents = collect([write_notebook(tmp_path / "lesson.ipynb", *cells, markdown="![the plan](plan.svg)")])
-    expected = {"scores.csv", "more/a.txt", "plan.svg", "helpers.py", "table.json", "tools/cut.py"}
+    contents = collect(
+        [write_notebook(tmp_path / "lesson.ipynb", *cells, markdown="![the plan](plan.svg) ![](the%20site.svg)")]
+    )
+    expected = {"scores.csv", "more/a.txt", "plan.svg", "the site.svg", "helpers.py", "table.json", "tools/cut.py"}
     assert set(contents.files) == expected
     assert contents.problems == []
 
@@ -111,6 +114,14 @@ def test_what_cannot_work_in_a_browser_is_reported_with_its_place(
         assert len(found) == 1
         assert found[0].startswith("lesson.ipynb, code cell 2: ")
         assert expected in found[0]
+
+
+def test_code_in_any_encoding_is_looked_at_and_code_that_is_none_is_ignored(tmp_path: Path) -> None:
+    (tmp_path / "old.py").write_bytes("# coding: latin-1\nimport torch  # für".encode("latin-1"))
+    (tmp_path / "broken.py").write_bytes(b"x = '\xff'")
+    (tmp_path / "empty.py").write_bytes(b"\0")
+    found = problems(tmp_path, "import old, broken, empty", "import redis\nx = '\\d'")
+    assert [problem.split(":")[0] for problem in found] == ["old.py", "lesson.ipynb, code cell 2"]
 
 
 def test_what_is_there_is_not_reported(tmp_path: Path) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import unquote
 
 from agentbench.exceptions import SiteError
 
@@ -73,7 +75,7 @@ def collect(notebooks: list[Path]) -> Contents:
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
                 for match in _PICTURE.finditer(cell.source):
-                    _add_named(contents, path.name, folder, match[1] or match[2])
+                    _add_named(contents, path.name, folder, unquote(match[1] or match[2]))
             elif cell.cell_type == "code":
                 n_code += 1
                 _add_code(contents, path.name, n_code, folder, cell.source)
@@ -103,12 +105,15 @@ def _read(path: Path) -> Any:
         raise SiteError(msg, "Pass the names of .ipynb files.") from error
 
 
-def _add_code(contents: Contents, file: str, cell: int | None, folder: Path, source: str) -> None:
+def _add_code(contents: Contents, file: str, cell: int | None, folder: Path, source: str | bytes) -> None:
     from IPython.core.inputtransformer2 import TransformerManager
 
+    if isinstance(source, str):  # a cell
+        source = TransformerManager().transform_cell(source)
     try:
-        tree = ast.parse(TransformerManager().transform_cell(source))
-    except SyntaxError:
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(source)
+    except (SyntaxError, ValueError):
         return  # a cell may show a mistake
     contents.code.append(Code(file, cell, tree))
     for module in imported_modules(tree):
@@ -130,7 +135,7 @@ def _add_module(contents: Contents, folder: Path, name: str) -> None:
     for path in files:
         inside = path.relative_to(folder).as_posix()
         if _add_file(contents, inside, path) and path.suffix == ".py":
-            _add_code(contents, inside, None, folder, path.read_text(encoding="utf-8"))
+            _add_code(contents, inside, None, folder, path.read_bytes())
 
 
 def _add_named(contents: Contents, user: str, folder: Path, name: str) -> None:
