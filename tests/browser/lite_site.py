@@ -65,7 +65,13 @@ OUTPUTS = """
 () => jupyterapp.shell.currentWidget.content.widgets.filter((each) => each.model.type === "code")
   .map((each) => each.model.outputs.toJSON())
 """
-READ_FILE = "async (path) => (await jupyterapp.serviceManager.contents.get(path, { content: true })).content"
+READ_FILE = """
+async (path) => {
+  const { content, format } = await jupyterapp.serviceManager.contents.get(path, { content: true });
+  if (format !== "base64") return content;
+  return new TextDecoder().decode(Uint8Array.from(atob(content), (each) => each.charCodeAt(0)));
+}
+"""
 
 
 def write_notebook(path: Path, cells: Sequence[str]) -> Path:

@@ -131,7 +131,7 @@ def open_lite(base: str, pages: Any) -> Iterator[Callable[..., LitePage]]:
     context.close()
     assert [problem for page in opened for problem in page.problems_of_site()] == []
     assert any(url.endswith(".wasm") for url in asked)  # those of the kernel are among them
-    assert [url for url in asked if not url.startswith((base, "data:", "blob:"))] == []
+    assert [url for url in asked if not url.startswith((base, "data:", "blob:", "file:"))] == []
 
 
 def test_the_first_notebook_is_opened_from_the_first_page_and_runs_to_its_end(open_lite: Any) -> None:
