@@ -5,6 +5,7 @@ All tests share one site: its build takes most of a minute, and it is kept for t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tests.browser.lite_site import LitePage, built_site, serving, write_noteboo
 from tests.browser.notebook_page import SAVE, Page
 from tests.browser.page_parts import banner, expect, header
 from tests.lite.pyodide_runtime import MissingRuntimeError, fetch_runtime
+from tests.parts.nightly import NIGHTLY
 from tests.tools.refresh_notebooks import NOTEBOOKS
 
 TOUR = [
@@ -100,12 +102,13 @@ def base(chromium: str, pytestconfig: pytest.Config, tmp_path_factory: pytest.Te
     try:
         pyodide = fetch_runtime(cache).pyodide
     except MissingRuntimeError as error:
-        pytest.skip(f"there is no Pyodide here: {error}")
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"there is no Pyodide here: {error}")
     mine = tmp_path_factory.mktemp("notebooks")
     (mine / "scores.txt").write_text("85\n40\n")
     (mine / "grading.py").write_text("def grade(score):\n    return 'passed' if score >= 50 else 'failed'\n")
     notebooks = [write_notebook(mine / f"{name}.ipynb", cells) for name, cells in CELLS.items()]
-    with serving(built_site(cache, pyodide, [*sorted(NOTEBOOKS.glob("*.ipynb")), *notebooks])) as address:
+    tour = sorted(NOTEBOOKS.glob("*.ipynb" if NIGHTLY else "01*.ipynb"))
+    with serving(built_site(cache, pyodide, [*tour, *notebooks])) as address:
         yield address
 
 
@@ -150,6 +153,7 @@ def test_notebooks_of_the_tour_run_to_their_end(open_lite: Any, name: str) -> No
     assert page.errors() == []
 
 
+@pytest.mark.nightly
 def test_a_run_is_stepped_answered_forked_and_saved_by_clicks(open_lite: Any, tmp_path: Path) -> None:
     page = open_lite("work")
     page.run(0, 1)
@@ -188,6 +192,7 @@ def test_a_run_is_stepped_answered_forked_and_saved_by_clicks(open_lite: Any, tm
     expect(alone.locator(".abs-header")).to_contain_text("waiting for an answer")
 
 
+@pytest.mark.nightly
 def test_checkpoints_and_edits_outlive_a_reload_and_a_closed_tab(open_lite: Any) -> None:
     page = open_lite("kept")
     assert "IDLE_WITH_PENDING_REQUESTS" in page.run(0, 1)
@@ -208,6 +213,7 @@ def test_checkpoints_and_edits_outlive_a_reload_and_a_closed_tab(open_lite: Any)
     assert "['fish: True, at last']" in page.run(0, 2, 3)
 
 
+@pytest.mark.nightly
 def test_a_lesson_finds_its_file_and_module_and_says_what_is_missing_for_a_table(open_lite: Any) -> None:
     page = open_lite("lesson")
     assert "['passed', 'failed']" in page.run(0)
