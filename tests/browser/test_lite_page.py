@@ -16,7 +16,6 @@ from tests.browser.lite_site import LitePage, built_site, serving, write_noteboo
 from tests.browser.notebook_page import SAVE, Page
 from tests.browser.page_parts import banner, expect, header
 from tests.lite.pyodide_runtime import MissingRuntimeError, fetch_runtime
-from tests.parts.nightly import NIGHTLY
 from tests.tools.refresh_notebooks import NOTEBOOKS
 
 TOUR = [
@@ -93,11 +92,11 @@ CELLS = {"work": WORK, "kept": KEPT, "lesson": LESSON}
 
 
 @pytest.fixture(scope="module")
-def base(chromium: str, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def base(chromium: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the site."""
     for package in ("jupyterlite_core", "jupyterlite_pyodide_kernel", "pdoc"):
         pytest.importorskip(package, reason=f"{package} is not installed")
-    kept = getattr(pytestconfig, "cache", None)
+    kept = getattr(request.config, "cache", None)
     cache = Path(kept.mkdir("lite")) if kept else tmp_path_factory.mktemp("lite")
     try:
         pyodide = fetch_runtime(cache).pyodide
@@ -107,7 +106,8 @@ def base(chromium: str, pytestconfig: pytest.Config, tmp_path_factory: pytest.Te
     (mine / "scores.txt").write_text("85\n40\n")
     (mine / "grading.py").write_text("def grade(score):\n    return 'passed' if score >= 50 else 'failed'\n")
     notebooks = [write_notebook(mine / f"{name}.ipynb", cells) for name, cells in CELLS.items()]
-    tour = sorted(NOTEBOOKS.glob("*.ipynb" if NIGHTLY else "01*.ipynb"))
+    is_nightly = any(item.get_closest_marker("nightly") for item in request.session.items)  # named, or at night
+    tour = sorted(NOTEBOOKS.glob("*.ipynb" if is_nightly else "01*.ipynb"))
     with serving(built_site(cache, pyodide, [*tour, *notebooks])) as address:
         yield address
 
