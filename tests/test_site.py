@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote, unquote
@@ -15,6 +17,7 @@ from agentbench.cli.site import build
 from agentbench.cli.site.build import build_site
 from agentbench.cli.site.contents import Contents, collect
 from agentbench.cli.site.index import write_index
+from agentbench.cli.site.lab import build_lab
 from agentbench.cli.site.problems import find_problems
 from agentbench.cli.site.tour import write_tour
 from agentbench.exceptions import SiteError
@@ -159,6 +162,36 @@ def test_each_notebook_has_a_page_of_its_own_to_which_the_list_leads(tmp_path: P
         assert quote(name) in page
     assert "<b>" not in listed
     assert "<script>" not in listed
+
+
+def test_names_that_the_page_cannot_open_are_reported(tmp_path: Path) -> None:
+    write(tmp_path / "50 %.csv")
+    contents = collect(
+        [write_notebook(tmp_path / f"{name}.ipynb", "open('50 %.csv')") for name in ("Lesson #1", "ü b")]
+    )
+    assert contents.problems == [
+        "JupyterLite cannot open 'Lesson #1.ipynb', because of #. Rename it.",
+        "JupyterLite cannot open '50 %.csv', because of %. Rename it.",
+    ]
+
+
+def test_a_notebook_of_an_older_format_is_converted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cell = {"cell_type": "code", "language": "python", "input": "1", "outputs": [], "metadata": {}, "collapsed": False}
+    old = {
+        "nbformat": 3,
+        "nbformat_minor": 0,
+        "metadata": {"name": ""},
+        "worksheets": [{"cells": [cell], "metadata": {}}],
+    }
+    contents = collect([write(tmp_path / "old.ipynb", json.dumps(old))])
+    monkeypatch.setattr(
+        subprocess, "run", lambda *_, **__: subprocess.CompletedProcess((), 1, "", "")
+    )  # of JupyterLite
+    with pytest.raises(SiteError, match="JupyterLite failed"):
+        build_lab(tmp_path / "lab", contents, tmp_path)
+    new = json.loads((tmp_path / "contents" / "old.ipynb").read_text("utf-8"))
+    assert [cell["source"] for cell in new["cells"]] == ["1"]
+    assert new["metadata"]["kernelspec"]["name"] == "python"
 
 
 def test_two_notebooks_of_one_name_are_refused(tmp_path: Path) -> None:

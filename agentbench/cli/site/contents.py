@@ -16,6 +16,8 @@ from agentbench.exceptions import SiteError
 
 _PICTURE: Final = re.compile(r"""!\[[^\]]*\]\(([^)\s]+)|<img[^>]*\ssrc=["']([^"']+)""")
 _HIDDEN: Final = ("__pycache__", "node_modules")
+_UNREADABLE: Final = frozenset("%#?:")
+"""JupyterLite puts names into addresses without quoting them."""
 _CAPACITY_MB: Final = 50
 """A folder that holds more than this is not taken because a notebook names it."""
 
@@ -79,6 +81,9 @@ def collect(notebooks: list[Path]) -> Contents:
             elif cell.cell_type == "code":
                 n_code += 1
                 _add_code(contents, path.name, n_code, folder, cell.source)
+    for name in (*contents.notebooks, *contents.files):
+        if found := sorted(_UNREADABLE.intersection(name)):
+            contents.problems.append(f"JupyterLite cannot open {name!r}, because of {' and '.join(found)}. Rename it.")
     return contents
 
 
