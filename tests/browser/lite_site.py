@@ -108,7 +108,8 @@ def _expose(path: Path) -> None:
 
 def _key(pyodide: Path, notebooks: list[Path]) -> str:
     """Whatever a site is made of."""
-    parts = hashlib.sha256(repr((sys.version, [importlib.metadata.version(name) for name in PACKAGES])).encode())
+    versions = [importlib.metadata.version(name) for name in PACKAGES]
+    parts = hashlib.sha256(repr((sys.version, versions, [path.name for path in notebooks])).encode())
     folders = {path.parent for path in notebooks}
     files = [pyodide / "pyodide-lock.json", *(p for each in (ROOT / "agentbench", *folders) for p in each.rglob("*"))]
     for path in sorted(files):
