@@ -18,9 +18,9 @@ def write_index(site: Path, titles: dict[str, str]) -> None:
 
     Args:
         site: The folder of the site.
-        titles: The titles of the notebooks by name.
+        titles: The titles of the notebooks by name; the first one is opened from the first page.
     """
-    first = min(titles)
+    first = next(iter(titles))
     rows = "\n".join(
         f'<li><a href="{quote(page_name(name))}">{html.escape(title)}</a>'
         f' <a class="live" href="{html.escape(live_link(name, start="../"))}">open it live</a></li>'

@@ -121,7 +121,8 @@ def write_own_wheel(folder: Path) -> Wheel:
             archive.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED)
 
         for file in sorted(package.rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
+            hidden = any(part.startswith((".", "__pycache__")) for part in file.relative_to(package).parts)
+            if file.is_file() and not hidden:
                 add(file.relative_to(package.parent).as_posix(), file.read_bytes())
         add(f"{stem}.dist-info/METADATA", (metadata.read_text("METADATA") or "").encode())
         add(f"{stem}.dist-info/WHEEL", _WHEEL.encode())
