@@ -37,8 +37,9 @@ def require(module: str, *, extra: str, purpose: str) -> Any:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         missing = error.name
-    advice = _load_in_browser(missing.partition(".")[0]) if sys.platform == "emscripten" else None
-    if sys.platform == "emscripten" and advice is None:
+    is_browser: bool = sys.platform == "emscripten"
+    advice = _load_in_browser(missing.partition(".")[0]) if is_browser else None
+    if is_browser and advice is None:
         return importlib.import_module(module)
     raise MissingExtraError(extra, missing, purpose=purpose, advice=advice)
 

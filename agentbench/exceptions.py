@@ -464,9 +464,8 @@ class NotInBrowserError(MissingExtraError):
 
     def __init__(self, feature: str, *, reason: str, instead: str) -> None:
         self.feature, self.reason, self.instead = feature, reason, instead
-        self.extra, self.package, self.purpose, self.advice, self._command = "", "", None, instead, ""
-        message = f"{feature} cannot be used in a browser, because {reason}. {instead}"
-        AgentFrameworkException.__init__(self, message)
+        problem = f"{feature} cannot be used in a browser, because {reason}"
+        super().__init__("", "", problem=problem, advice=instead)
 
     @property
     def command(self) -> str:

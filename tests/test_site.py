@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote, unquote
 
 import nbformat
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agentbench.cli import main
 from agentbench.cli.site import build
@@ -19,6 +22,8 @@ from agentbench.cli.site.contents import Contents, collect
 from agentbench.cli.site.index import write_index
 from agentbench.cli.site.lab import build_lab
 from agentbench.cli.site.problems import find_problems
+from agentbench.cli.site.pyodide import Pyodide
+from agentbench.cli.site.server import make_server
 from agentbench.cli.site.tour import write_tour
 from agentbench.exceptions import SiteError
 
@@ -152,8 +157,8 @@ def test_a_folder_that_is_no_site_is_never_replaced(tmp_path: Path) -> None:
 
 def test_each_notebook_has_a_page_of_its_own_to_which_the_list_leads(tmp_path: Path) -> None:
     names = ["index.ipynb", "Über uns #1 100%? <b>.ipynb"]
-    paths = {name: write_notebook(tmp_path / name, "x", markdown=f"# {name} & <script>") for name in names}
-    write_index(tmp_path, write_tour(tmp_path / "tour", paths))
+    paths = [write_notebook(tmp_path / name, "x", markdown=f"# {name} & <script>") for name in names]
+    write_index(tmp_path, write_tour(tmp_path / "tour", collect(paths)))
     listed = (tmp_path / "tour" / "index.html").read_text("utf-8")
     links = re.findall(r'<li><a href="([^"]*)"', listed)
     assert len(set(links)) == 2
@@ -192,6 +197,61 @@ def test_a_notebook_of_an_older_format_is_converted(tmp_path: Path, monkeypatch:
     new = json.loads((tmp_path / "contents" / "old.ipynb").read_text("utf-8"))
     assert [cell["source"] for cell in new["cells"]] == ["1"]
     assert new["metadata"]["kernelspec"]["name"] == "python"
+
+
+HOSTILE = (
+    """<script>window.ran = 1</script><SCRIPT src="http://127.0.0.1:1/x.js"></SCRIPT ><img src=x onerror="ran = 1">"""
+)
+
+
+def test_pages_of_notebooks_run_no_script_and_take_no_hidden_picture(tmp_path: Path) -> None:
+    write(tmp_path / "plan.svg", "<svg/>")
+    write(tmp_path / ".env", "TOKEN=sesame")
+    path = write_notebook(tmp_path / "in.ipynb", "1", markdown=f"# <b>`x`</b>\n![](plan.svg) ![](.env) {HOSTILE}")
+    notebook = nbformat.read(path, as_version=4)
+    output = nbformat.v4.new_output("display_data", {"text/html": HOSTILE})
+    notebook.cells[1].outputs.append(output)
+    nbformat.write(notebook, path)
+    titles = write_tour(tmp_path / "tour", collect([path]))
+    page = (tmp_path / "tour" / "in.html").read_text("utf-8")
+    assert titles == {"in.ipynb": "<b>x</b>"}
+    assert "<script" not in page.lower()
+    assert page.index("script-src 'none'") < page.index("onerror")
+    assert (tmp_path / "tour" / "plan.svg").exists()
+    assert not any(b"sesame" in file.read_bytes() for file in (tmp_path / "tour").iterdir())
+
+
+@given(
+    parts=st.lists(st.sampled_from(["a", ".env", "..", ".", "b.txt", ".git", "link", "out"]), min_size=1, max_size=4)
+)
+def test_whatever_a_notebook_names_only_visible_files_below_its_folder_are_included(parts: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder).resolve() / "in"
+        for name in ("a/b.txt", "a/.env", "b.txt", ".env", ".git/a/b.txt", "../out/b.txt", "../.env"):
+            write(root / name)
+        (root / "link").symlink_to(root / "a")
+        (root / "a" / "out").symlink_to(root.parent / "out")
+        for file in collect([write_notebook(root / "lesson.ipynb", f"open({'/'.join(parts)!r})")]).files.values():
+            inside = file.resolve().relative_to(root)
+            assert not any(part.startswith(".") for part in inside.parts)
+
+
+@pytest.mark.parametrize("lock", ["<html>", "{}", "[]", '{"packages": [], "info": {}}'])
+def test_a_folder_with_another_lock_file_is_refused(lock: str, tmp_path: Path) -> None:
+    for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"):
+        write(tmp_path / name)
+    write(tmp_path / "pyodide-lock.json", lock)
+    with pytest.raises(SiteError, match="There is no Pyodide at"):
+        Pyodide(str(tmp_path))
+
+
+def test_a_taken_port_is_reported_before_anything_is_built(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_notebook(tmp_path / "lesson.ipynb")
+    with make_server(tmp_path) as server:
+        port = server.server_address[1]
+        assert main(["site", str(tmp_path / "out"), str(path), "--port", str(port)]) == 1
+    assert f"Port {port} cannot be used" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_two_notebooks_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -235,7 +295,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "build_lab", build_lab)
     monkeypatch.setattr(build, "kernel_wheels", list)
     monkeypatch.setattr(build, "configure_lab", lambda *_, **__: None)
-    monkeypatch.setattr(build, "write_tour", lambda folder, notebooks: dict.fromkeys(notebooks, "A lesson"))
+    monkeypatch.setattr(build, "write_tour", lambda folder, contents: dict.fromkeys(contents.notebooks, "A lesson"))
     monkeypatch.setattr(build, "write_reference", lambda folder: None)
     monkeypatch.setattr(build, "write_index", lambda site, titles: None)
 

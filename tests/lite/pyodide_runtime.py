@@ -11,10 +11,10 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION as PYODIDE
+
 from agentbench._files.lock import FolderLock
 
-PYODIDE = "314.0.6"
-"""The version that JupyterLite uses; `test_in_node.py` compares it with the installed one."""
 NODE = "26.10.0"
 """A Node.js that can suspend calls (JSPI). Those of Linux distributions are older, so it is taken from npm as well."""
 PACKAGES = (

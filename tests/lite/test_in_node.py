@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.lite.pyodide_runtime import PYODIDE, MissingRuntimeError, fetch_runtime
+from tests.lite.pyodide_runtime import MissingRuntimeError, fetch_runtime
 from tests.lite.selection import LEFT_OUT, NIGHTLY, QUICK
 from tests.parts import nightly
 
@@ -79,11 +79,6 @@ def test_it_passes_in_pyodide(report: Report, chosen: str) -> None:
 
 def test_enough_of_the_suite_runs_there(report: Report) -> None:
     assert report.passed >= (200 if nightly.NIGHTLY else 30), report.printed[-3000:]
-
-
-def test_it_is_the_pyodide_of_jupyterlite() -> None:
-    constants = pytest.importorskip("jupyterlite_pyodide_kernel.constants")
-    assert constants.PYODIDE_VERSION == PYODIDE
 
 
 def test_tests_that_are_left_out_exist() -> None:

@@ -53,7 +53,7 @@ def build_site(out: Path, notebooks: list[Path], *, pyodide: str | None = None) 
         pyodide: URL or folder of Pyodide; `None` is the public URL that the installed kernel names.
 
     Raises:
-        SiteError: `out` cannot be replaced, a notebook cannot be read, or Pyodide or a package cannot be had.
+        SiteError: `out` cannot be replaced, a notebook cannot be read, or Pyodide or a package cannot be fetched.
     """
     target = out.resolve()  # JupyterLite runs in another folder; and a link stays a link
     _require_replaceable(target, notebooks)
@@ -74,7 +74,7 @@ def build_site(out: Path, notebooks: list[Path], *, pyodide: str | None = None) 
             packages=page.at_start,
             offline=python.url is None,
         )
-        titles = write_tour(site / "tour", contents.notebooks)
+        titles = write_tour(site / "tour", contents)
         write_reference(site / "reference")
         write_index(site, titles)
         (site / _MARK).write_text(json.dumps({"agentbench": VERSION, "notebooks": sorted(titles)}), encoding="utf-8")

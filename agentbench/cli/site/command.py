@@ -9,7 +9,7 @@ from agentbench._extras import require
 from agentbench.cli.commands import Commands, parse_port
 from agentbench.cli.lab import find_notebooks_folder
 from agentbench.cli.site.build import Site, build_site
-from agentbench.cli.site.server import serve
+from agentbench.cli.site.server import make_server
 
 
 def add_site(commands: Commands) -> None:
@@ -38,10 +38,12 @@ def _site(options: argparse.Namespace) -> int:
     for package in ("jupyterlite_core", "jupyterlite_pyodide_kernel", "pdoc", "nbconvert"):
         require(package, extra="site", purpose="build a site")
     notebooks = options.notebooks or sorted(find_notebooks_folder().glob("*.ipynb"))
-    site = build_site(options.out, notebooks, pyodide=options.pyodide)
-    print(_summary(site))
-    if options.port is not None:
-        serve(site.folder, options.port)
+    # Before the build, which takes a minute: the port may be taken.
+    server = None if options.port is None else make_server(options.out, options.port)
+    print(_summary(build_site(options.out, notebooks, pyodide=options.pyodide)))
+    if server is not None:
+        print(f"Open http://127.0.0.1:{options.port}/ in a browser. Press Ctrl-C to stop.", flush=True)
+        server.serve_forever()
     return 0
 
 
@@ -53,7 +55,5 @@ def _summary(site: Site) -> str:
     if site.problems:
         parts.append("What will not work in the browser:")
         parts += [f"  {problem}" for problem in site.problems]
-    megabytes = f"{site.n_bytes / 1e6:.1f} MB"
-    if site.n_bytes_of_python:
-        megabytes += f", {site.n_bytes_of_python / 1e6:.1f} MB of it Python"
-    return "\n".join([*parts, f"Size: {megabytes}."])
+    size = f"Size: {site.n_bytes / 1e6:.1f} MB, {site.n_bytes_of_python / 1e6:.1f} MB of it Python."
+    return "\n".join([*parts, size])

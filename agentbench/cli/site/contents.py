@@ -42,13 +42,13 @@ class Contents:
     """The notebooks of a site and what they use.
 
     Attributes:
-        notebooks: The notebook files by their names in the site.
+        notebooks: The notebooks by their names in the site, as nbformat reads them.
         files: The other files by their names in the site.
         code: The code of the cells and of the modules.
         problems: Sentences about what cannot be included.
     """
 
-    notebooks: dict[str, Path] = field(default_factory=dict)
+    notebooks: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Path] = field(default_factory=dict)
     code: list[Code] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -63,7 +63,7 @@ def collect(notebooks: list[Path]) -> Contents:
     """Read notebooks, and find the files and modules that they use. These must lie below the notebook's folder.
 
     Raises:
-        SiteError: A notebook does not exist or is none, or two have the same name.
+        SiteError: A notebook does not exist or cannot be read, or two have the same name.
     """
     contents = Contents()
     for path in notebooks:
@@ -71,7 +71,7 @@ def collect(notebooks: list[Path]) -> Contents:
         if path.name in contents.notebooks:
             msg = f"Two notebooks are called {path.name}"
             raise SiteError(msg, "Rename one: in the site they lie in one folder.")
-        contents.notebooks[path.name] = path
+        contents.notebooks[path.name] = notebook
         folder = path.resolve().parent
         n_code = 0
         for cell in notebook.cells:

@@ -26,18 +26,16 @@ def build_lab(out: Path, contents: Contents, scratch: Path) -> None:
     Raises:
         SiteError: JupyterLite failed.
     """
-    import nbformat  # noqa: PLC0415 - `agentbench --help` does not need it
-
     folder = scratch / "contents"
     for name, path in contents.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / name)
     folder.mkdir(exist_ok=True)
-    for name, path in contents.notebooks.items():
-        # Not as it is: the page expects each text in one piece, where files of notebooks have lists of lines.
-        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-        notebook["metadata"]["kernelspec"] = _KERNEL_SPEC  # with that of this machine, JupyterLab would ask for another
-        (folder / name).write_text(json.dumps(notebook), encoding="utf-8")
+    for name, notebook in contents.notebooks.items():
+        # With the kernel of this machine, JupyterLab would ask for another. It expects each text in one piece, where
+        # files of notebooks have lists of lines.
+        for_page = {**notebook, "metadata": {**notebook["metadata"], "kernelspec": _KERNEL_SPEC}}
+        (folder / name).write_text(json.dumps(for_page), encoding="utf-8")
     settings = {
         "LiteBuildConfig": {
             "apps": ["lab"],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import urllib.error
 import urllib.request
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,25 +39,24 @@ class Pyodide:
     def __init__(self, where: str) -> None:
         self.url = where.rstrip("/").removesuffix("/pyodide.mjs") if "://" in where else None
         self.folder = None if self.url else Path(where)
-        self._lock: dict[str, Any] = json.loads(self._read_lock())
-        self.packages: dict[str, dict[str, Any]] = {normalize(name): e for name, e in self._lock["packages"].items()}
-        self.python_version: str = self._lock["info"]["python"]
-        self._platform = f"pyemscripten_{self._lock['info']['abi_version']}_wasm32"
+        try:
+            self._lock: dict[str, Any] = json.loads(self._read_lock())
+            packages, info = self._lock["packages"], self._lock["info"]
+            self.packages: dict[str, dict[str, Any]] = {normalize(name): entry for name, entry in packages.items()}
+            self.python_version: str = info["python"]
+            self._platform = f"pyemscripten_{info['abi_version']}_wasm32"
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            problem = f"There is no Pyodide at {where}: {error!r}"
+            fix = "Pass --pyodide with a folder that has Pyodide's files, or with its URL."
+            raise SiteError(problem, fix) from error
 
     def _read_lock(self) -> bytes:
-        try:
-            if self.folder is not None:
-                for name in _RUNTIME:
-                    if not (self.folder / name).is_file():
-                        raise FileNotFoundError(name)
-                return (self.folder / _LOCK).read_bytes()
+        if self.folder is None:
             with urllib.request.urlopen(f"{self.url}/{_LOCK}", timeout=_TIMEOUT_S) as answer:
                 return bytes(answer.read())
-        except (OSError, ValueError) as error:
-            problem = f"There is no Pyodide at {self.url or self.folder}: {error}"
-            raise SiteError(
-                problem, "Pass --pyodide with a folder that has Pyodide's files, or with its URL."
-            ) from error
+        for name in _RUNTIME:
+            (self.folder / name).stat()  # raises FileNotFoundError
+        return (self.folder / _LOCK).read_bytes()
 
     def _has(self, name: str) -> bool:
         entry = self.packages.get(name)
@@ -78,7 +77,7 @@ class Pyodide:
         self._download(roots, local, downloads)
         on_demand = {*_ON_DEMAND, *self._providers(imported)}
         for name in on_demand:
-            with contextlib.suppress(SiteError):  # no wheel for the browser: whoever imports it is told
+            with contextlib.suppress(SiteError):  # no wheel for the browser, which is reported where it is imported
                 self._download([name], local, downloads)
         at_start = self._closure(roots, local)
         entries = {} if self.url is None else {name: self._online(entry) for name, entry in self.packages.items()}
@@ -92,7 +91,7 @@ class Pyodide:
             for name in _RUNTIME:
                 shutil.copy(self.folder / name, target)
         (target / _LOCK).write_text(json.dumps({**self._lock, "packages": entries}), encoding="utf-8")
-        return PagePython(self, entries, at_start)
+        return PagePython(entries, at_start)
 
     def _online(self, entry: dict[str, Any]) -> dict[str, Any]:
         return {**entry, "file_name": f"{self.url}/{entry['file_name']}"}
@@ -126,6 +125,7 @@ class Pyodide:
         return {name for name, entry in self.packages.items() if not imported.isdisjoint(entry["imports"])}
 
 
+@dataclass(frozen=True)
 class PagePython:
     """Python as the page loads it.
 
@@ -134,8 +134,8 @@ class PagePython:
         at_start: The names of those that it loads before the first cell.
     """
 
-    def __init__(self, pyodide: Pyodide, entries: dict[str, dict[str, Any]], at_start: list[str]) -> None:
-        self.pyodide, self.entries, self.at_start = pyodide, entries, at_start
+    entries: dict[str, dict[str, Any]]
+    at_start: list[str]
 
     @property
     def modules(self) -> set[str]:

@@ -7,6 +7,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from agentbench.exceptions import SiteError
+
 
 class _Handler(SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"  # the page makes some 300 requests; they share connections
@@ -30,12 +32,13 @@ class _Server(ThreadingHTTPServer):
 
 
 def make_server(folder: Path, port: int = 0) -> ThreadingHTTPServer:
-    """Return a server of the files in a folder that only this machine can reach; port 0 means any free one."""
-    return _Server(("127.0.0.1", port), functools.partial(_Handler, directory=str(folder)))
+    """Return a server of the files in a folder that only this machine can reach; port 0 means any free one.
 
-
-def serve(folder: Path, port: int) -> None:
-    """Serve a folder until Ctrl-C."""
-    with make_server(folder, port) as server:
-        print(f"Open http://127.0.0.1:{port}/ in a browser. Press Ctrl-C to stop.", flush=True)
-        server.serve_forever()
+    Raises:
+        SiteError: The port is in use.
+    """
+    try:
+        return _Server(("127.0.0.1", port), functools.partial(_Handler, directory=str(folder.resolve())))
+    except OSError as error:
+        problem = f"Port {port} cannot be used: {error.strerror}"
+        raise SiteError(problem, "Pass another --port.") from error

@@ -10,30 +10,41 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
+from agentbench.cli.site.contents import Contents
+
 _BAR: Final = """<nav class="ab-bar"><a href="../index.html">agentbench</a> <a href="index.html">All notebooks</a>
 <a class="ab-live" href="{live}">Open it live</a></nav>"""
+_BAR_STYLE: Final = '<link rel="stylesheet" href="bar.css">'
+_POLICY: Final = """<meta http-equiv="Content-Security-Policy" content="script-src 'none'; object-src 'none'">"""
+_PICTURES: Final = (".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
+_SCRIPT: Final = re.compile(r"<script\b.*?</script\s*>", flags=re.DOTALL | re.IGNORECASE)
 _STYLE: Final = re.compile(r"<style[^>]*>(.{2000,}?)</style>", flags=re.DOTALL)
 
 
-def write_tour(folder: Path, notebooks: dict[str, Path]) -> dict[str, str]:
-    """Write a page for each notebook and return the titles of the notebooks by name."""
+def write_tour(folder: Path, contents: Contents) -> dict[str, str]:
+    """Write a page for each notebook and return the titles of the notebooks by name.
+
+    The pages show the stored outputs and run no script: a notebook may be somebody else's.
+    """
     from nbconvert import HTMLExporter  # noqa: PLC0415 - `agentbench --help` does not need it
 
     folder.mkdir()
-    # No scripts from elsewhere: the page shows the stored outputs and needs no network.
-    exporter = HTMLExporter(  # type: ignore[no-untyped-call]
-        embed_images=True, jquery_url="", mathjax_url="", mermaid_js_url="", require_js_url="", widget_renderer_url=""
-    )
     shutil.copyfile(Path(__file__).parent / "bar.css", folder / "bar.css")
+    # Not embedded by nbconvert, which would also take hidden files and files from elsewhere.
+    for name, path in contents.files.items():
+        if path.suffix.lower() in _PICTURES:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, folder / name)
+    exporter = HTMLExporter()  # type: ignore[no-untyped-call]
     titles = {}
-    for name, path in notebooks.items():
-        page, _ = exporter.from_filename(str(path))
+    for name, notebook in contents.notebooks.items():
+        page, _ = exporter.from_notebook_node(notebook, resources={"metadata": {"name": Path(name).stem}})
+        head, _, rest = _SCRIPT.sub("", page).partition("</head>")
         bar = _BAR.format(live=html.escape(live_link(name, start="../")))
-        head, _, rest = page.partition("</head>")
         body = rest.index(">", rest.index("<body")) + 1
-        page = f'{head}<link rel="stylesheet" href="bar.css"></head>{rest[:body]}{bar}{rest[body:]}'
+        page = f"{head.replace('<head>', f'<head>{_POLICY}', 1)}{_BAR_STYLE}</head>{rest[:body]}{bar}{rest[body:]}"
         (folder / page_name(name)).write_text(_share_styles(page, folder), encoding="utf-8")
-        titles[name] = _title(path) or name
+        titles[name] = _title(notebook) or name
     return titles
 
 
@@ -59,12 +70,9 @@ def _share_styles(page: str, folder: Path) -> str:
     return _STYLE.sub(move, page)
 
 
-def _title(path: Path) -> str | None:
-    import nbformat  # noqa: PLC0415 - as above
-
-    notebook: Any = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+def _title(notebook: Any) -> str | None:
     for cell in notebook.cells:
         found = re.search(r"^#\s+(.+)$", cell.source, flags=re.MULTILINE) if cell.cell_type == "markdown" else None
         if found:
-            return found[1].strip()
+            return found[1].strip().replace("`", "")
     return None
