@@ -21,13 +21,13 @@ PACKAGES = (
     *("hypothesis>=6.100", "pydantic>=2.8", "pytest>=8.4", "python-dotenv>=1.0", "sqlalchemy>=2.0", "tzdata"),
     *("openai>=3", "httpx2-jsfetch"),  # which pip takes for a dependency only where it runs in a browser itself
 )
-"""What the tests need and publishes wheels for Pyodide, or wheels without compiled code."""
+"""Packages that the tests need, and that publish wheels for Pyodide or wheels without compiled code."""
 
 _PATIENCE_S = 300
 
 
 class MissingRuntimeError(Exception):
-    """The runtime cannot be had here; the text says why."""
+    """The runtime cannot be fetched here; the text says why."""
 
 
 class Runtime(NamedTuple):
