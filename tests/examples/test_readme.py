@@ -14,6 +14,12 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 # A block of Python, and the block right behind it that says what it prints.
 EXAMPLES = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", README, flags=re.MULTILINE | re.DOTALL)
 COMMANDS = dict(re.findall(r"^<!-- (.+?) -->\n```\w+\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL))
+LINES = {
+    "lab": ("notebook", "agentbench lab"),
+    "site": ("site", "agentbench site site --port 8000"),
+    "test": ("test", "pytest -n auto"),
+}
+"""The extra that each line installs, and what it runs."""
 
 
 def test_there_is_an_example() -> None:
@@ -29,18 +35,17 @@ def test_an_example_runs_and_prints_what_the_readme_says(code: str, printed: str
     assert done.stdout == printed
 
 
-def test_the_readme_opens_with_one_line_to_see_it_and_one_to_test_it() -> None:
-    assert list(COMMANDS) == ["lab: Linux, macOS", "lab: Windows", "test: Linux, macOS", "test: Windows"]
+def test_the_readme_opens_with_a_line_to_see_it_one_for_a_browser_and_one_to_test_it() -> None:
+    assert list(COMMANDS) == [f"{task}: {system}" for task in LINES for system in ("Linux, macOS", "Windows")]
     assert README.index("<!-- test: Windows -->") < README.index("\n## ")
     for command in COMMANDS.values():
         assert command.count("\n") == 1
         assert " -m venv .venv && " in command
 
 
-@pytest.mark.parametrize(
-    ("task", "extra", "program"), [("lab", "notebook", "agentbench lab"), ("test", "test", "pytest -n auto")]
-)
-def test_a_line_is_enough_alone(task: str, extra: str, program: str) -> None:
+@pytest.mark.parametrize("task", LINES)
+def test_a_line_is_enough_alone(task: str) -> None:
+    extra, program = LINES[task]
     unix, windows = COMMANDS[f"{task}: Linux, macOS"], COMMANDS[f"{task}: Windows"]
     assert unix == f'python3 -m venv .venv && .venv/bin/pip install -q -e ".[{extra}]" && .venv/bin/{program}\n'
     assert windows == unix.replace("python3", "py").replace(".venv/bin/", ".venv\\Scripts\\")

@@ -8,12 +8,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
 from jupyterlite_pyodide_kernel.constants import PYODIDE_VERSION as PYODIDE
 
 from agentbench._files.lock import FolderLock
+from agentbench.cli.site.wheels import download
+from agentbench.exceptions import SiteError
 
 NODE = "26.10.0"
 """A Node.js that can suspend calls (JSPI). Those of Linux distributions are older, so it is taken from npm as well."""
@@ -67,17 +70,16 @@ def _in(folder: Path) -> Runtime:
 
 
 def _install_packages(runtime: Runtime) -> None:
-    lock = json.loads((runtime.pyodide / "pyodide-lock.json").read_text("utf-8"))["info"]
-    version = lock["python"].rpartition(".")[0]
-    options = [
-        f"--python-version={version}",
-        "--implementation=cp",
-        f"--abi=cp{version.replace('.', '')}",
-        "--abi=none",
-    ]
-    options += [f"--platform=pyemscripten_{lock['abi_version']}_{lock['arch']}", "--platform=any"]
-    options += ["--only-binary=:all:", "--no-compile", "--quiet", f"--target={runtime.packages}"]
-    _call(sys.executable, "-m", "pip", "install", *options, *PACKAGES)
+    info = json.loads((runtime.pyodide / "pyodide-lock.json").read_text("utf-8"))["info"]
+    platform = f"pyemscripten_{info['abi_version']}_{info['arch']}"
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            wheels = download(PACKAGES, Path(folder), python_version=info["python"], platform=platform)
+        except SiteError as error:
+            raise MissingRuntimeError(str(error)) from error
+        for wheel in wheels:
+            with zipfile.ZipFile(wheel.path) as archive:
+                archive.extractall(runtime.packages)
 
 
 def _call(*command: str) -> None:
