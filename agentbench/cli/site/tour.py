@@ -14,7 +14,7 @@ from agentbench.cli.site.contents import Contents
 
 _BAR: Final = """<nav class="ab-bar"><a href="../index.html">agentbench</a> <a href="index.html">All notebooks</a>
 <a class="ab-live" href="{live}">Open it live</a></nav>"""
-_BAR_STYLE: Final = '<link rel="stylesheet" href="bar.css">'
+_BAR_STYLE: Final = '<link rel="icon" href="data:,"><link rel="stylesheet" href="bar.css">'
 _POLICY: Final = """<meta http-equiv="Content-Security-Policy" content="script-src 'none'; object-src 'none'">"""
 _PICTURES: Final = (".gif", ".jpeg", ".jpg", ".png", ".svg", ".webp")
 _SCRIPT: Final = re.compile(r"<script\b.*?</script\s*>", flags=re.DOTALL | re.IGNORECASE)
