@@ -152,7 +152,9 @@ _door = _Door(
     workflows.run.stream: WorkflowStream
     workflows.run.workflow: Workflow
     """,
-    parts="batch checkpoints evaluation exceptions notebook observability openai orchestrations stategraph testing",
+    parts="""
+    batch checkpoints evaluation exceptions notebook observability openai orchestrations revisions stategraph testing
+    """,
 )
 __all__ = _door.names
 __getattr__, __dir__ = _door.load, _door.listing

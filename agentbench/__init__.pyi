@@ -8,6 +8,7 @@ from agentbench import notebook as notebook
 from agentbench import observability as observability
 from agentbench import openai as openai
 from agentbench import orchestrations as orchestrations
+from agentbench import revisions as revisions
 from agentbench import stategraph as stategraph
 from agentbench import testing as testing
 from agentbench._bridge import run_sync as run_sync

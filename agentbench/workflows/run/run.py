@@ -6,12 +6,11 @@ import asyncio
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agentbench._bridge import await_on, call_on
 from agentbench._clock import runtime_defaults
-from agentbench._display import Displayable, call_view, drawn_by
+from agentbench._display import drawn_by
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
@@ -29,6 +28,7 @@ from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
 from agentbench.workflows.run.result import WorkflowRunResult
+from agentbench.workflows.run.revisions import RunRevisions
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport, planned_deliveries
 from agentbench.workflows.run.stream import LiveSteps
 
@@ -42,7 +42,7 @@ _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
 
 @drawn_by("agentbench.notebook.cards.run:run_bundle")
-class WorkflowRun(Displayable):
+class WorkflowRun(RunRevisions):
     """A handle on one run, created by `workflow.start()`: step it, pause it, rewind it, fork it.
 
     Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than that call needs. The run
@@ -217,33 +217,6 @@ class WorkflowRun(Displayable):
             return True
         waits = self._inbox or self._responses or self.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
         return self._execution.ended and not waits
-
-    def save(self, path: str | Path) -> Path:
-        """Write this run to one HTML file, in which anyone can step back and forth through it.
-
-        The file needs no kernel and no network, and need not be trusted. It contains the graph with its states, the
-        messages, events, outputs and log after each superstep, and the shared state from the run's checkpoints or else
-        from its events. Values under secret names are masked. The run may be over, paused or waiting. A run that began
-        at a checkpoint includes the earlier supersteps too: a fork takes them from its original run, other runs from
-        the stored checkpoints, which contain no outputs and no logs.
-
-        Args:
-            path: The path of the file; an existing file is replaced.
-
-        Returns:
-            The path.
-
-        Raises:
-            MissingExtraError: The notebook extra is not installed.
-
-        Example:
-            >>> run = workflow.start("a report on rain", checkpoint_storage=InMemoryCheckpointStorage())
-            >>> await run.result()
-            >>> run.save("run.html")  # open it in a browser, or send it
-            PosixPath('run.html')
-        """
-        written: Path = call_view("agentbench.notebook.stepping.saved_run:save_run", self, path)
-        return written
 
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""

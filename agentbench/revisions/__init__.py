@@ -1,0 +1,11 @@
+"""From a run to a better workflow: redo with changed code, what if, keep as test, a page that answers back."""
+
+from agentbench._lazy import Door
+
+_door = Door(
+    globals(),
+    """
+    """,
+)
+__all__ = _door.names
+__getattr__, __dir__ = _door.load, _door.listing
