@@ -202,6 +202,19 @@ class CassetteMissError(ChatClientException):
         super().__init__(message)
 
 
+class UnrecordedCallError(ChatClientException):
+    """A redone run needs an answer of the model that was not recorded, and no new call is allowed. It was not sent.
+
+    Attributes:
+        executor_id: The executor whose handler makes the call.
+        request: The request, with `messages`, `tools` and `options` as plain values, masked.
+    """
+
+    def __init__(self, message: str, *, executor_id: str, request: object) -> None:
+        self.executor_id, self.request = executor_id, request
+        super().__init__(message)
+
+
 class IntegrationException(AgentFrameworkException):
     """A service other than the model failed, such as a memory or search service."""
 
@@ -521,6 +534,19 @@ class WorkflowRunnerException(WorkflowException):
 
 class WorkflowBusyError(WorkflowRunnerException, RuntimeError):
     """The workflow is already running, or another run has since saved to its chain of checkpoints."""
+
+
+class RedoError(WorkflowRunnerException):
+    """A run cannot be redone as it was asked for; nothing was started.
+
+    Attributes:
+        changed: The parts of the graph whose code has changed, such as `classify` or `classify->reply`.
+        missing: The parts whose current code cannot be found.
+    """
+
+    def __init__(self, message: str, *, changed: object = (), missing: object = ()) -> None:
+        self.changed, self.missing = changed, missing
+        super().__init__(message)
 
 
 class WorkflowConvergenceException(WorkflowRunnerException):

@@ -18,8 +18,12 @@ GRAPH_SIGNATURE: Final = "graph_signature"
 """The readable signature of the graph. Equal all along a chain, so that storages store it once."""
 DURATION_S: Final = "duration_s"
 """Duration of the superstep, in seconds."""
+CODE_HASHES: Final = "code_hashes"
+"""The hashes of the code with which a started run began, by part of its graph; only in its first checkpoint."""
 
-ENGINE_KEYS: Final = frozenset({SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S})
+ENGINE_KEYS: Final = frozenset(
+    {SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S, CODE_HASHES}
+)
 
 CheckpointSource = Literal["input", "step", "answer", "interrupt", "stop", "error", "update", "fork", "pending"]
 """The reason for a checkpoint: `input` before the first superstep, `step` after each, `answer` with responses,

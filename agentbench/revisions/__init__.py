@@ -5,6 +5,9 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
+    agentbench.agents.clients.cassette.recording: ModelRecording NewCall RecordedCall
+    agentbench.exceptions: RedoError UnrecordedCallError
+    agentbench.workflows.executors.recorder: GivenAnswer
     """,
 )
 __all__ = _door.names

@@ -1,6 +1,12 @@
 # Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand.
 
 from agentbench._lazy import Door
+from agentbench.agents.clients.cassette.recording import ModelRecording as ModelRecording
+from agentbench.agents.clients.cassette.recording import NewCall as NewCall
+from agentbench.agents.clients.cassette.recording import RecordedCall as RecordedCall
+from agentbench.exceptions import RedoError as RedoError
+from agentbench.exceptions import UnrecordedCallError as UnrecordedCallError
+from agentbench.workflows.executors.recorder import GivenAnswer as GivenAnswer
 
 _door: Door
 __all__: list[str]

@@ -43,6 +43,7 @@ from agentbench.workflows.run.stream import LiveSteps
 from agentbench.workflows.run.workflow import Workflow
 
 if TYPE_CHECKING:
+    from agentbench.workflows.executors.recorder import RunRecorder
     from agentbench.workflows.nested import WorkflowExecutor
 
 _MAX_UNNAMED = 100
@@ -278,7 +279,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
             config=config,
             store=self.store,
-            record=record,
+            call_record=record,
             is_named=call.is_named,
         )
         return run_input, options
@@ -339,7 +340,9 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     # ---- step by step ------------------------------------------------------------------------------------------------
 
-    async def astart(self, input_data: Any, config: Mapping[str, Any] | None = None) -> WorkflowRun:
+    async def astart(
+        self, input_data: Any, config: Mapping[str, Any] | None = None, *, record: bool | RunRecorder | None = None
+    ) -> WorkflowRun:
         """Return a handle on a run of a thread, which its reader steps; nothing runs yet. See `WorkflowRun`.
 
         Supersteps are counted from 0 over all runs of the thread: the first one of a run takes the input, and nodes run
@@ -348,6 +351,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Args:
             input_data: As for `ainvoke`.
             config: As for `ainvoke`.
+            record: Whether to keep the requests and answers of models, as in `RunOptions`.
 
         Example:
             >>> run = app.start({"messages": "Hello"}, {"thread_id": "t1"})
@@ -356,7 +360,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         read = read_config(config)
         call = ThreadCall(read, self.threads, is_named=True, is_watched=True)
         run_input, options = await self._prepare(input_data, call)
-        run = ThreadRun(self.workflow, run_input, options)
+        run = ThreadRun(self.workflow, run_input, replace(options, record=record))
         read["run_id"] = run.run_id
         return run
 

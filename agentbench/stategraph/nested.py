@@ -162,12 +162,12 @@ class GraphTask(WorkflowTask):
         assert isinstance(outer, GraphOptions)
         shared = [name for name in plan.fields.names if name in fields.names]
         given = fields.read(state, shared)
-        record = CallRecord(is_watched=outer.record.is_watched)
+        record = CallRecord(is_watched=outer.call_record.is_watched)
         options = GraphOptions(
             max_iterations=outer.config["recursion_limit"],
             config={key: value for key, value in outer.config.items() if key not in _OF_THE_CALL_AROUND},
             store=outer.store if self.graph.store is None else self.graph.store,
-            record=record,
+            call_record=record,
             is_nested=True,
         )
         overwritten = Command(update={name: Overwrite(value) for name, value in given.items()})
@@ -236,13 +236,13 @@ class GraphExecutor(WorkflowExecutor):
             max_iterations=config["recursion_limit"],
             config=config,
             store=self.graph.store,
-            record=CallRecord(is_watched=run.log.observed),
+            call_record=CallRecord(is_watched=run.log.observed),
             is_nested=True,
         )
 
     def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         assert isinstance(options, GraphOptions)
-        return graph_result(self.graph.plan, options.record, "full", [], None, None)
+        return graph_result(self.graph.plan, options.call_record, "full", [], None, None)
 
 
 class GraphAnswers(GraphExecutor):
@@ -258,7 +258,7 @@ class GraphAnswers(GraphExecutor):
     def _ab_output(self, data: Any, options: RunOptions, message: Any) -> Any:
         assert isinstance(options, GraphOptions)
         given = [*map(id, message)] if isinstance(message, list) else [id(message)]
-        return copy_whole([message for message in options.record.messages if id(message) not in given])
+        return copy_whole([message for message in options.call_record.messages if id(message) not in given])
 
 
 def graph_agent(graph: CompiledGraph[Any], name: str, **settings: Any) -> Any:

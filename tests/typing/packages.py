@@ -65,6 +65,7 @@ from agentbench.orchestrations import (
     WorkflowAgent,
     build_sequential,
 )
+from agentbench.revisions import ModelRecording
 from agentbench.stategraph import (
     END,
     START,
@@ -184,6 +185,11 @@ async def testing() -> None:
     assert_type(TickingClock().time_ns(), int)
     assert_type(CountingIds().new_id("run"), str)
     assert_type(agentbench.testing.storage_suite.StorageCheck, type[StorageCheck])
+
+
+async def revisions(run: WorkflowRun) -> None:
+    assert_type(await run.redo(), WorkflowRun)
+    assert_type(ModelRecording.load("calls.jsonl"), ModelRecording)
 
 
 async def uses_batch(client: Any, executor: Any, call: Any) -> None:

@@ -22,6 +22,7 @@ from agentbench.agents.loop.configuration import (
 from agentbench.agents.loop.loop import ToolLoop, own_copy
 from agentbench.agents.middleware.contexts import ChatContext
 from agentbench.agents.middleware.sorting import run_pipeline, with_stream_hooks
+from agentbench.agents.model.recording import recorder
 from agentbench.agents.model.settings import Middleware, require_network, service_key, sort_client_middleware
 from agentbench.agents.sessions.session import COMPACTED, RESOLVED_START, AgentSession
 from agentbench.agents.tools.collection import normalize_tools
@@ -325,10 +326,18 @@ class ModelCalls:
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
         sent = await self._compact(messages, options) if self._has_compaction else list(messages)
+        if self.is_limited and (recording := recorder.get()) is not None and recording.covers(self.client):
+            compacted = self._compacted(is_limited=True)
+            return await recording.respond(
+                self.client,
+                sent,
+                options,
+                lambda: compacted._call(sent, dict(options), kwargs),  # noqa: SLF001 - its own class
+            )
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
         if self.is_limited and (limiter := in_force.get()) is not None:
-            calls = self._unlimited()
+            calls = self._compacted(is_limited=False)
             answer = await limiter.call(service_key(self.client), lambda: calls._call(sent, dict(options), kwargs))  # noqa: SLF001 - its own class
             note_answer(answer)
             return answer
@@ -341,10 +350,19 @@ class ModelCalls:
         self, messages: list[Message], options: dict[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatStream:
         sent = await self._compact(messages, options) if self._has_compaction else list(messages)
+        if self.is_limited and (recording := recorder.get()) is not None and recording.covers(self.client):
+            compacted = self._compacted(is_limited=True)
+            stream: ChatStream = await recording.open(
+                self.client,
+                sent,
+                options,
+                lambda: compacted._call_streamed(sent, dict(options), kwargs),  # noqa: SLF001 - its own class
+            )
+            return stream
         if getattr(self.client, "NEEDS_NETWORK", False):
             require_network(self.client)
         if self.is_limited and (limiter := in_force.get()) is not None:
-            calls = self._unlimited()
+            calls = self._compacted(is_limited=False)
             return limited_stream(
                 limiter,
                 service_key(self.client),
@@ -353,9 +371,9 @@ class ModelCalls:
         reply = self.hook(messages=sent, stream=True, options=options, **kwargs)
         return await stream_of(reply, self._build_stream(options))
 
-    def _unlimited(self) -> ModelCalls:
-        """Return the calls that send compacted messages at once, each time as a new list."""
-        return replace(self, is_limited=False, compaction_strategy=None, tokenizer=None)
+    def _compacted(self, *, is_limited: bool) -> ModelCalls:
+        """Return the calls that send compacted messages as they are, each time as a new list."""
+        return replace(self, is_limited=is_limited, compaction_strategy=None, tokenizer=None)
 
     @property
     def _has_compaction(self) -> bool:

@@ -147,7 +147,7 @@ class GraphTarget(Target):
         common = {each.name: getattr(options, each.name) for each in fields(options)}
         limit = options.max_iterations or config["recursion_limit"]
         own = {"chain": self.chain(plan.key), "max_iterations": limit}
-        return GraphOptions(**{**common, **own}, config=config, store=self._app.store, record=record)
+        return GraphOptions(**{**common, **own}, config=config, store=self._app.store, call_record=record)
 
     def output(self, execution: Execution, outputs: list[Any]) -> Any:
         """Return the result of the thread as a plain dictionary."""
@@ -155,7 +155,7 @@ class GraphTarget(Target):
         assert isinstance(options, GraphOptions)
         interrupts = [request.data for request in run_state.requests.values()]
         checkpoint_id = run_state.last_checkpoint_id
-        return dict(graph_result(self._app.plan, options.record, "low", interrupts, execution.log, checkpoint_id))
+        return dict(graph_result(self._app.plan, options.call_record, "low", interrupts, execution.log, checkpoint_id))
 
 
 def make_target(workflow: Any, batch_name: str | None, kwargs: Mapping[str, Any]) -> Target:

@@ -9,6 +9,7 @@ from typing import Any
 from agentbench._text.phrases import count_text
 from agentbench.agents.clients.cassette.client import CassetteChatClient
 from agentbench.agents.clients.cassette.lines import StoredCall
+from agentbench.agents.clients.cassette.recording import ModelRecording
 from agentbench.notebook.look.html import Page, Table
 
 
@@ -29,6 +30,16 @@ def cassette(client: CassetteChatClient) -> dict[str, Any]:
         facts.append(f"{unused} not served yet")
     table = Table("Calls", ("call", "served", "prompt", "answer"), rows)
     return Page(f"Cassette {os.path.basename(client.path)}", facts=facts, tables=[table]).bundle()
+
+
+def recording(recorded: ModelRecording) -> dict[str, Any]:
+    """Return the views of the recording of a run by media type."""
+    rows = [
+        (each.superstep, each.executor_id, _prompt_text(each.call), each.call.answer or _kind(each.call))
+        for each in recorded.recorded
+    ]
+    table = Table("Calls", ("superstep", "executor", "prompt", "answer"), rows)
+    return Page(repr(recorded), tables=[table]).bundle()
 
 
 def _prompt_text(call: StoredCall) -> str:

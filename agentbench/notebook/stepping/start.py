@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from agentbench._clock import Clock, IdSource
+from agentbench.agents.clients.cassette.recording import ModelRecording
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, bare_storage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
@@ -62,7 +64,8 @@ def stepper(  # noqa: PLR0913 - published signature
             in this graph are dropped, with a line in the log. The original does not change.
         clock: Source of the run's times.
         ids: Source of the run's ids.
-        options: Further options of the run, instead of `clock` and `ids`.
+        options: Further options of the run, instead of `clock` and `ids`. By default the requests and answers of models
+            that are not offline are recorded, see `RunOptions.record`.
 
     Raises:
         ValueError: Neither `input` nor `checkpoint` is passed, a breakpoint names no executor, or `layout`, `loop` or
@@ -87,10 +90,12 @@ def stepper(  # noqa: PLR0913 - published signature
         given_storage = workflow.storage
     target = InMemoryCheckpointStorage() if given_storage is None else given_storage
     options = options or RunOptions(clock=clock, ids=ids)
+    if options.record is None:
+        options = replace(options, record=ModelRecording(everything=False, limit=options.record_limit))
 
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:
         if graph is not None:
-            return await graph.astart(input, config)
+            return await graph.astart(input, config, record=options.record)
         begin = checkpoint
         if force and checkpoint is not None:
             begin, left_out = await migrate_checkpoint(

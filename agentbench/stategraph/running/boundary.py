@@ -88,7 +88,8 @@ class GraphHook:
         options = graph_options(view.options)
         if delivery.executor_id == START or delivery.error is not None or not options.is_named:
             return None
-        return {DONE: {**options.record.done}, PENDING: [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]}
+        pending = [*(view.state.get(PENDING) or ()), *_results(view.deliveries)]
+        return {DONE: {**options.call_record.done}, PENDING: pending}
 
     @property
     def field_names(self) -> Sequence[str]:
@@ -118,7 +119,7 @@ class _Call:
         self.plan = plan
         self.view = view
         options = graph_options(view.options)
-        self.config, self.record = options.config, options.record
+        self.config, self.record = options.config, options.call_record
         self.is_nested, self.is_named = options.is_nested, options.is_named
         # Only boundaries write the reserved keys, so nothing of them is pending here.
         self.stored: Mapping[str, Any] = view.state.committed

@@ -317,7 +317,7 @@ class _Task:
         if activation.arg is not None and self.sent is None:
             self.values = {**self.values, **activation.arg}
         self.options = graph_options(ctx._run.options)  # noqa: SLF001
-        task_id, all_done = activation.task_id, self.options.record.done
+        task_id, all_done = activation.task_id, self.options.call_record.done
         answers = (self.committed.get(RESUME) or _NOTHING).get(task_id, _NOTHING)
         done = all_done.get(task_id)
         if done is None:
@@ -351,7 +351,8 @@ class _Task:
 
     def _runtime(self) -> Runtime:
         options, step, ctx = self.options, self.committed[META]["step"] + 1, self.ctx
-        limit, used = options.config.get("recursion_limit", 0), options.record.n_supersteps + 1  # including this one
+        limit = options.config.get("recursion_limit", 0)
+        used = options.call_record.n_supersteps + 1  # including this one
         return Runtime(
             step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
             self.emit, lambda: ctx.stop_requested,

@@ -130,7 +130,7 @@ class GraphOptions(RunOptions):
 
     config: Mapping[str, Any] = field(default_factory=dict)
     store: Any = None
-    record: CallRecord = field(default_factory=CallRecord)
+    call_record: CallRecord = field(default_factory=CallRecord)
     is_nested: bool = False
     is_named: bool = True
 

@@ -22,12 +22,12 @@ from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import Buffers, Delivery, MessageType, WorkflowMessage, internal_source
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
+from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.graph.graph import Graph
 
 if TYPE_CHECKING:
     from agentbench.workflows.engine.tracing import RunTracer
     from agentbench.workflows.executors.placement import Placement
-    from agentbench.workflows.graph.boundary import PauseReason
 
 NOTHING: Mapping[str, Sequence[WorkflowMessage]] = MappingProxyType({})
 """No message is being delivered."""
@@ -114,6 +114,7 @@ class ActiveRun:
         on_send, on_yield: called with what handlers send and yield, for type checks and tracing.
         inner_steps: where runs inside nodes wait, if this run is being stepped through.
         gates: semaphores of executors with a concurrency limit, created on first use.
+        first_metadata: returns what the first checkpoint of a started run has in its metadata; None once it was saved.
         reported_state: the values of shared state that were last reported to observers.
         max_messages: how many messages one superstep may queue for the next.
         timeout: seconds for executors without their own timeout.
@@ -154,11 +155,17 @@ class ActiveRun:
         self.on_yield: Callable[[Delivery, Any], None] | None = None
         self.inner_steps: InnerSteps | None = None
         self.gates: dict[str, asyncio.Semaphore] = {}
+        self.first_metadata: Callable[[], Mapping[str, Any]] | None = None
         self.reported_state: dict[str, Any] = {}
         if log.observed:
             from agentbench.workflows.events.capture import capture_text  # noqa: PLC0415 - only observed runs capture
 
             self.around = partial(capture_text, log.append)
+        if options.record is not None and not isinstance(options.record, bool):
+            record, capture = options.record.around, self.around
+            self.around = (
+                record if capture is None else lambda delivery, call: record(delivery, capture(delivery, call))
+            )
         if options.workers is not None:
             from agentbench.workflows.executors.placement import placement_of  # noqa: PLC0415 - most runs have none
 
@@ -270,11 +277,14 @@ class ActiveRun:
         self.log.append(WorkflowEvent.warning(text, delivery.executor_id), delivery)
 
 
-# ---- supersteps of sub-workflows
+# ---- stops in the middle of a superstep
 
 
 class InnerSteps:
-    """The inner runs of one run that wait after a superstep; `wake` notifies the driver of the outer run."""
+    """What waits inside a superstep of one run; `wake` notifies the driver of that run.
+
+    Runs inside nodes wait after each of their supersteps, and handlers wait before a model call that needs permission.
+    """
 
     __slots__ = ("_wake", "holds", "waiting")
 
@@ -282,17 +292,17 @@ class InnerSteps:
         self._wake = wake
         self.holds = False
         """Whether inner runs wait after each superstep; otherwise they run to their end."""
-        self.waiting: dict[asyncio.Future[None], tuple[tuple[str, ...], int]] = {}
-        """For each waiting run the ids of the nodes around it, outermost first, and the superstep that it has
-        completed.
-        """
+        self.waiting: dict[asyncio.Future[None], PauseReason] = {}
 
     async def wait(self, path: tuple[str, ...], superstep: int) -> None:
-        """Wait after a superstep of the run inside these nodes, if inner runs wait."""
-        if not self.holds:
-            return
+        """Wait after a superstep of the run inside these nodes, outermost first, if inner runs wait."""
+        if self.holds:
+            await self.hold(PauseReason(f"inside {'/'.join(path)}, after its superstep {superstep}", "inside"))
+
+    async def hold(self, reason: PauseReason) -> None:
+        """Wait until the driver goes on."""
         turn = asyncio.get_running_loop().create_future()
-        self.waiting[turn] = path, superstep
+        self.waiting[turn] = reason
         self._wake()
         try:
             await turn
@@ -300,7 +310,7 @@ class InnerSteps:
             self.waiting.pop(turn, None)
 
     def go_on(self, *, one: bool) -> None:
-        """Let the run that has waited longest continue for one superstep, or let all of them run to their end."""
+        """Let what has waited longest go on to the next stop, or let all inner runs run to their end."""
         self.holds = one
         for turn in list(self.waiting)[: 1 if one else None]:
             del self.waiting[turn]

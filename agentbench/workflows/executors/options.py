@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._clock import Clock, IdSource
 from agentbench._limits import require_limit, require_seconds
 from agentbench._secrets import masked_fields
+
+if TYPE_CHECKING:
+    from agentbench.workflows.executors.recorder import RunRecorder
 
 TypeCheckMode = Literal["off", "warn", "error"]
 PlacementName = Literal["workers"]
@@ -43,6 +46,10 @@ class RunOptions:
         keep_events: False retains only outputs, requests, warnings and status changes, for very long runs.
         strict_checkpoints: Fail the run if a checkpoint cannot be saved; None uses the workflow's setting.
         timeout: Seconds allowed for an executor without its own timeout.
+        record: True keeps the model requests and answers of a started run, and the answers of people, in memory and
+            next to its chain, masked as in cassettes, for `WorkflowRun.redo`. A `ModelRecording` also answers from what
+            it contains. None records nothing, except in steppers, which record models that are not offline.
+        record_limit: The size in bytes at which a run stops recording, with a warning.
         workers: A `dask.distributed.Client`, on whose workers executors with `placement = "workers"` run, or another
             `Placement`. None runs them here.
         check_head: With True, each checkpoint of the run is saved only if no other run has saved to its chain since
@@ -73,6 +80,8 @@ class RunOptions:
     strict_checkpoints: bool | None = None
     check_head: bool | int | None = None
     timeout: float | None = None
+    record: bool | RunRecorder | None = None
+    record_limit: int = 50_000_000
     workers: Any = None
 
     __repr__ = masked_fields
@@ -81,6 +90,7 @@ class RunOptions:
         """Check the limits and the workers."""
         require_limit("max_iterations", self.max_iterations, none="that of the workflow")
         require_limit("max_messages", self.max_messages, none="that of the workflow")
+        require_limit("record_limit", self.record_limit)
         require_seconds("timeout", self.timeout, none="no limit")
         if self.workers is not None:
             from agentbench.workflows.executors.placement import placement_of  # noqa: PLC0415 - most runs have none

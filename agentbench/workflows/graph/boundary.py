@@ -19,7 +19,8 @@ FailurePolicy = Literal["cancel", "finish"]
 class PauseReason:
     """Why a run paused: the text, its kind, and the error that a predicate raised, if any.
 
-    The kind is `user`, `predicate`, `hook`, `error`, or `inside`: in the middle of a superstep, see `WorkflowRun.step`.
+    The kind is `user`, `predicate`, `hook`, `error`, or in the middle of a superstep `inside` (see `WorkflowRun.step`)
+    or `new_call` (see `WorkflowRun.redo`).
 
     Example:
         >>> BoundaryOutcome(pause=PauseReason("waits for the night", "hook"))

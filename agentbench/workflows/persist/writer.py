@@ -74,6 +74,8 @@ class CheckpointWriter:
             facts = self._metadata.copy()
             if metadata:
                 facts.update(isolate_or_same(metadata))
+            if self._run.first_metadata is not None:
+                facts.update(self._run.first_metadata())
             if began_ns is not None:
                 facts[keys.DURATION_S] = (self._clock.perf_ns() - began_ns) / 1e9
             checkpoint = await self._compose(source, writers, facts)
@@ -83,6 +85,7 @@ class CheckpointWriter:
             self._report_failure(error, f"The checkpoint of superstep {self._run.run_state.superstep} was not saved")
             return None
         self._head_seq = checkpoint.metadata[keys.SEQ]
+        self._run.first_metadata = None
         await self._delete_amid(None)
         info = CheckpointInfo.of(checkpoint, own_metadata=True)
         log.checkpoints.append(info)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._display import Displayable, call_view
+
+if TYPE_CHECKING:
+    from agentbench.workflows.run.run import WorkflowRun
 
 
 class RunRevisions(Displayable):
@@ -36,3 +40,45 @@ class RunRevisions(Displayable):
         """
         written: Path = call_view("agentbench.notebook.stepping.saved_run:save_run", self, path)
         return written
+
+    async def redo(
+        self,
+        since: int | None = None,
+        workflow: Any = None,
+        new_calls: Literal["ask", "allow", "refuse"] | int = "ask",
+    ) -> WorkflowRun:
+        """Branch off before a superstep with the current code, on the recorded answers of models and people.
+
+        The new run takes the answer to each model request that was recorded from the recording, each once, and gives
+        the answers of people again to equal requests of the same executor; other requests stay open. Tools are really
+        called. To have the answers of models recorded, start the run with `RunOptions(record=True)`; steppers record
+        models that are not offline. This run and its checkpoints do not change.
+
+        Args:
+            since: The superstep from which to redo, counted from 0: it is executed again. By default the first one in
+                which an executor with changed code took part.
+            workflow: The workflow with the new code, with an equal graph. By default the current code is looked up
+                by the names of classes, functions and variables.
+            new_calls: What happens to a model request that was not recorded: `"ask"` stops the run before it is sent
+                (`run.new_call` is the request, `run.allow_new_calls("this")` or `("all")` lets it be sent when the run
+                goes on, `run.stop()` ends the run); `"allow"` sends it; `"refuse"` raises an error, for scripts; a
+                number sends so many and refuses the next.
+
+        Returns:
+            The new run. Nothing has run yet. `compare(run, redone)` shows both.
+
+        Raises:
+            RedoError: No code has changed, or the current code of a part cannot be found.
+            GraphMismatchError: The new workflow has another graph; `workflow.migrate` converts checkpoints.
+            UnrecordedCallError: By driving the new run: a request was refused.
+            WorkflowCheckpointException: The run saved no checkpoints.
+            ValueError: `new_calls` has another value.
+
+        Example:
+            >>> run = workflow.start("a late parcel", checkpoint_storage=storage, options=RunOptions(record=True))
+            >>> await run.result()
+            >>> redone = await run.redo(workflow=make_workflow())  # after a change of the code
+            >>> await redone.result()
+        """
+        redone: WorkflowRun = await call_view("agentbench.revisions.redo:redo", self, since, workflow, new_calls)
+        return redone

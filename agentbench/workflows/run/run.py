@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import await_on, call_on
 from agentbench._clock import runtime_defaults
-from agentbench._display import drawn_by
+from agentbench._display import call_view, drawn_by
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException, WorkflowRunnerException
+from agentbench.checkpoints.metadata import CODE_HASHES
+from agentbench.exceptions import (
+    MissingResponseHandlerError,
+    WorkflowBusyError,
+    WorkflowCheckpointException,
+    WorkflowRunnerException,
+)
 from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.active_run import InnerSteps, RunState
 from agentbench.workflows.engine.event_log import new_log
@@ -22,6 +29,7 @@ from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.events.listeners import Listener, Listeners
 from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.executors.recorder import GivenAnswer, RunRecorder, RunScene
 from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
@@ -37,6 +45,7 @@ if TYPE_CHECKING:
     from agentbench.workflows.run.definition import WorkflowDefinition
 
 
+_RECORDING = "agentbench.agents.clients.cassette.recording:ModelRecording"
 _OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
 _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
@@ -56,6 +65,8 @@ class WorkflowRun(RunRevisions):
         run_id: the id that is written into the metadata of its checkpoints.
         workflow: the workflow that runs.
         started_from: id of the checkpoint it began at; for a fork, id of the (edited) copy; None for fresh input.
+        code_hashes: the hashes of the code with which it began, by part of the graph; empty if it is not observed.
+        answers: the answers that people gave in it.
 
     Example:
         >>> run = workflow.start("to be", checkpoint_storage=InMemoryCheckpointStorage())
@@ -75,6 +86,7 @@ class WorkflowRun(RunRevisions):
         self.started_from = run_input.checkpoint_id
         self._first_input = run_input
         self._options = options
+        self._recorder = self._make_recorder(options)
         self._graph = workflow.graph if keep_state else workflow.graph.fresh()
         self._state = workflow.run_state if keep_state else RunState()
         self._keeps_state = keep_state
@@ -94,7 +106,15 @@ class WorkflowRun(RunRevisions):
         self._superstep = 0
         self._last_report: StepReport | None = None
         self._acquire()
+        self.code_hashes = workflow.graph.code_hashes if self._log.observed else {}
+        self.answers: list[GivenAnswer] = []
+        if self._recorder is not None:
+            self._options = options = replace(options, record=self._recorder)
+            chain = options.chain or workflow.name
+            self._recorder.begin(RunScene(self.run_id, chain, self._storage, self._inner_steps.hold, self._warn))
         self._execute(run_input)
+        if self._log.observed:
+            self._execution.run.first_metadata = lambda: {CODE_HASHES: self.code_hashes}
         if type(options.check_head) is int:  # the head when this run began; later rounds begin at their own
             self._options = replace(options, check_head=True)
 
@@ -115,6 +135,16 @@ class WorkflowRun(RunRevisions):
         )
         self._execution.run.inner_steps = self._inner_steps
         self._steps = LiveSteps(self._execution)
+
+    def _make_recorder(self, options: RunOptions) -> RunRecorder | None:
+        record = options.record
+        if not isinstance(record, bool):
+            return record
+        made: RunRecorder | None = call_view(_RECORDING, limit=options.record_limit) if record else None
+        return made
+
+    def _warn(self, text: str) -> None:
+        self._log.append(WorkflowEvent.warning(text))
 
     def _acquire(self) -> None:
         """Acquire the workflow's state if this run uses it; `WorkflowBusyError` if another run holds it."""
@@ -251,9 +281,14 @@ class WorkflowRun(RunRevisions):
             events = await self._next_events()
             for event in events or ():
                 yield event
+            if self._inner_steps.waiting:
+                self._pause_inside()
+                return
             if events is None:
                 report = await self._end_superstep()
-                if self._execution.ended or report.pause_reason is not None:
+                if self._execution.ended and self._responses:  # answers that are given again
+                    await self._prepare()
+                elif self._execution.ended or report.pause_reason is not None:
                     return
 
     async def step(self, *, inside: bool = False) -> StepReport:
@@ -282,8 +317,11 @@ class WorkflowRun(RunRevisions):
         if not self._inner_steps.waiting:
             return await self._end_superstep()
         self._notify_listeners()
-        path, superstep = next(iter(self._inner_steps.waiting.values()))
-        reason = self._pause_reason = PauseReason(f"inside {'/'.join(path)}, after its superstep {superstep}", "inside")
+        return self._pause_inside()
+
+    def _pause_inside(self) -> StepReport:
+        """Report the events so far of a superstep in which something waits."""
+        reason = self._pause_reason = next(iter(self._inner_steps.waiting.values()))
         report = self._last_report = replace(self._report(reason), superstep=self._state.superstep)
         return report
 
@@ -358,6 +396,8 @@ class WorkflowRun(RunRevisions):
         """Report the superstep, and evaluate the breakpoints."""
         self._superstep = self._state.superstep
         reason: PauseReason | None = None
+        if self._recorder is not None:
+            self._answer_again(self._recorder)
         if not self._execution.ended:
             await self._flush()
             reason = self._execution.run.pause
@@ -371,6 +411,18 @@ class WorkflowRun(RunRevisions):
             self._log.drop_brief()
         self._mark = self._log.position
         return report
+
+    def _answer_again(self, recorder: RunRecorder) -> None:
+        """Give the answers that were given to equal requests in the run that this one redoes."""
+        for request in self.pending_requests:
+            answer = recorder.answer_again(request.source_executor_id, request.data)
+            if answer is not None:
+                with suppress(
+                    ValueError, MissingResponseHandlerError
+                ):  # the new code expects another one: it stays open
+                    self._responses |= check_responses(
+                        {request.request_id: request}, {request: answer.value}, self._graph
+                    )
 
     def plan_without_conditions(self) -> list[PlannedDelivery]:
         """Return what is known about the next superstep without calling a condition; changes nothing."""
@@ -403,11 +455,34 @@ class WorkflowRun(RunRevisions):
             MissingResponseHandlerError: The executor that made the request has no `@response_handler`.
         """
         open_requests = {event.request_id: event for event in self.pending_requests}
-        self._responses.update(check_responses(open_requests, {request: value}, self._graph))
+        responses = check_responses(open_requests, {request: value}, self._graph)
+        self._responses.update(responses)
+        for request_id, value in responses.items():
+            event = open_requests[request_id]
+            self.answers.append(GivenAnswer(event.source_executor_id, event.data, value))
+            if self._recorder is not None:
+                await self._recorder.note_answer(self.answers[-1])
 
     async def send_response(self, request_id: WorkflowEvent[Any] | str, value: Any) -> None:
         """Do the same as `respond()`."""
         await self.respond(request_id, value)
+
+    # ---- recorded model calls --------------------------------------------------------------------
+
+    @property
+    def recording(self) -> Any:
+        """The `ModelRecording` of this run; None if it records nothing."""
+        return self._recorder
+
+    @property
+    def new_call(self) -> Any:
+        """The request to a model that was not recorded and waits to be allowed (a `NewCall`); None if none does."""
+        return None if self._recorder is None else self._recorder.new_call
+
+    def allow_new_calls(self, which: Literal["this", "all"] = "this") -> None:
+        """Let the waiting request (`this`), or it and all that follow (`all`), be sent when the run goes on."""
+        if self._recorder is not None:
+            self._recorder.allow(which)
 
     # ---- breakpoints, pause and stop -------------------------------------------------------------
 
@@ -531,6 +606,7 @@ class WorkflowRun(RunRevisions):
         message: Any = ABSENT,
         chain: str | None = None,
         workflow: WorkflowDefinition | None = None,
+        record: RunRecorder | None = None,
     ) -> WorkflowRun:
         """Branch off: start a new run from an (edited) copy of a checkpoint. Stored checkpoints stay unchanged.
 
@@ -542,6 +618,7 @@ class WorkflowRun(RunRevisions):
             message: further input for the start executors.
             chain: the chain of the new branch's checkpoints; default: the same chain.
             workflow: the workflow of the new run; default: the same workflow. Both runs can continue.
+            record: the recording of the new run; default: an empty one if this run records.
 
         Returns:
             The new run. Its checkpoints and the edited copy belong to one chain.
@@ -558,7 +635,8 @@ class WorkflowRun(RunRevisions):
             msg = "No checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
         target = workflow or self.workflow
-        options = replace(self._options, chain=chain or self._options.chain or self.workflow.name)
+        record = record or (self._recorder and self._recorder.successor())
+        options = replace(self._options, chain=chain or self._options.chain or self.workflow.name, record=record)
         copied, edits = await branch_off(self._storage, id_of(origin), target.graph, options, state_updates, messages)
         run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
         run = type(self)(target, run_input, options)

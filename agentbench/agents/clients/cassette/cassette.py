@@ -36,7 +36,7 @@ from agentbench.agents.clients.cassette.request import (
 )
 from agentbench.exceptions import CassetteMissError, ChatClientException
 from agentbench.messages.message import Message
-from agentbench.serialization.plain import are_equal, to_plain
+from agentbench.serialization.plain import are_equal
 
 logger = logging.getLogger("agentbench")
 
@@ -181,7 +181,7 @@ class Cassette:
 
     def add(self, request: Request, answer: Plain, *, header: str, secrets: Collection[str]) -> StoredCall:
         """Write a call, `{"updates": [...]}` or `{"response": {...}}`, unless it contains secrets."""
-        answer = self._mask(answer)
+        answer = self._redaction.answer(answer)
         contents = [content for update in answer.get("updates", ()) for content in update.get("contents", ())]
         for name in ("text", "arguments"):  # a secret may be split across updates
             self.refuse_secrets("".join(str(content[name]) for content in contents if content.get(name)), secrets)
@@ -208,13 +208,6 @@ class Cassette:
                     self._append(file, lines)
             self._used.add(len(self.lines.calls) - 1)
             return self.lines.calls[-1]
-
-    def _mask(self, answer: Plain) -> Plain:
-        if "updates" in answer:
-            return {"updates": self._redaction.updates(answer["updates"])}
-        messages = answer["response"].get("messages", [])
-        response = self._redaction.value(to_plain(answer["response"], mask=True))
-        return {"response": {**response, "messages": self._redaction.updates(messages)} if messages else response}
 
     def refuse_secrets(self, text: str, secrets: Collection[str]) -> None:
         """Raise a `ChatClientException` if a text contains a secret, without showing the secret."""

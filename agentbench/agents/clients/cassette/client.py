@@ -182,7 +182,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     ) -> ChatResponse[Any]:
         recorded, request, index = self._find(messages, options, kwargs, stream=False)
         if recorded is not None:
-            return _response_of(recorded, options)
+            return response_for(recorded, options)
         response: ChatResponse[Any] = await self._call_client(messages, options, kwargs, stream=False)
         self._add(request, {"response": plain_answer(response)}, index)
         return response
@@ -197,7 +197,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
             stream = self._build_response_stream(self._record(inner, request, index), response_format=response_format)
             return stream.with_cleanup_hook(inner.aclose)  # also for a stream that is never read
         if recorded.updates is None:
-            return response_as_stream(_response_of(recorded, options))
+            return response_as_stream(response_for(recorded, options))
         return self._build_response_stream(self._play(recorded.updates), response_format=response_format)
 
     async def _call_client(
@@ -341,7 +341,8 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         await self.close()
 
 
-def _response_of(call: StoredCall, options: Mapping[str, Any]) -> ChatResponse[Any]:
+def response_for(call: StoredCall, options: Mapping[str, Any]) -> ChatResponse[Any]:
+    """Return a recorded answer as the response to a request with these options."""
     response = call.to_response()
     response.response_format = options.get("response_format")
     return response

@@ -159,6 +159,14 @@ class Redaction:
             }
         return [self.value(item) for item in value] if isinstance(value, list) else value
 
+    def answer(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """Redact an answer, `{"updates": [...]}` or `{"response": {...}}`, and mask secrets."""
+        if "updates" in answer:
+            return {"updates": self.updates(answer["updates"])}
+        messages = answer["response"].get("messages", [])
+        response = self.value(to_plain(answer["response"], mask=True))
+        return {"response": {**response, "messages": self.updates(messages)} if messages else response}
+
     def updates(self, updates: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Redact updates or messages, including texts split across pieces, and mask secrets."""
         runs: dict[tuple[object, ...], list[tuple[dict[str, Any], str, str]]] = {}

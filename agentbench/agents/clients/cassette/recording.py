@@ -1,0 +1,387 @@
+"""The recorded model calls and answers of one run, in the form of a cassette: kept, given again, and saved."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from agentbench._display import Displayable, drawn_by, shorten
+from agentbench.agents.clients.cassette.cassette import Cassette
+from agentbench.agents.clients.cassette.client import CassetteChatClient, response_for
+from agentbench.agents.clients.cassette.lines import StoredCall, header_line, pruned_lines
+from agentbench.agents.clients.cassette.request import (
+    Matcher,
+    Plain,
+    Redaction,
+    SecretFinder,
+    plain_answer,
+    plain_message,
+    plain_options,
+    plain_tools,
+    prompt_of,
+)
+from agentbench.agents.clients.scripted.script import PerMessage
+from agentbench.agents.clients.scripted.scripted import AnsweringChatClient
+from agentbench.agents.model.recording import recorder
+from agentbench.agents.model.request import response_as_stream
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.metadata import RUN_ID, SEQ
+from agentbench.checkpoints.recorded_chains import recorded_chain
+from agentbench.exceptions import UnrecordedCallError
+from agentbench.messages.message import Message
+from agentbench.messages.response import ChatResponse
+from agentbench.messages.stream import ResponseStream
+from agentbench.messages.update import ChatResponseUpdate
+from agentbench.serialization.plain import are_equal
+from agentbench.workflows.executors.recorder import GivenAnswer, RunScene
+from agentbench.workflows.graph.boundary import PauseReason
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflows.executors.message import Delivery
+
+NewCalls = Literal["ask", "allow", "refuse"] | int
+"""What happens to a request that was not recorded; a number allows so many, and refuses the next."""
+
+_place: Final[ContextVar[tuple[str, int]]] = ContextVar("agentbench_recorded_place", default=("", 0))
+"""The executor whose handler is being called, and its superstep."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedCall:
+    """A model call of a run: the executor that made it, the superstep, and the call as in a cassette."""
+
+    executor_id: str
+    superstep: int
+    call: StoredCall
+
+    def __repr__(self) -> str:
+        return f"<superstep {self.superstep}, {self.executor_id}: {self.call!r}>"
+
+
+@dataclass(eq=False)
+class NewCall:
+    """A request to a model that was not recorded and waits for permission to be sent.
+
+    Attributes:
+        executor_id: The executor that makes the call.
+        request: The request, with `messages`, `tools` and `options` as plain values, masked.
+        prompt: The text of the last user message.
+
+    Example:
+        redone = await run.redo(new_calls="ask")
+        await redone.result()
+        if redone.new_call:
+            print(redone.new_call.prompt)
+            redone.allow_new_calls("this")
+    """
+
+    executor_id: str
+    request: Plain
+    is_allowed: bool = field(default=False, repr=False)
+
+    @property
+    def prompt(self) -> str:
+        """The text of the last user message of the request."""
+        return prompt_of(self.request)
+
+    def __repr__(self) -> str:
+        return f"<new call of {self.executor_id}: {shorten(self.prompt)}>"
+
+
+@drawn_by("agentbench.notebook.cards.cassette:recording")
+class ModelRecording(Displayable):
+    """The model calls of one run, and the answers that people gave; masked as in cassettes.
+
+    A run that is started with `RunOptions(record=True)` makes one, `run.recording`. A run that is started with a
+    recording takes from it the answers to equal requests, each once, in the recorded order; other requests are sent,
+    or not, as `new_calls` says. Tools are really called.
+
+    Args:
+        given: The recorded calls that answer requests.
+        answers: Answers of people, which the run gives again to equal requests of the same executor, each once.
+        new_calls: What happens to a request without a recorded answer: `"allow"` sends it, `"refuse"` raises
+            `UnrecordedCallError`, a number sends so many, and `"ask"` stops the run until it is allowed.
+        everything: Record all clients; with False only those that are not offline, such as scripted ones.
+
+    Attributes:
+        calls: The calls of the run so far, in the order in which they ended.
+        answers: The answers that people gave in the run.
+        new_calls: As above.
+
+    Example:
+        >>> run = workflow.start("a late parcel", options=RunOptions(record=True))
+        >>> await run.result()
+        >>> run.recording
+        ModelRecording(2 calls)
+        >>> run.recording.save("late_parcel.jsonl")  # a cassette, which CassetteChatClient reads too
+    """
+
+    def __init__(
+        self,
+        given: Iterable[RecordedCall | StoredCall] = (),
+        answers: Iterable[GivenAnswer] = (),
+        *,
+        new_calls: NewCalls = "allow",
+        everything: bool = True,
+        limit: int = 50_000_000,
+    ) -> None:
+        self.new_calls: NewCalls = check_new_calls(new_calls)
+        self.recorded: list[RecordedCall] = []
+        self.answers: list[GivenAnswer] = []
+        self.everything = everything
+        self._limit = self._room = limit
+        self._matcher = Matcher(None, Redaction(()))
+        self._given: dict[str, list[StoredCall]] = {}
+        for each in given:
+            call = each.call if isinstance(each, RecordedCall) else each
+            self._given.setdefault(self._matcher.key(call.request), []).append(call)
+        self._answers = list(answers)
+        self._waiting: list[NewCall] = []
+        self._scene: RunScene | None = None
+        self._n_saved = 0
+        self._last_saved: str | None = None
+        self._find_secrets = SecretFinder()
+        self._forms: dict[frozenset[str], tuple[Redaction, PerMessage[Plain]]] = {}
+
+    @property
+    def calls(self) -> list[StoredCall]:
+        """The calls of the run so far, in the order in which they ended."""
+        return [each.call for each in self.recorded]
+
+    # ---- as a file -------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the calls as a cassette; an existing file is replaced."""
+        calls = [
+            StoredCall(number, 0, call.request, call.response, call.updates)
+            for number, call in enumerate(self.calls, start=1)
+        ]
+        model = calls[0].request["options"].get("model") if calls else None
+        header = json.loads(header_line(client="ModelRecording", model=model if isinstance(model, str) else None))
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in pruned_lines(header, calls))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, new_calls: NewCalls = "refuse") -> ModelRecording:
+        """Return a recording that answers from a cassette.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: A line of the file is not part of a cassette.
+        """
+        if not os.path.exists(path):
+            msg = f"The cassette {os.fspath(path)!r} was not found."
+            raise FileNotFoundError(msg)
+        cassette = Cassette(os.fspath(path))
+        cassette.read()
+        return cls(cassette.lines.calls, new_calls=new_calls)
+
+    @classmethod
+    async def of_run(cls, storage: CheckpointStorage, chain: str, run_id: str) -> ModelRecording:
+        """Return what a run has recorded next to its chain, also in another process; empty if it recorded nothing."""
+        recording = cls()
+        for checkpoint_id in await storage.list_checkpoint_ids(workflow_name=recorded_chain(chain, run_id)):
+            state = (await storage.load(checkpoint_id)).state
+            if "answer" in state:
+                recording.answers.append(GivenAnswer(**state["answer"]))
+            else:
+                number = len(recording.recorded) + 1
+                call = StoredCall(number, 0, state["request"], state.get("response"), state.get("updates"))
+                recording.recorded.append(RecordedCall(state["executor_id"], state["superstep"], call))
+        return recording
+
+    # ---- for the run -----------------------------------------------------------------------------
+
+    @property
+    def new_call(self) -> NewCall | None:
+        """The request that has waited longest for permission; None if none does."""
+        return next((call for call in self._waiting if not call.is_allowed), None)
+
+    def begin(self, scene: RunScene) -> None:
+        """Begin to record a run."""
+        self._scene = scene
+
+    def successor(self) -> ModelRecording:
+        """Return an empty recording with the same rules, for a fork of the run."""
+        return ModelRecording(everything=self.everything, limit=self._limit)
+
+    async def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
+        """Await a handler, whose model calls are recorded."""
+        recording, place = recorder.set(self), _place.set((delivery.executor_id, delivery.superstep))
+        try:
+            return await call
+        finally:
+            recorder.reset(recording)
+            _place.reset(place)
+
+    def allow(self, which: str) -> None:
+        """Let the waiting request (`this`) or all requests (`all`) be sent."""
+        if which == "all":
+            self.new_calls = "allow"
+            for call in self._waiting:
+                call.is_allowed = True
+        elif which != "this":
+            msg = f"which is {which!r}; expected 'this' or 'all'."
+            raise ValueError(msg)
+        elif (waiting := self.new_call) is not None:
+            waiting.is_allowed = True
+
+    def answer_again(self, executor_id: str, request: Any) -> GivenAnswer | None:
+        """Return the answer that was given to an equal request before, each once."""
+        for place, answer in enumerate(self._answers):
+            if answer.executor_id == executor_id and are_equal(answer.request, request):
+                return self._answers.pop(place)
+        return None
+
+    async def note_answer(self, answer: GivenAnswer) -> None:
+        """Keep the answer of a person."""
+        self.answers.append(answer)
+        await self._store({"answer": answer._asdict()})
+
+    # ---- as the recorder of model calls ----------------------------------------------------------
+
+    def covers(self, client: Any) -> bool:
+        """Whether the calls of a client are recorded."""
+        return self.everything or not isinstance(client, (AnsweringChatClient, CassetteChatClient))
+
+    async def respond(
+        self,
+        client: Any,
+        messages: Sequence[Message],
+        options: Mapping[str, Any],
+        send: Callable[[], Awaitable[ChatResponse[Any]]],
+    ) -> ChatResponse[Any]:
+        """Return the recorded answer to a request, or send it and keep the answer."""
+        request, redaction = self._stored_form(client, messages, options)
+        if (call := self._serve(request)) is not None:
+            await self._keep(call)
+            return response_for(call, options)
+        response: ChatResponse[Any] = await self._send(request, send)
+        await self._keep_answer(request, redaction.answer({"response": plain_answer(response)}))
+        return response
+
+    async def open(
+        self, client: Any, messages: Sequence[Message], options: Mapping[str, Any], send: Callable[[], Awaitable[Any]]
+    ) -> Any:
+        """Return the recorded answer to a request as a stream, or send it and keep the updates when it has ended."""
+        request, redaction = self._stored_form(client, messages, options)
+        if (call := self._serve(request)) is not None:
+            await self._keep(call)
+            if call.updates is None:
+                return response_as_stream(response_for(call, options))
+            updates = [ChatResponseUpdate.from_dict(json.loads(json.dumps(update))) for update in call.updates]
+            return ResponseStream(_each(updates), finalizer=lambda _: response_for(call, options))
+        stream = await self._send(request, send)
+        read: list[Plain] = []
+
+        async def recorded() -> AsyncIterator[ChatResponseUpdate]:
+            async for update in stream:
+                read.append(plain_answer(update))
+                yield update
+            await self._keep_answer(request, redaction.answer({"updates": read}))
+
+        following = ResponseStream(recorded(), finalizer=lambda _: stream.get_final_response())
+        return following.with_cleanup_hook(stream.aclose)
+
+    def _stored_form(
+        self, client: Any, messages: Sequence[Message], options: Mapping[str, Any]
+    ) -> tuple[Plain, Redaction]:
+        secrets = self._find_secrets(client)
+        if secrets not in self._forms:
+            redaction = Redaction(secrets)
+            self._forms[secrets] = redaction, PerMessage(lambda message: redaction.updates([plain_message(message)])[0])
+        redaction, form = self._forms[secrets]
+        tools = plain_tools(options.get("tools"))
+        plain = plain_options(options, model=getattr(client, "model", None))
+        return {"messages": form(messages), **redaction.value({"tools": tools, "options": plain})}, redaction
+
+    def _serve(self, request: Plain) -> StoredCall | None:
+        calls = self._given.get(self._matcher.key(request)) if self._given else None
+        return calls.pop(0) if calls else None
+
+    async def _send(self, request: Plain, send: Callable[[], Awaitable[Any]]) -> Any:
+        await self._require_permission(request)
+        unset = recorder.set(None)  # a client may call another client
+        try:
+            return await send()
+        finally:
+            recorder.reset(unset)
+
+    async def _require_permission(self, request: Plain) -> None:
+        executor_id, _ = _place.get()
+        if self.new_calls == "allow":
+            return
+        if isinstance(self.new_calls, int) and self.new_calls > 0:
+            self.new_calls -= 1
+            return
+        if self.new_calls == "ask" and self._scene is not None:
+            call = NewCall(executor_id, request)
+            self._waiting.append(call)
+            try:
+                while not call.is_allowed:
+                    await self._scene.hold(PauseReason(repr(call).strip("<>"), "new_call"))
+            finally:
+                self._waiting.remove(call)
+            return
+        msg = (
+            f"{executor_id or 'The workflow'} makes a model call that was not recorded: {shorten(prompt_of(request))}. "
+            "It was not sent. Pass new_calls='allow', 'ask' or a number to send new calls."
+        )
+        raise UnrecordedCallError(msg, executor_id=executor_id, request=request)
+
+    async def _keep_answer(self, request: Plain, answer: Plain) -> None:
+        await self._keep(StoredCall(len(self.recorded) + 1, 0, request, **answer))
+
+    async def _keep(self, call: StoredCall) -> None:
+        executor_id, superstep = _place.get()
+        answer = {"response": call.response} if call.updates is None else {"updates": call.updates}
+        was_full, self._room = self._room < 0, self._room - len(json.dumps([call.request["messages"][-1:], answer]))
+        if self._room < 0:
+            if self._scene is not None and not was_full:
+                self._scene.warn("The recording of model calls has reached record_limit; later calls are not recorded.")
+            return
+        self.recorded.append(RecordedCall(executor_id, superstep, call))
+        await self._store({"executor_id": executor_id, "superstep": superstep, "request": call.request, **answer})
+
+    async def _store(self, state: dict[str, Any]) -> None:
+        """Save what was recorded next to the chain of the run; the run goes on if that fails."""
+        scene = self._scene
+        if scene is None or scene.storage is None:
+            return
+        self._n_saved += 1
+        checkpoint = WorkflowCheckpoint(
+            recorded_chain(scene.chain, scene.run_id),
+            "",
+            previous_checkpoint_id=self._last_saved,
+            state=state,
+            metadata={SEQ: self._n_saved, RUN_ID: scene.run_id},
+        )
+        try:
+            self._last_saved = await scene.storage.save(checkpoint)
+        except Exception as error:  # noqa: BLE001 - a storage raises anything
+            scene.warn(f"A recorded call or answer was not saved: {type(error).__name__}: {error}")
+
+    def __repr__(self) -> str:
+        calls, answers = len(self.recorded), len(self.answers)
+        parts = [f"{calls} call{'' if calls == 1 else 's'}"]
+        if answers:
+            parts.append(f"{answers} answer{'' if answers == 1 else 's'}")
+        return f"ModelRecording({', '.join(parts)})"
+
+
+async def _each(updates: Sequence[ChatResponseUpdate]) -> AsyncIterator[ChatResponseUpdate]:
+    for update in updates:
+        yield update
+
+
+def check_new_calls(new_calls: Any) -> Any:
+    """Return the argument `new_calls`; `ValueError` if it is none of the possible values."""
+    if new_calls in ("ask", "allow", "refuse") or (type(new_calls) is int and new_calls >= 0):
+        return new_calls
+    msg = f"new_calls is {new_calls!r}; expected 'ask', 'allow', 'refuse', or the number of calls to allow."
+    raise ValueError(msg)

@@ -1,0 +1,56 @@
+"""What a run asks of the object that records it. The engine knows no models; the agents' layer records their calls."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflows.executors.message import Delivery
+    from agentbench.workflows.graph.boundary import PauseReason
+
+
+class GivenAnswer(NamedTuple):
+    """The answer that a person gave to a request of a run."""
+
+    executor_id: str
+    request: Any
+    value: Any
+
+
+class RunScene(NamedTuple):
+    """What a recorder gets of its run."""
+
+    run_id: str
+    chain: str
+    storage: CheckpointStorage | None
+    hold: Callable[[PauseReason], Awaitable[None]]
+    """Waits inside a superstep until the driver of the run goes on."""
+    warn: Callable[[str], object]
+
+
+class RunRecorder(Protocol):
+    """Records a run; `agentbench.revisions.ModelRecording` is the one that there is."""
+
+    @property
+    def new_call(self) -> Any:
+        """The request that waits for permission; None if none does."""
+
+    def begin(self, scene: RunScene) -> None:
+        """Begin to record a run."""
+
+    def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
+        """Wrap the call of a handler."""
+
+    def allow(self, which: str) -> None:
+        """Let a waiting request, or all requests, be sent."""
+
+    async def note_answer(self, answer: GivenAnswer) -> None:
+        """Record the answer of a person."""
+
+    def answer_again(self, executor_id: str, request: Any) -> GivenAnswer | None:
+        """Return the answer that was given to an equal request before, each once."""
+
+    def successor(self) -> RunRecorder:
+        """Return an empty recorder with the same rules, for a fork of the run."""
