@@ -72,7 +72,7 @@ async def test_a_changed_prompt_stops_at_the_first_new_request_and_sends_it_when
     redone = await run.redo(workflow=chain(client, second="Answer briefly."))
     report = await redone.step()
     assert (redone.new_call.executor_id, redone.new_call.prompt) == ("last", "late")
-    assert report.pause_reason is not None and report.pause_reason.kind == "new_call"
+    assert getattr(report.pause_reason, "kind", None) == "new_call"
     await redone.result()
     assert len(client.calls) == 2
     redone.allow_new_calls("this")
@@ -213,11 +213,11 @@ async def test_nothing_to_redo_is_an_error_that_names_since() -> None:
         await run.redo(workflow=chain(client))
 
 
-async def test_secrets_are_not_in_a_recording(tmp_path: Path) -> None:
+def test_secrets_are_not_in_a_recording(tmp_path: Path) -> None:
     client = Counted()
     client.additional_properties["api_key"] = "sk-1234567890abcdef"
     storage = FileCheckpointStorage(tmp_path)
-    run = await recorded(chain(client), "my key is sk-1234567890abcdef", storage)
+    run = asyncio.run(recorded(chain(client), "my key is sk-1234567890abcdef", storage))
     run.recording.save(tmp_path / "calls.jsonl")
     recordings = "".join(path.read_text() for path in tmp_path.rglob("*recorded*") if path.is_file())
     assert recordings
