@@ -20,9 +20,11 @@ DURATION_S: Final = "duration_s"
 """Duration of the superstep, in seconds."""
 CODE_HASHES: Final = "code_hashes"
 """The hashes of the code with which a started run began, by part of its graph; only in its first checkpoint."""
+INPUT: Final = "input"
+"""The input of the run, as JSON text of `agentbench.serialization`; only on the first checkpoint of a started run."""
 
 ENGINE_KEYS: Final = frozenset(
-    {SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S, CODE_HASHES}
+    {SEQ, SOURCE, RUN_ID, FORKED_FROM, WRITERS, SIZES, GRAPH_SIGNATURE, DURATION_S, CODE_HASHES, INPUT}
 )
 
 CheckpointSource = Literal["input", "step", "answer", "interrupt", "stop", "error", "update", "fork", "pending"]

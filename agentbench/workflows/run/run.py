@@ -9,13 +9,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentbench._bridge import await_on, call_on
+from agentbench._bridge import await_on, call_on, run_sync
 from agentbench._clock import runtime_defaults
 from agentbench._display import call_view, drawn_by
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import id_of
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import CODE_HASHES
+from agentbench.checkpoints.metadata import CODE_HASHES, INPUT
 from agentbench.exceptions import (
     MissingResponseHandlerError,
     WorkflowBusyError,
@@ -35,6 +35,7 @@ from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
+from agentbench.workflows.run.first_input import find_input, stored_input
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.revisions import RunRevisions
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport, planned_deliveries
@@ -85,6 +86,7 @@ class WorkflowRun(RunRevisions):
         self.workflow = workflow
         self.started_from = run_input.checkpoint_id
         self._first_input = run_input
+        self._found_input: Any = run_input.message if run_input.starts_fresh else ABSENT
         self._options = options
         self._recorder = self._make_recorder(options)
         self._graph = workflow.graph if keep_state else workflow.graph.fresh()
@@ -113,8 +115,6 @@ class WorkflowRun(RunRevisions):
             chain = options.chain or workflow.name
             self._recorder.begin(RunScene(self.run_id, chain, self._storage, self._inner_steps.hold, self._warn))
         self._execute(run_input)
-        if self._log.observed:
-            self._execution.run.first_metadata = lambda: {CODE_HASHES: self.code_hashes}
         if type(options.check_head) is int:  # the head when this run began; later rounds begin at their own
             self._options = replace(options, check_head=True)
 
@@ -134,7 +134,15 @@ class WorkflowRun(RunRevisions):
             inbox=self._inbox,
         )
         self._execution.run.inner_steps = self._inner_steps
+        if not self._log.checkpoints:
+            self._execution.run.first_metadata = self._first_metadata
         self._steps = LiveSteps(self._execution)
+
+    def _first_metadata(self) -> dict[str, Any]:
+        """Return what only the first checkpoint of this run has in its metadata."""
+        first = self._first_input
+        stored = {INPUT: stored_input(first.message) if first.starts_fresh else None, CODE_HASHES: self.code_hashes}
+        return {key: value for key, value in stored.items() if value}
 
     def _make_recorder(self, options: RunOptions) -> RunRecorder | None:
         record = options.record
@@ -165,6 +173,18 @@ class WorkflowRun(RunRevisions):
         if self._log.state is None:
             return WorkflowRunState.STARTED
         return self._log.state if self._execution.begun or self._execution.ended else WorkflowRunState.IN_PROGRESS
+
+    @property
+    def input(self) -> Any:
+        """The input with which this run, or the run that it continues, was started; None if that is not known."""
+        if self._found_input is ABSENT and self._storage is not None and self.started_from is not None:
+            run_sync(self._find_input())
+        return None if self._found_input is ABSENT else self._found_input
+
+    async def _find_input(self) -> Any:
+        if self._found_input is ABSENT and self._storage is not None and self.started_from is not None:
+            self._found_input = await find_input(self._storage, self.started_from)
+        return self._found_input
 
     @property
     def error(self) -> BaseException | None:
@@ -611,11 +631,13 @@ class WorkflowRun(RunRevisions):
         """Branch off: start a new run from an (edited) copy of a checkpoint. Stored checkpoints stay unchanged.
 
         Args:
-            info: where to branch off; default: the last checkpoint.
+            info: where to branch off; default: the last checkpoint. "input" starts again from the run's input, without a
+                checkpoint and with empty state.
             state_updates: replaces these keys of shared state.
             messages: replaces the queued messages: a list by the id of the executor that sent them; values, or
                 `WorkflowMessage`s if more than the value matters.
-            message: further input for the start executors.
+            message: further input for the start executors; with "input", the input of the new run instead of the
+                same one.
             chain: the chain of the new branch's checkpoints; default: the same chain.
             workflow: the workflow of the new run; default: the same workflow. Both runs can continue.
             record: the recording of the new run; default: an empty one if this run records.
@@ -630,17 +652,40 @@ class WorkflowRun(RunRevisions):
             TypeError: messages are not lists, or `state_updates` is not a mapping.
         """
         self._steps.require_none("fork")
+        target = workflow or self.workflow
+        record = record or (self._recorder and self._recorder.successor())
+        options = replace(self._options, chain=chain or self._options.chain or self.workflow.name, record=record)
+        if info == "input":
+            return await self._fork_input(message, state_updates, messages, target, options)
         origin = info if info is not None else self.last_checkpoint
         if origin is None or self._storage is None:
             msg = "No checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
-        target = workflow or self.workflow
-        record = record or (self._recorder and self._recorder.successor())
-        options = replace(self._options, chain=chain or self._options.chain or self.workflow.name, record=record)
         copied, edits = await branch_off(self._storage, id_of(origin), target.graph, options, state_updates, messages)
         run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
         run = type(self)(target, run_input, options)
+        run._found_input = self._found_input  # noqa: SLF001 - as below
         run._origin, log = weakref.ref(self), run._log  # noqa: SLF001 - it is a run of this class
         if edits is not None and log.observed:
             log.append(edits)
+        return run
+
+    async def _fork_input(
+        self,
+        message: Any,
+        state_updates: Mapping[str, Any] | None,
+        messages: Mapping[str, Sequence[Any]] | None,
+        target: WorkflowDefinition,
+        options: RunOptions,
+    ) -> WorkflowRun:
+        if state_updates or messages:
+            msg = 'fork("input") starts with empty state and nothing queued; pass message= to change the input.'
+            raise ValueError(msg)
+        if message is ABSENT:
+            message = await self._find_input()
+        if message is ABSENT:
+            msg = f'The input of run {self.run_id} is not known. Pass it: fork("input", message=...).'
+            raise WorkflowCheckpointException(msg)
+        run = type(self)(target, RunInput(message=message, storage=self._storage), options)
+        run._origin = weakref.ref(self)  # noqa: SLF001 - it is a run of this class
         return run
