@@ -50,6 +50,8 @@ class RunOptions:
             next to its chain, masked as in cassettes, for `WorkflowRun.redo`. A `ModelRecording` also answers from what
             it contains. None records nothing, except in steppers, which record models that are not offline.
         record_limit: The size in bytes at which a run stops recording, with a warning.
+        save_input: Save a checkpoint before superstep 0, with the input queued and the iteration -1; a run from it
+            begins with the start executors.
         workers: A `dask.distributed.Client`, on whose workers executors with `placement = "workers"` run, or another
             `Placement`. None runs them here.
         check_head: With True, each checkpoint of the run is saved only if no other run has saved to its chain since
@@ -82,6 +84,7 @@ class RunOptions:
     timeout: float | None = None
     record: bool | RunRecorder | None = None
     record_limit: int = 50_000_000
+    save_input: bool = False
     workers: Any = None
 
     __repr__ = masked_fields

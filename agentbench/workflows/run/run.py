@@ -631,8 +631,8 @@ class WorkflowRun(RunRevisions):
         """Branch off: start a new run from an (edited) copy of a checkpoint. Stored checkpoints stay unchanged.
 
         Args:
-            info: where to branch off; default: the last checkpoint. "input" starts again from the run's input, without a
-                checkpoint and with empty state.
+            info: where to branch off; default: the last checkpoint. "input" starts again from the run's input,
+                without a checkpoint and with empty state.
             state_updates: replaces these keys of shared state.
             messages: replaces the queued messages: a list by the id of the executor that sent them; values, or
                 `WorkflowMessage`s if more than the value matters.

@@ -6,6 +6,7 @@ from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler
 from agentbench.checkpoints import FileCheckpointStorage, InMemoryCheckpointStorage
 from agentbench.checkpoints.metadata import INPUT
 from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.workflows.executors.options import RunOptions
 
 
 class Shout(Executor):
@@ -81,3 +82,22 @@ async def test_an_unknown_input_is_an_error_that_says_what_to_pass():
     assert run.input is None
     with pytest.raises(WorkflowCheckpointException):
         await run.fork("input")
+
+
+@pytest.mark.parametrize("handle", [True, False])
+async def test_with_save_input_a_checkpoint_before_superstep_0_runs_the_start_executor_again(storage, handle):
+    options = RunOptions(save_input=True)
+    if handle:
+        await build().start("hi", checkpoint_storage=storage, options=options).result()
+    else:
+        await build().run("hi", checkpoint_storage=storage, options=options)
+    saved = await storage.list_checkpoints(workflow_name="shouting")
+    assert [each.iteration_count for each in saved] == [-1, 0, 1]
+    assert saved[1].previous_checkpoint_id == saved[0].checkpoint_id
+    first = saved[0].checkpoint_id
+    result = await build().run(checkpoint_id=first, checkpoint_storage=storage)
+    assert result.get_outputs() == ["HI!"]
+    resumed = build().start(resume_from=first, checkpoint_storage=storage)
+    report = await resumed.step()
+    assert report.superstep == 0
+    assert (await resumed.result()).get_outputs() == ["HI!"]
