@@ -27,7 +27,7 @@ class CheckpointInfo(Displayable):
     Attributes:
         workflow_name: The chain to which it belongs.
         checkpoint_id: Its id, by which a storage loads it.
-        iteration: The number of the superstep after which it was saved, counted from 0; -1 before it (`save_input`).
+        iteration: The number of the superstep after which it was saved, from 0; -1 before it (`save_input`).
         timestamp: The creation time: ISO 8601, UTC.
         previous_checkpoint_id: The checkpoint from which the run continued.
         seq: The position in the chain, from 1; 0 if it was saved without one.

@@ -28,6 +28,7 @@ ENGINE_KEYS: Final = frozenset(
 )
 
 CheckpointSource = Literal["input", "step", "answer", "interrupt", "stop", "error", "update", "fork", "pending"]
-"""The reason for a checkpoint: `input` before the first superstep (with `save_input` before superstep 0), `step` after each, `answer` with responses,
+"""The reason for a checkpoint: `input` before the first superstep (`save_input`: before superstep 0),
+`step` after each, `answer` with responses,
 `interrupt`, `stop` and `error` if a run stopped, `fork` and (with edits) `update` by a person; `pending` checkpoints
 are replaced by the next one and not displayed."""

@@ -67,6 +67,7 @@ class WorkflowBuilder:
         report_drops: Emit `message_dropped` events in plain runs too.
         copy_messages: Pass each target of a message its own copy.
         strict_checkpoints: Fail the run if a checkpoint cannot be saved.
+        save_input: Save a checkpoint before superstep 0, as `RunOptions(save_input=True)` does.
         checkpoint_run_kwargs: Include the keyword arguments of runs in checkpoints; they may contain secrets.
         max_messages: Maximum number of messages that one superstep may queue for the next.
         agent_mode: How agents work as nodes: they `"respond"` to each message, or work in `"turns"`.
@@ -102,6 +103,7 @@ class WorkflowBuilder:
         report_drops: bool = False,
         copy_messages: bool = False,
         strict_checkpoints: bool = False,
+        save_input: bool = False,
         checkpoint_run_kwargs: bool = False,
         max_messages: int = 100_000,
         agent_mode: AgentMode = "respond",
@@ -137,6 +139,7 @@ class WorkflowBuilder:
             report_drops=report_drops,
             copy_messages=copy_messages,
             strict_checkpoints=strict_checkpoints,
+            save_input=save_input,
             checkpoint_run_kwargs=checkpoint_run_kwargs,
             max_messages=max_messages,
         )

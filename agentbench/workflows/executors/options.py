@@ -26,6 +26,7 @@ class WorkflowSettings:
     report_drops: bool = False
     copy_messages: bool = False
     strict_checkpoints: bool = False
+    save_input: bool = False
     checkpoint_run_kwargs: bool = False
     max_messages: int = 100_000
 

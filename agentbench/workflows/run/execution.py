@@ -244,7 +244,7 @@ class Execution:
             from agentbench.workflows.run.first_input import stored_input  # noqa: PLC0415 - plain runs store none
 
             writer.run_input = stored_input(message)
-        if options.save_input:
+        if options.save_input or self.run.graph.settings.save_input:
             run_state.superstep = -1  # so that a run from there begins with superstep 0
             run_state.queue((WorkflowMessage(message, WORKFLOW_SOURCE),))
             try:
