@@ -103,7 +103,6 @@ class ContextWriter:
     """Saves the checkpoints of a `Runner` through its context."""
 
     answers_once = False
-    run_input: str | None = None
 
     def __init__(self, run: HandRun) -> None:
         self._run = run

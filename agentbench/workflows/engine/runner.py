@@ -31,7 +31,6 @@ class SavesCheckpoints(Protocol):
     """The writer of a run's checkpoints; `answers_once` if the run answers a request that may be answered only once."""
 
     answers_once: bool
-    run_input: str | None
 
     async def save(
         self,
