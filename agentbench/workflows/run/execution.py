@@ -233,26 +233,21 @@ class Execution:
         if run_state.messages or run_state.buffers:
             run_state.drop_messages()
         run_state.last_checkpoint_id = None
-        if self.runner.writer is not None:
-            await self._keep_input(self.runner.writer)
+        if self.runner.writer is not None and (self.run.options.save_input or self.run.graph.settings.save_input):
+            await self._save_input(self.runner.writer)
         await self.runner.start(self._input.message)
 
-    async def _keep_input(self, writer: SavesCheckpoints) -> None:
-        """Store the input of a handle, which can go back to it, and with `save_input` a checkpoint before it."""
-        run_state, message, options = self.run.run_state, self._input.message, self.run.options
-        if self._pausing:
-            from agentbench.workflows.run.first_input import stored_input  # noqa: PLC0415 - plain runs store none
-
-            writer.run_input = stored_input(message)
-        if options.save_input or self.run.graph.settings.save_input:
-            run_state.superstep = -1  # so that a run from there begins with superstep 0
-            run_state.queue((WorkflowMessage(message, WORKFLOW_SOURCE),))
-            try:
-                info = await writer.save("input")
-            finally:
-                run_state.superstep = 0
-                run_state.drop_messages()
-            run_state.last_checkpoint_id = None if info is None else info.checkpoint_id
+    async def _save_input(self, writer: SavesCheckpoints) -> None:
+        """Save a checkpoint before superstep 0, from which a run begins with the start executors."""
+        run_state = self.run.run_state
+        run_state.superstep = -1
+        run_state.queue((WorkflowMessage(self._input.message, WORKFLOW_SOURCE),))
+        try:
+            info = await writer.save("input")
+        finally:
+            run_state.superstep = 0
+            run_state.drop_messages()
+        run_state.last_checkpoint_id = None if info is None else info.checkpoint_id
 
     async def _continue(self, responses: Mapping[str, Any]) -> None:
         """Queue further input and responses, and save them."""

@@ -38,5 +38,6 @@ def test_options_limit_and_change_nothing_by_default():
         "copy_messages": False,
         "strict_checkpoints": False,
         "checkpoint_run_kwargs": False,
+        "save_input": False,
         "max_messages": 100_000,
     }
