@@ -702,6 +702,25 @@ class GraphMismatchError(WorkflowCheckpointException):
         super().__init__(message, inner_exception, log_level)
 
 
+class MigrationError(WorkflowCheckpointException):
+    """A checkpoint cannot be migrated to another graph as described; nothing was written.
+
+    Attributes: `checkpoint_id`, and `name`, the executor, field or wrong name that is the reason, if there is one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *,
+        checkpoint_id: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.checkpoint_id, self.name = checkpoint_id, name
+        super().__init__(message, inner_exception, log_level)
+
+
 class FunctionCheckpointError(WorkflowCheckpointException, ValueError):
     """A checkpoint was made by another version of a workflow function, or has foreign contents."""
 

@@ -59,6 +59,7 @@ SPECIAL: dict[str, Any] = {
     "WorkflowConvergenceException": call("m", max_iterations=3, pending={"a": 2}),
     "MessageLimitError": call("flow", 3, 10, {"a": 12}),
     "CheckpointNotFoundError": call("cp-9"),
+    "MigrationError": call("m", checkpoint_id="cp", name="draft"),
     "GraphMismatchError": call("m", differences=[{"path": "executors.a", "before": 1, "after": None}]),
     "UnknownStoredTypeError": call("shop.Order"),
     "UnstorableValueError": call(complex, "Store its parts.", path="state['z']"),

@@ -19,6 +19,7 @@ _door = Door(
     redis: RedisCheckpointStorage
     sql: SQLCheckpointStorage
     storage: CheckpointStorage SupportsChainNames SupportsCheckpointInfos SupportsHeadCheck SupportsPrune
+        SupportsSaveAll
     """,
 )
 __all__ = _door.names

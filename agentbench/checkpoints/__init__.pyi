@@ -24,6 +24,7 @@ from agentbench.checkpoints.storage import SupportsChainNames as SupportsChainNa
 from agentbench.checkpoints.storage import SupportsCheckpointInfos as SupportsCheckpointInfos
 from agentbench.checkpoints.storage import SupportsHeadCheck as SupportsHeadCheck
 from agentbench.checkpoints.storage import SupportsPrune as SupportsPrune
+from agentbench.checkpoints.storage import SupportsSaveAll as SupportsSaveAll
 from agentbench.serialization.pickled import decode_checkpoint_value as decode_checkpoint_value
 from agentbench.serialization.pickled import encode_checkpoint_value as encode_checkpoint_value
 

@@ -5,6 +5,7 @@ Mistakes of a custom storage become errors that describe them. A storage that do
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Awaitable, Sequence
 from typing import TypeGuard, TypeVar
 
@@ -20,6 +21,7 @@ from agentbench.checkpoints.storage import (
     SupportsCheckpointInfos,
     SupportsHeadCheck,
     SupportsPrune,
+    SupportsSaveAll,
     require_head,
 )
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
@@ -40,10 +42,14 @@ def makes_copies(storage: object) -> bool:
 
 def checks_head(storage: object) -> TypeGuard[SupportsHeadCheck]:
     """Return whether a storage checks the head and saves in one step; a class that overrides `save` loses that."""
+    return _is_valid(storage, "save_if_head")
+
+
+def _is_valid(storage: object, capability: str) -> bool:
     for cls in type(storage).__mro__:
         attributes = vars(cls)
-        if "save_if_head" in attributes or "save" in attributes:
-            return "save_if_head" in attributes
+        if capability in attributes or "save" in attributes:
+            return capability in attributes
     return False
 
 
@@ -104,6 +110,46 @@ async def save_at_head(storage: CheckpointStorage, checkpoint: WorkflowCheckpoin
             if seq == head_seq or _is_continued(checkpoint, [info for info in infos if info.seq > head_seq], infos):
                 raise
             head_seq = seq
+
+
+async def save_new_chain(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+    """Save the checkpoints of a new chain, all or nothing; they may change afterwards.
+
+    A storage that cannot do it at once gets them one by one, and those that arrived are removed after an error.
+
+    Raises:
+        WorkflowBusyError: The chain has checkpoints already. Nothing was saved.
+    """
+    if isinstance(storage, SupportsSaveAll) and _is_valid(storage, "save_all"):
+        await storage.save_all(checkpoints)
+    else:
+        await save_one_by_one(storage, checkpoints, 0)
+
+
+async def save_one_by_one(
+    storage: CheckpointStorage, checkpoints: Sequence[WorkflowCheckpoint], head_seq: int | None
+) -> None:
+    """Save checkpoints of a chain one after another; after an error, remove those that were saved.
+
+    The chain's newest number has to be `head_seq`; with `None`, each is saved as by `save_at_head`.
+    """
+    saved: list[CheckpointID] = []
+    try:
+        for checkpoint in checkpoints:
+            saved.append(checkpoint.checkpoint_id)  # added first, because a failed save may still have arrived
+            if head_seq is None:
+                await save_at_head(storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1)
+            else:
+                await save_checkpoint(storage, checkpoint, head_seq)
+                head_seq = checkpoint.metadata[keys.SEQ]
+    except BaseException as error:
+        for checkpoint_id in saved:
+            with contextlib.suppress(Exception):  # the error of the save matters more
+                await storage.delete(checkpoint_id)
+        if isinstance(error, Exception) and not isinstance(error, (WorkflowCheckpointException, WorkflowBusyError)):
+            what = f"Checkpoint {saved[-1]!r} was not saved, and none of those before it"
+            raise checkpoint_error(error, what) from error
+        raise
 
 
 def _is_continued(

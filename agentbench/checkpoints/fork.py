@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import (
-    checkpoint_error,
     head_of,
     list_lineage,
     load_checkpoint,
     next_seq,
-    save_at_head,
-    save_checkpoint,
+    save_one_by_one,
 )
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.exceptions import WorkflowBusyError, WorkflowCheckpointException
 
 _OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S}
 """Metadata that a fork does not inherit, because no run wrote it and no executor ran for it."""
@@ -120,7 +116,7 @@ async def fork_checkpoint(  # noqa: PLR0913 - the published signature
             "requests": len(fork.pending_request_info_events),
         },
     }
-    await _save_all(storage, [*past, fork], is_strict=bool(past) or head_seq is not None)
+    await save_one_by_one(storage, [*past, fork], seq - 1 if past or head_seq is not None else None)
     return CheckpointInfo.of(fork)
 
 
@@ -138,19 +134,3 @@ async def _copy_history(
         copies.append(copy)
         previous = copy.checkpoint_id
     return copies
-
-
-async def _save_all(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCheckpoint], *, is_strict: bool) -> None:
-    saved: list[CheckpointID] = []
-    save = save_checkpoint if is_strict else save_at_head
-    try:
-        for checkpoint in checkpoints:
-            saved.append(checkpoint.checkpoint_id)  # added first, because a failed save may still have arrived
-            await save(storage, checkpoint, checkpoint.metadata[keys.SEQ] - 1)
-    except BaseException as error:
-        for checkpoint_id in saved:
-            with contextlib.suppress(Exception):  # the error of the save matters more
-                await storage.delete(checkpoint_id)
-        if isinstance(error, Exception) and not isinstance(error, (WorkflowCheckpointException, WorkflowBusyError)):
-            raise checkpoint_error(error, f"The fork {checkpoints[-1].checkpoint_id!r} was not saved") from error
-        raise

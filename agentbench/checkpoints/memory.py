@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter, is_
 from typing import Any
 
@@ -82,6 +82,23 @@ class InMemoryCheckpointStorage(ChainStorage):
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
         """Store a copy if the newest checkpoint of its chain has this number (0: none), else `WorkflowBusyError`."""
         return self._save(checkpoint, expected_seq)
+
+    async def save_all(self, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+        """Store copies of the checkpoints of a new chain, all or none; `WorkflowBusyError` if the chain exists."""
+        entries = sorted((_Entry(_copy(checkpoint)) for checkpoint in checkpoints), key=_order)
+        with self._ab_lock:
+            for entry in entries:
+                chain_name, checkpoint_id = entry.checkpoint.workflow_name, entry.checkpoint.checkpoint_id
+                if chain := self._ab_chains.get(chain_name):
+                    require_head(chain_name, chain[-1].order[0], 0)
+                if checkpoint_id in self._ab_entries:
+                    message = f"There is a checkpoint {checkpoint_id!r} already; expected new ids. Nothing was saved."
+                    raise WorkflowCheckpointException(message)
+            for entry in entries:
+                self._ab_entries[entry.checkpoint.checkpoint_id] = entry
+                self._ab_chains.setdefault(entry.checkpoint.workflow_name, []).append(entry)
+            if entries and self._ab_keep_last is not None:
+                self._remove_all(self._ab_chains[entries[0].checkpoint.workflow_name][: -self._ab_keep_last])
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
         """Return a copy of a checkpoint. CheckpointNotFoundError: The id is unknown."""

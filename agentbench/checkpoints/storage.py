@@ -6,6 +6,7 @@ Six methods make a storage; no base class is needed. Additional methods provide 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from agentbench._display import Displayable
@@ -132,6 +133,22 @@ class SupportsPrune(Protocol):
 
     async def delete_chain(self, workflow_name: str) -> int:
         """See the function `agentbench.checkpoints.delete_chain`."""
+
+
+@runtime_checkable
+class SupportsSaveAll(Protocol):
+    """A storage that saves a whole new chain at once; all storages of the library do.
+
+    Example:
+        >>> if isinstance(storage, SupportsSaveAll):
+        ...     await storage.save_all(copies)
+    """
+
+    async def save_all(self, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+        """Save the checkpoints of one new chain, under new ids; all become visible at once, or none after a failure.
+
+        `WorkflowBusyError`: The chain has checkpoints already.
+        """
 
 
 class ChainStorage(Displayable):

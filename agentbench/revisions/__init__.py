@@ -8,6 +8,8 @@ _door = Door(
     agentbench.agents.clients.cassette.recording: ModelRecording NewCall RecordedCall
     agentbench.exceptions: RedoError UnrecordedCallError
     agentbench.workflows.executors.recorder: GivenAnswer
+    agentbench.workflows.persist.executor_content: ExecutorContent
+    agentbench.workflows.persist.planned_migration: Migration
     """,
 )
 __all__ = _door.names

@@ -7,6 +7,8 @@ from agentbench.agents.clients.cassette.recording import RecordedCall as Recorde
 from agentbench.exceptions import RedoError as RedoError
 from agentbench.exceptions import UnrecordedCallError as UnrecordedCallError
 from agentbench.workflows.executors.recorder import GivenAnswer as GivenAnswer
+from agentbench.workflows.persist.executor_content import ExecutorContent as ExecutorContent
+from agentbench.workflows.persist.planned_migration import Migration as Migration
 
 _door: Door
 __all__: list[str]

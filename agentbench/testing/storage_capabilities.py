@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -20,7 +21,7 @@ from agentbench.checkpoints.access import (
 )
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.checkpoints.storage import CheckpointStorage, SupportsSaveAll
 from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
 from agentbench.testing.expectations import (
     FLOW,
@@ -228,6 +229,36 @@ async def a_whole_chain_can_be_deleted(storage: CheckpointStorage) -> None:
     await expect_ids(storage, again, "the ids of the new chain")
 
 
+async def a_new_chain_is_saved_whole_or_not_at_all(storage: CheckpointStorage) -> None:
+    """A chain that exists is refused, and so is one with a value that cannot be stored; both leave nothing behind."""
+    assert isinstance(storage, SupportsSaveAll)
+    shared = ["a long text " * 20]
+    first, second, third = (make_checkpoint(number, state={"n": number, "shared": shared}) for number in (1, 2, 3))
+    second.previous_checkpoint_id, third.previous_checkpoint_id = first.checkpoint_id, second.checkpoint_id
+    unstorable = make_checkpoint(2, workflow_name="other", state={"lock": threading.Lock()})
+    await expect_error(
+        WorkflowCheckpointException,
+        storage.save_all([make_checkpoint(1, workflow_name="other"), unstorable]),
+        "save_all() with a value that cannot be stored",
+    )
+    await expect_ids(storage, [], "the ids after a failed save_all()", workflow_name="other")
+    await storage.save_all([first, second])
+    await expect_ids(storage, [first, second], "the ids after save_all()")
+    for each in (first, second):
+        expect_same(await storage.load(each.checkpoint_id), each, "a checkpoint from save_all()")
+    await expect_error(
+        WorkflowBusyError, storage.save_all([make_checkpoint(5)]), "save_all() to a chain that has checkpoints"
+    )
+    await expect_error(
+        WorkflowCheckpointException,
+        storage.save_all([dataclasses.replace(first, workflow_name="other")]),
+        "save_all() with the id of a stored checkpoint",
+    )
+    await expect_ids(storage, [first, second], "the ids after rejected calls of save_all()")
+    await save_checkpoint(storage, third, 2)
+    expect_same(await storage.load(third.checkpoint_id), third, "a checkpoint that was saved after save_all()")
+
+
 INFO_CHECKS: tuple[Check, ...] = (
     an_info_agrees_with_its_checkpoint,
     infos_are_listed_oldest_first_by_chain,
@@ -246,3 +277,4 @@ PRUNE_CHECKS: tuple[Check, ...] = (
     pruning_keeps_at_least_one_checkpoint,
     a_whole_chain_can_be_deleted,
 )
+SAVE_ALL_CHECKS: tuple[Check, ...] = (a_new_chain_is_saved_whole_or_not_at_all,)

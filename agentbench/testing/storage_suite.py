@@ -30,6 +30,7 @@ from agentbench.checkpoints.storage import (
     SupportsCheckpointInfos,
     SupportsHeadCheck,
     SupportsPrune,
+    SupportsSaveAll,
 )
 from agentbench.testing import storage_basics, storage_capabilities
 from agentbench.testing.expectations import expect
@@ -82,6 +83,7 @@ def checks() -> list[StorageCheck]:
         *(StorageCheck(function, SupportsChainNames) for function in storage_capabilities.NAME_CHECKS),
         *(StorageCheck(function, SupportsHeadCheck) for function in storage_capabilities.HEAD_CHECKS),
         *(StorageCheck(function, SupportsPrune) for function in storage_capabilities.PRUNE_CHECKS),
+        *(StorageCheck(function, SupportsSaveAll) for function in storage_capabilities.SAVE_ALL_CHECKS),
     ]
 
 

@@ -45,6 +45,17 @@ class PlainBackend:
         self.records.pop(record.checkpoint_id, None)
         self.records[record.checkpoint_id] = record
 
+    def put_chain(self, records: Sequence[CheckpointRecord], parts: Mapping[str, str], *, generation: int) -> None:
+        chain = records[0].workflow_name
+        if generation != self.generation(chain):
+            raise StalePartsError
+        last = self.latest(chain)
+        require_head(chain, last.seq if last else 0, 0)
+        if known := [record.checkpoint_id for record in records if record.checkpoint_id in self.records]:
+            raise ValueError(known)
+        self.parts_of.setdefault(chain, {}).update(parts)
+        self.records.update({record.checkpoint_id: record for record in records})
+
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         return self.records.get(checkpoint_id)
 

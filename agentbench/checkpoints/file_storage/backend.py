@@ -121,6 +121,26 @@ class FileBackend:
                     self._remove_from(other, record.checkpoint_id)
                     self._holders[record.checkpoint_id] = journal
 
+    def put_chain(self, records: Sequence[CheckpointRecord], parts: Mapping[str, str], *, generation: int) -> None:
+        """See `StorageBackend.put_chain`: a complete file, renamed into place."""
+        chain = records[0].workflow_name
+        for record in records:
+            file_name(record.checkpoint_id)
+        with self._folder.writing():
+            self._follow()
+            entries = self._entries(chain, is_locked=True)
+            require_head(chain, entries[-1].seq if entries else 0, 0)
+            journal = self._journal(chain)
+            if journal.exists:
+                _require_generation(journal, generation)
+            elif self._drawn.pop(chain, None) != generation:
+                raise StalePartsError
+            for record in records:
+                if record.checkpoint_id in self._holders or self._loose.get(record.checkpoint_id) is not None:
+                    message = f"there is a checkpoint {record.checkpoint_id!r} already"
+                    raise FileExistsError(message)
+            journal.rewrite(generation, added=records, parts=parts)
+
     def _create(self, journal: Journal, generation: int) -> None:
         """Create a chain's file, and take note of it without listing the folder again."""
         is_listed = os.stat(self._folder.path).st_mtime_ns == self._stamp

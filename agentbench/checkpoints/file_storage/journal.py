@@ -279,12 +279,7 @@ class Journal:
                 places[each] = (place + _TEXT, len(line) - _TEXT - 2)
                 place += len(line)
                 lines.append(line)
-        run_id = "null" if record.run_id is None else quote_ascii(record.run_id)
-        head = record.head.encode()
-        key = f"{quote_ascii(record.checkpoint_id)},{record.seq},{quote_ascii(record.timestamp)},{run_id},{len(head)}"
-        start = b'"key":[%b]%b' % (key.encode(), _HEAD)
-        body = b"%b%b%b%b}" % (start, head, _CONTENT, record.content.encode())
-        line = _with_checksum(body)
+        line, head_start, head_length = _line_of(record)
         lines.append(line)
         self._write(b"".join(lines))
         stored.update(places)
@@ -296,8 +291,8 @@ class Journal:
                 len(line) - 1,
                 record.checkpoint_id,
                 record.run_id,
-                _START + len(start),
-                len(head),
+                head_start,
+                head_length,
             )
         )
 
@@ -310,8 +305,15 @@ class Journal:
             self._drop(each)
         return len(present)
 
-    def rewrite(self, generation: int, live: Collection[str] | None = None) -> None:
-        """Replace the file by one of another generation: all checkpoints, the live parts, and damaged lines."""
+    def rewrite(
+        self,
+        generation: int,
+        live: Collection[str] | None = None,
+        *,
+        added: Sequence[CheckpointRecord] = (),
+        parts: Mapping[str, str] | None = None,
+    ) -> None:
+        """Replace the file by one of a generation: all checkpoints, the live parts, damaged lines, and added ones."""
         header = {_FORMAT: _VERSION, "workflow_name": self.workflow_name, "generation": generation}
         lines = [json.dumps(header).encode()]
         for each, (place, length) in self._parts.items():
@@ -319,6 +321,8 @@ class Journal:
                 lines.append(read_at(self._open(), place - _TEXT, length + _TEXT + 1))
         places = sorted([*((entry.place, entry.length) for entry in self.entries), *self._damaged.values()])
         lines += [read_at(self._open(), *place) for place in places]
+        lines += [f'["{each}",{text}]'.encode() for each, text in (parts or {}).items()]
+        lines += [_line_of(record)[0].rstrip(b"\n") for record in added]
         self.close()
         write_private(self.path, b"\n".join([*lines, b""]), fsync=self._fsync)
         self.follow()
@@ -390,6 +394,16 @@ def new_generation() -> int:
 
 def _with_checksum(rest: bytes) -> bytes:
     return b'%b%08x",%b\n' % (_SUM, crc32(rest), rest)
+
+
+def _line_of(record: CheckpointRecord) -> tuple[bytes, int, int]:
+    """Return the line of a checkpoint, and the place and length of the head in it."""
+    run_id = "null" if record.run_id is None else quote_ascii(record.run_id)
+    head = record.head.encode()
+    key = f"{quote_ascii(record.checkpoint_id)},{record.seq},{quote_ascii(record.timestamp)},{run_id},{len(head)}"
+    start = b'"key":[%b]%b' % (key.encode(), _HEAD)
+    body = b"%b%b%b%b}" % (start, head, _CONTENT, record.content.encode())
+    return _with_checksum(body), _START + len(start), len(head)
 
 
 def _has_right_sum(line: bytes) -> bool:

@@ -54,6 +54,13 @@ class StorageBackend(Protocol):
         WorkflowBusyError if the newest record does not have the `expected_seq` (0: there is none).
         """
 
+    def put_chain(self, records: Sequence[CheckpointRecord], parts: Mapping[str, str], *, generation: int) -> None:
+        """Store the records of a new chain with their parts, all or nothing, visible to others in one step.
+
+        Raises StalePartsError in another `generation`, WorkflowBusyError if the chain has records, and another error if
+        a record with one of the ids exists.
+        """
+
     def get(self, checkpoint_id: str) -> CheckpointRecord | None:
         """Return a record with its content."""
 

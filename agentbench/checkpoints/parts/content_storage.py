@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
@@ -156,6 +156,18 @@ class ContentAddressedStorage(ChainStorage):
         """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: empty chain)."""
         return await self._save(checkpoint, expected_seq)
 
+    async def save_all(self, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+        """Store the checkpoints of a new chain, all or none, visible in one step; `WorkflowBusyError` if it exists."""
+        if not checkpoints:
+            return
+        chain = checkpoints[0].workflow_name
+        try:
+            await self._run(f"Chain {chain!r} was not saved to", self._put_chain, chain, checkpoints)
+        except UnstorableValueError as error:
+            for checkpoint in checkpoints:  # says which one, and where in it
+                checkpoint.to_json()
+            raise explain_unstorable(checkpoints[0]) from error
+
     async def _remove(self, workflow_name: str, keep: int) -> int:
         def remove() -> int:
             ids = self._ab_backend.ids(workflow_name)
@@ -261,6 +273,20 @@ class ContentAddressedStorage(ChainStorage):
             raise
         if self._ab_keep_last is not None:
             self._trim(record.workflow_name, self._ab_keep_last)
+
+    def _put_chain(self, chain: str, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            memory = ChainMemory(self._ab_backend.generation(chain))  # of its own: nothing else may rely on its parts
+            cut = [to_record(checkpoint, memory) for checkpoint in checkpoints]
+            parts = {name: text for _, texts in cut for name, text in texts.items()}
+            try:
+                self._ab_backend.put_chain([record for record, _ in cut], parts, generation=memory.generation)
+                break
+            except StalePartsError:
+                if attempt == _ATTEMPTS:
+                    raise
+        if self._ab_keep_last is not None:
+            self._trim(chain, self._ab_keep_last)
 
     def _trim(self, chain: str, keep: int) -> None:
         try:

@@ -64,7 +64,7 @@ class RedisBackend:
             record.workflow_name,
             record.checkpoint_id,
             secrets.token_hex(8),
-            f"{generation >> 64:016x}:{generation & (1 << 64) - 1}",
+            _generation_text(generation),
             "" if expected_seq is None else _sortable(expected_seq),
             _sortable(record.seq) + _without_nul(record.timestamp),
             _run_line(record.run_id) + record.head,
@@ -75,6 +75,30 @@ class RedisBackend:
             raise StalePartsError
         if answer.startswith(b"head"):
             require_head(record.workflow_name, int(answer[4:], 16), expected_seq or 0)
+
+    def put_chain(self, records: Sequence[CheckpointRecord], parts: Mapping[str, str], *, generation: int) -> None:
+        """See `StorageBackend.put_chain`."""
+        chain = records[0].workflow_name
+        sent = [
+            (r.checkpoint_id, _sortable(r.seq) + _without_nul(r.timestamp), _run_line(r.run_id) + r.head, r.content)
+            for r in records
+        ]
+        answer: bytes = self._run(
+            scripts.PUT_CHAIN,
+            chain,
+            secrets.token_hex(8),
+            _generation_text(generation),
+            str(len(records)),
+            *(text for record in sent for text in record),
+            *(text for part in parts.items() for text in part),
+        )
+        if answer == b"stale":
+            raise StalePartsError
+        if answer.startswith(b"head"):
+            require_head(chain, int(answer[4:], 16), 0)
+        if answer.startswith(b"known"):
+            message = f"there is a checkpoint {_decode(answer[5:])!r} already"
+            raise ValueError(message)
 
     def delete(self, workflow_name: str, ids: Sequence[str], *, sweep: bool) -> int:
         """See `StorageBackend`."""
@@ -185,6 +209,10 @@ def _decode_or_empty(data: bytes | None) -> str:
         return _decode(data or b"")
     except UnicodeDecodeError:
         return ""
+
+
+def _generation_text(generation: int) -> str:
+    return f"{generation >> 64:016x}:{generation & (1 << 64) - 1}"
 
 
 def _sortable(seq: int) -> str:

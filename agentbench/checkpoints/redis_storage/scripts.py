@@ -150,6 +150,42 @@ redis.call('ZADD', root .. 'chains', 0, chain)
 return 'saved'
 """)
 
+# chain, token, generation, number of records, (id, sort keys, head, content)*, (part id, text)*
+# -> 'saved' | 'stale' | 'known' .. id | 'head' .. sequence number
+PUT_CHAIN = Script(r"""
+local chain, token, last = ARGV[1], ARGV[2], 4 + 4 * ARGV[4]
+local _, _, saved_by = locate(ARGV[5])
+if saved_by == token then return 'saved' end  -- the client asks again because it did not get the answer
+local newest = redis.call('ZREVRANGE', at('order', chain), 0, 0)[1]
+if newest then
+    local size = tonumber(string.sub(newest, 1, 4), 16)
+    if not size then damaged(at('order', chain), 'what is no entry') end
+    return 'head' .. string.sub(newest, 5, 4 + size)
+end
+if generation(chain) ~= ARGV[3] then return 'stale' end
+for i = 5, last, 4 do
+    if locate(ARGV[i]) then return 'known' .. ARGV[i] end
+end
+redis.call('ZCARD', root .. 'chains')
+for _, kind in ipairs({'heads', 'contents', 'parts', 'meta'}) do redis.call('HLEN', at(kind, chain)) end
+
+local before = counter(chain)
+redis.call('HSETNX', at('meta', chain), 'generation', before)
+for i = last + 1, #ARGV, 2 do
+    redis.call('HSETNX', at('parts', chain), ARGV[i], ARGV[i + 1])
+end
+for i = 5, last, 4 do
+    local id, number = ARGV[i], redis.call('HINCRBY', at('meta', chain), 'version', 1)
+    local entry = ARGV[i + 1] .. '\0' .. string.format('%016d', number) .. id
+    redis.call('ZADD', at('order', chain), 0, entry)
+    redis.call('HSET', at('heads', chain), id, ARGV[i + 2])
+    redis.call('HSET', at('contents', chain), id, ARGV[i + 3])
+    redis.call('HSET', root .. 'index', id, token .. string.format('%08x', #entry) .. entry .. chain)
+end
+redis.call('ZADD', root .. 'chains', 0, chain)
+return 'saved'
+""")
+
 # id -> chain, entry, head, content
 GET = Script(r"""
 local entry, chain = locate(ARGV[1])

@@ -70,21 +70,8 @@ class SQLBackend:
     ) -> None:
         """Store a record and its new parts, all or nothing, visible to others in one step."""
         checkpoint_id = encode_name(record.checkpoint_id)
-        name = encode_name(record.workflow_name)
-        row = {
-            "name": name,
-            "generation": generation,
-            "seq": record.seq,
-            "timestamp": encode_name(record.timestamp),
-            "checkpoint_id": checkpoint_id,
-            "run_id": None if record.run_id is None else encode_name(record.run_id),
-            "head": pack(record.head, _SHORTEST),
-            "content": pack(record.content, _SHORTEST),
-        }
-        texts = [
-            {"name": name, "part_id": encode_name(part_id), "text": pack(text, _SHORTEST_PART)}
-            for part_id, text in parts.items()
-        ]
+        row = _row(record, generation)
+        texts = _part_rows(record.workflow_name, parts)
         statements = self._statements
         seems_new = True
 
@@ -104,6 +91,19 @@ class SQLBackend:
             session.run_many(statements.add_part, texts)
 
         self._database.change(write, patient=patient)
+
+    def put_chain(self, records: Sequence[CheckpointRecord], parts: Mapping[str, str], *, generation: int) -> None:
+        """Store the records of a new chain with their parts in one transaction; the database refuses known ids."""
+        chain = records[0].workflow_name
+        rows, texts = [_row(record, generation) for record in records], _part_rows(chain, parts)
+
+        def write(session: Session) -> None:
+            newest = session.rows(self._statements.newest_seq, chain_id=self._lock(session, chain, generation))
+            require_head(chain, newest[0][0] if newest else 0, 0)
+            session.run_many(self._statements.add_record, rows)
+            session.run_many(self._statements.add_part, texts)
+
+        self._database.change(write)
 
     def _lock(self, session: Session, workflow_name: str, generation: int | None = None) -> int:
         """Lock a chain until the transaction ends, and return its number."""
@@ -215,6 +215,27 @@ class SQLBackend:
         dead = [{"chain_id": chain, "part_id": part_id} for (part_id,) in stored if part_id not in live]
         session.run_many(self._statements.remove_part, dead)
         session.run(self._statements.next_generation, {"chain_id": chain})
+
+
+def _row(record: CheckpointRecord, generation: int) -> dict[str, Any]:
+    return {
+        "name": encode_name(record.workflow_name),
+        "generation": generation,
+        "seq": record.seq,
+        "timestamp": encode_name(record.timestamp),
+        "checkpoint_id": encode_name(record.checkpoint_id),
+        "run_id": None if record.run_id is None else encode_name(record.run_id),
+        "head": pack(record.head, _SHORTEST),
+        "content": pack(record.content, _SHORTEST),
+    }
+
+
+def _part_rows(workflow_name: str, parts: Mapping[str, str]) -> list[dict[str, Any]]:
+    name = encode_name(workflow_name)
+    return [
+        {"name": name, "part_id": encode_name(part_id), "text": pack(text, _SHORTEST_PART)}
+        for part_id, text in parts.items()
+    ]
 
 
 def _first(rows: list[Row]) -> CheckpointRecord | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Generic
 from urllib.parse import unquote
@@ -20,8 +20,12 @@ from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.stategraph.snapshots import StateSnapshot, values_diff
 from agentbench.stategraph.state import StateT
 from agentbench.stategraph.threads.history import StateHistory
+from agentbench.stategraph.threads.migration import thread_changes
 from agentbench.stategraph.threads.thread_call import thread_config
 from agentbench.stategraph.threads.threads import Threads
+from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.planned_migration import Migration, plan_migration
+from agentbench.workflows.run.workflow import Workflow
 
 
 class ThreadAccess(Generic[StateT]):
@@ -31,6 +35,7 @@ class ThreadAccess(Generic[StateT]):
     """
 
     threads: Threads
+    workflow: Workflow
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
         """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`."""
@@ -132,6 +137,42 @@ class ThreadAccess(Generic[StateT]):
         return await self.threads.update(config, values, as_node, thread_id=None if same else thread_id)
 
     fork = blocking(afork)
+
+    async def amigrate(
+        self,
+        config: Mapping[str, Any],
+        *,
+        renamed: Mapping[str, str] | None = None,
+        dropped: Iterable[str] = (),
+        functions: Mapping[str, Callable[[Any], Any]] | None = None,
+    ) -> Migration:
+        """Return the preview of a thread of an older graph as one of this graph; its `apply()` saves it.
+
+        It does the same as `Workflow.migrate`, with nodes as executors. In addition, new fields get their defaults, and
+        all values are validated against the declared types.
+
+        Args:
+            config: Identifies the thread, and with `checkpoint_id` the checkpoint, by default the newest.
+            renamed: New names of nodes and fields by old name.
+            dropped: Nodes and fields to remove.
+            functions: For a field, a function from the old value to the new one; for a node, a function from an
+                `ExecutorContent` to one or several of this graph.
+
+        Raises:
+            MigrationError: A node that is due does not exist any more, a value does not fit its field, or a name is
+                unknown.
+
+        Example:
+            >>> migration = app.migrate({"thread_id": "inc-7"}, functions={"severity": int})
+            >>> await migration.apply()
+        """
+        checkpoint = await self.threads.require(thread_config(config))
+        changes = thread_changes(
+            self.threads.plan, Changes(dict(renamed or {}), frozenset(dropped), dict(functions or {}))
+        )
+        return await plan_migration(self.threads.storage, checkpoint, self.workflow.graph, changes)
+
+    migrate = blocking(amigrate)
 
     async def alist_threads(self) -> list[str]:
         """Return the ids of this graph's threads, sorted."""

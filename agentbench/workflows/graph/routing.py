@@ -264,7 +264,12 @@ class FanInEdgeRunner(EdgeRunner):
 
 def buffer_key(group: FanInEdgeGroup) -> str:
     """Return the name of a barrier's buffer in checkpoints: kind, sorted sources, target; not the random group id."""
-    return f"fan_in:{','.join(sorted(group.source_executor_ids))}->{group.target_executor_ids[0]}"
+    return fan_in_key(group.source_executor_ids, group.target_executor_ids[0])
+
+
+def fan_in_key(sources: Collection[str], target: str) -> str:
+    """Return the name of the buffer of a barrier with these sources and this target."""
+    return f"fan_in:{','.join(sorted(sources))}->{target}"
 
 
 def copy_buffers(buffers: Buffers) -> Buffers:

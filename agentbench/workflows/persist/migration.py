@@ -8,7 +8,7 @@ from typing import Any, Final
 from agentbench._clock import Clock, IdSource, iso_utc, runtime_defaults
 from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import head_of, load_checkpoint, next_seq, save_at_head, save_checkpoint
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint, id_of
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
@@ -49,11 +49,26 @@ async def migrate_checkpoint(
     content, left_out = split_by_graph(original, graph)
     chain = workflow_name or graph.name
     seq = next_seq(await head_of(storage, chain)) if head_seq is None else head_seq + 1
+    copy = copy_for(original, graph, content, chain, seq, ids.new_id("cp"), iso_utc(clock.time_ns()))
+    await (save_at_head if head_seq is None else save_checkpoint)(storage, copy, seq - 1)
+    return CheckpointInfo.of(copy), left_out
+
+
+def copy_for(
+    original: WorkflowCheckpoint,
+    graph: Graph,
+    content: Mapping[str, Any],
+    chain: str,
+    seq: int,
+    checkpoint_id: CheckpointID,
+    timestamp: str,
+) -> WorkflowCheckpoint:
+    """Return the checkpoint of another graph that follows an original."""
     copy = WorkflowCheckpoint(
         chain,
         graph.signature_hash,
-        checkpoint_id=ids.new_id("cp"),
-        timestamp=iso_utc(clock.time_ns()),
+        checkpoint_id=checkpoint_id,
+        timestamp=timestamp,
         previous_checkpoint_id=original.checkpoint_id,
         iteration_count=original.iteration_count,
         version=original.version,
@@ -70,8 +85,7 @@ async def migrate_checkpoint(
             "requests": len(copy.pending_request_info_events),
         },
     }
-    await (save_at_head if head_seq is None else save_checkpoint)(storage, copy, seq - 1)
-    return CheckpointInfo.of(copy), left_out
+    return copy
 
 
 def split_by_graph(original: WorkflowCheckpoint, graph: Graph) -> tuple[dict[str, Any], list[str]]:

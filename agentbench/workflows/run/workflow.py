@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
@@ -24,6 +24,7 @@ from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import RunCoroutine, WorkflowStream
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from agentbench.workflows.executors.state import State
     from agentbench.workflows.graph.boundary import BoundaryHook
     from agentbench.workflows.graph.edge_groups import EdgeGroup
+    from agentbench.workflows.persist.planned_migration import Migration
     from agentbench.workflows.run.run import WorkflowRun
 
 _DEFAULT_OPTIONS = RunOptions()
@@ -299,6 +301,50 @@ class Workflow(WorkflowDefinition):
     def stepper(self, input: Any = None, **settings: Any) -> Any:  # noqa: A002 - as in start()
         """Return the notebook panel that steps this workflow; `MissingExtraError` without the notebook extra."""
         return call_view("agentbench.notebook.stepping.start:stepper", self, input, **settings)
+
+    async def migrate(
+        self,
+        checkpoint: WorkflowCheckpoint | CheckpointInfo | str,
+        *,
+        renamed: Mapping[str, str] | None = None,
+        dropped: Iterable[str] = (),
+        functions: Mapping[str, Callable[[Any], Any]] | None = None,
+        checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
+    ) -> Migration:
+        """Return the preview of a checkpoint of an older graph as one of this graph; its `apply()` saves it.
+
+        Names are those of the old graph's executors, or else those of fields of the shared state. Executors that both
+        graphs have keep their state, messages and requests. A queued message follows the edges of this graph, and goes
+        directly to its receiver where there is no edge left.
+
+        Args:
+            checkpoint: the checkpoint, its info or its id.
+            renamed: new names by old name.
+            dropped: executors and fields to remove; executors that this graph lacks are dropped anyway.
+            functions: for a field, a function from the old value to the new one; for an executor, a function from an
+                `ExecutorContent` to one or several of this graph.
+            checkpoint_storage: the storage of the checkpoint; default: the workflow's storage.
+
+        Raises:
+            MigrationError: a queued message could not be delivered, a name is unknown, or a function failed or returned
+                something that cannot be stored.
+            CheckpointNotFoundError: the id is unknown.
+            ValueError: there is no storage.
+
+        Example:
+            >>> migration = await workflow.migrate(old, renamed={"draft": "writer"}, functions={"limit": int})
+            >>> info = await migration.apply()
+            >>> result = await workflow.run(checkpoint_id=info)
+        """
+        from agentbench.workflows.persist.executor_content import Changes  # noqa: PLC0415 - few programs migrate
+        from agentbench.workflows.persist.planned_migration import plan_migration  # noqa: PLC0415 - as above
+
+        storage = self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage)
+        if storage is None:
+            msg = "migrate() has no storage. Pass checkpoint_storage=, or build the workflow with one."
+            raise ValueError(msg)
+        changes = Changes(dict(renamed or {}), frozenset(dropped), dict(functions or {}))
+        return await plan_migration(storage, checkpoint, self.graph, changes)
 
     def as_agent(
         self, name: str | None = None, *, description: str | None = None, context_providers: Any = None, **settings: Any

@@ -1,0 +1,107 @@
+"""What a migration of a thread changes beyond that of a workflow: the graph's own notes, and the state's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+
+from agentbench.exceptions import MigrationError, StateValidationError
+from agentbench.stategraph.running.executors import META, PENDING, WAITING, TaskResult
+from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.routing import Waiting
+from agentbench.workflows.persist.executor_content import Changes
+
+Names = Mapping[str, str]
+
+
+def thread_changes(plan: GraphPlan, changes: Changes) -> Changes:
+    """Return the changes of a migration to a state graph."""
+    return replace(changes, settle=partial(_settle, plan))
+
+
+def _settle(
+    plan: GraphPlan, state: Mapping[str, Any], nodes: Names, fields: Names, checkpoint_id: str
+) -> dict[str, Any]:
+    settled = dict(state)
+    if META in state:
+        settled[META] = _renamed_meta(state[META], nodes)
+    if state.get(PENDING):
+        settled[PENDING] = [_renamed_result(result, nodes, fields) for result in state[PENDING]]
+        for result in settled[PENDING]:
+            if result.writes.node not in plan.nodes:
+                node = next((old for old, new in nodes.items() if new == result.writes.node), result.writes.node)
+                msg = (
+                    f"Checkpoint {checkpoint_id!r} was not migrated: node {node!r} has run in a superstep that is not "
+                    "finished, and the new graph lacks it. Pass renamed=, or finish the superstep with the old graph."
+                )
+                raise MigrationError(msg, checkpoint_id=checkpoint_id, name=node)
+    if state.get(WAITING):
+        settled[WAITING] = _renamed_waiting(state[WAITING], nodes, plan)
+    values = {**plan.fields.initial(plan.template), **plan.values_in(settled)}
+    return {**settled, **_checked(plan, values, checkpoint_id)}
+
+
+def _checked(plan: GraphPlan, values: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
+    """Return values as the declared types convert them."""
+    before = f"Checkpoint {checkpoint_id!r} was not migrated"
+    checked = {}
+    for name, value in values.items():
+        try:
+            checked[name] = plan.fields.validate(name, value, values)
+        except ValidationError as error:  # its text would repeat the value, which may be a secret
+            reason = error.errors(include_url=False, include_input=False)[0]["msg"]
+            msg = (
+                f"{before}: the value of field {name!r} does not fit {plan.fields.cls.__name__}: {reason}. Pass "
+                f"functions={{{name!r}: function}}, which converts the old value."
+            )
+            raise MigrationError(msg, checkpoint_id=checkpoint_id, name=name) from None
+    try:
+        plan.fields.require_all(checked)
+    except StateValidationError as error:
+        msg = f"{before}: field {error.field!r} of {plan.fields.cls.__name__} has no value and no default. Give it one."
+        raise MigrationError(msg, checkpoint_id=checkpoint_id, name=error.field) from error
+    return checked
+
+
+def _renamed_meta(meta: Mapping[str, Any], nodes: Names) -> dict[str, Any]:
+    renamed = dict(meta)
+    for key in ("current_node", "interrupt_node"):
+        if meta.get(key) is not None:
+            renamed[key] = nodes.get(meta[key], meta[key])
+    if meta.get("current_nodes"):
+        renamed["current_nodes"] = tuple(nodes.get(each, each) for each in meta["current_nodes"])
+    what, separator, node = (meta.get("interrupt_reason") or "").partition(": ")
+    if separator and node in nodes and what in ("interrupt_before", "interrupt_after"):
+        renamed["interrupt_reason"] = f"{what}: {nodes[node]}"
+    return renamed
+
+
+def _renamed_result(result: TaskResult, nodes: Names, fields: Names) -> TaskResult:
+    writes = result.writes
+    goto = writes.goto
+    if goto is not None:
+        goto = [nodes.get(each, each) if isinstance(each, str) else each for each in goto]
+    node = nodes.get(writes.node, writes.node)
+    renamed = replace(
+        writes, node=node, goto=goto, writes=[(fields.get(name, name), value) for name, value in writes.writes]
+    )
+    return replace(result, writes=renamed, interrupts=tuple(replace(each, node=node) for each in result.interrupts))
+
+
+def _renamed_waiting(waiting: Waiting, nodes: Names, plan: GraphPlan) -> Waiting:
+    """Rename the nodes in joins; those that the new graph lacks have nobody to wait for."""
+    joins = {}
+    for key, sources in waiting.joins.items():
+        ends, target = key.rsplit(" -> ", 1)
+        renamed = " + ".join(nodes.get(each, each) for each in ends.split(" + "))
+        joins[f"{renamed} -> {nodes.get(target, target)}"] = [nodes.get(each, each) for each in sources]
+    known = {join.key for join in plan.joins}
+    deferred = {nodes.get(node, node): [*causes] for node, causes in waiting.deferred.items()}
+    return Waiting(
+        {key: sources for key, sources in joins.items() if key in known},
+        {node: causes for node, causes in deferred.items() if node in plan.nodes},
+    )
