@@ -14,8 +14,8 @@ from agentbench.exceptions import AgentFrameworkException, WorkflowCheckpointExc
 
 _TARGET = "a folder, a SQLite file, or a URL: sqlite:///runs.db, postgresql://user@host/name, redis://localhost:6379/0"
 _DESCRIPTION = (
-    "Lists, shows, compares, forks, removes and copies the checkpoints of a folder, a database or a Redis server. "
-    "The checkpoints of one workflow name form a chain, numbered from 1."
+    "Lists, shows, compares, forks, migrates, removes and copies the checkpoints of a folder, a database or a Redis "
+    "server. The checkpoints of one workflow name form a chain, numbered from 1."
 )
 _CLASSES = (
     "For safety, modules that a checkpoint names are not imported. If the state contains instances of your classes, "
@@ -27,10 +27,12 @@ _SECRETS = "Values under names such as password, token or api_key are masked unl
 def add_checkpoints(commands: Commands) -> None:
     """Add the command to the parser of all commands."""
     parser = commands.add_parser(
-        "checkpoints", help="list, show, compare, fork, remove or copy saved checkpoints", description=_DESCRIPTION
+        "checkpoints",
+        help="list, show, compare, fork, migrate, remove or copy saved checkpoints",
+        description=_DESCRIPTION,
     )
     actions: Commands = parser.add_subparsers(required=True, metavar="ACTION")
-    for add in (_add_list, _add_show, _add_diff, _add_fork, _add_prune, _add_export):
+    for add in (_add_list, _add_show, _add_diff, _add_fork, _add_migrate, _add_prune, _add_export):
         add(actions)
 
 
@@ -82,6 +84,29 @@ def _add_fork(actions: Commands) -> None:
         help="a new value for a key of the state, such as --set topic='\"llamas\"' --set limit=3; may be repeated",
     )
     add_import(parser)
+
+
+def _add_migrate(actions: Commands) -> None:
+    about = (
+        "Prints what changes, and saves a checkpoint from which the new workflow continues. The old ones do not "
+        "change. Asks for confirmation on a terminal."
+    )
+    parser = _action(actions, "migrate", "migrate", "migrate a chain to a changed workflow", about)
+    parser.add_argument("chain", metavar="CHAIN", help="the chain, whose newest checkpoint is migrated")
+    parser.add_argument(
+        "--to", required=True, metavar="MODULE:NAME", help="the workflow or compiled state graph, or a function for it"
+    )
+    parser.add_argument(
+        "--with",
+        dest="changes",
+        metavar="MODULE:NAME",
+        help="a dict with the arguments of workflow.migrate: renamed, dropped, functions",
+    )
+    parser.add_argument("--all", action="store_true", help="copy the whole chain, migrated, to a new chain")
+    parser.add_argument("--as", dest="name", metavar="CHAIN", help="the new chain (default: CHAIN~migrated)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--yes", action="store_true", help="save without asking")
+    form.add_argument("--dry-run", action="store_true", help="only print what would change")
 
 
 def _add_prune(actions: Commands) -> None:
@@ -160,10 +185,12 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _run(function: str, options: argparse.Namespace) -> int:
     # Imported here, so that printing the help does not load it.
-    from agentbench.cli import checkpoint_commands  # noqa: PLC0415
+    from agentbench.cli import checkpoint_commands, checkpoint_migration  # noqa: PLC0415
     from agentbench.cli.checkpoint_commands import import_classes, with_hint  # noqa: PLC0415
 
-    action: Callable[[argparse.Namespace], Coroutine[Any, Any, int]] = getattr(checkpoint_commands, function)
+    action: Callable[[argparse.Namespace], Coroutine[Any, Any, int]] = getattr(
+        checkpoint_migration if function == "migrate" else checkpoint_commands, function
+    )
     try:
         import_classes(options.modules)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic
 from urllib.parse import unquote
 
@@ -22,7 +23,7 @@ from agentbench.stategraph.state import StateT
 from agentbench.stategraph.threads.history import StateHistory
 from agentbench.stategraph.threads.migration import thread_changes
 from agentbench.stategraph.threads.thread_call import thread_config
-from agentbench.stategraph.threads.threads import Threads
+from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.persist.executor_content import Changes
 from agentbench.workflows.persist.planned_migration import Migration, plan_migration
 from agentbench.workflows.run.workflow import Workflow
@@ -166,11 +167,13 @@ class ThreadAccess(Generic[StateT]):
             >>> migration = app.migrate({"thread_id": "inc-7"}, functions={"severity": int})
             >>> await migration.apply()
         """
-        checkpoint = await self.threads.require(thread_config(config))
+        config = thread_config(config)
+        checkpoint = await self.threads.require(config)
         changes = thread_changes(
             self.threads.plan, Changes(dict(renamed or {}), frozenset(dropped), dict(functions or {}))
         )
-        return await plan_migration(self.threads.storage, checkpoint, self.workflow.graph, changes)
+        errors = partial(thread_errors, config["thread_id"])
+        return await plan_migration(self.threads.storage, checkpoint, self.workflow.graph, changes, errors)
 
     migrate = blocking(amigrate)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,10 +11,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from agentbench.exceptions import MigrationError, StateValidationError
+from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.running.executors import META, PENDING, WAITING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Waiting
-from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.executor_content import Changes, Content
 
 Names = Mapping[str, str]
 
@@ -23,10 +25,13 @@ def thread_changes(plan: GraphPlan, changes: Changes) -> Changes:
     return replace(changes, settle=partial(_settle, plan))
 
 
-def _settle(
-    plan: GraphPlan, state: Mapping[str, Any], nodes: Names, fields: Names, checkpoint_id: str
-) -> dict[str, Any]:
+def _settle(plan: GraphPlan, content: Content, nodes: Names, fields: Names, checkpoint_id: str) -> None:
+    state = content.state
     settled = dict(state)
+    for request_id, event in [*content.requests.items()]:
+        if isinstance(event.data, (Interrupt, BreakpointRequest)):
+            content.requests[request_id] = renamed = copy.copy(event)
+            renamed.data = _renamed_question(event.data, nodes)
     if META in state:
         settled[META] = _renamed_meta(state[META], nodes)
     if state.get(PENDING):
@@ -42,7 +47,7 @@ def _settle(
     if state.get(WAITING):
         settled[WAITING] = _renamed_waiting(state[WAITING], nodes, plan)
     values = {**plan.fields.initial(plan.template), **plan.values_in(settled)}
-    return {**settled, **_checked(plan, values, checkpoint_id)}
+    content.state = {**settled, **_checked(plan, values, checkpoint_id)}
 
 
 def _checked(plan: GraphPlan, values: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
@@ -67,6 +72,21 @@ def _checked(plan: GraphPlan, values: dict[str, Any], checkpoint_id: str) -> dic
     return checked
 
 
+def _renamed_question(question: Interrupt | BreakpointRequest, nodes: Names) -> Interrupt | BreakpointRequest:
+    node = nodes.get(question.node, question.node)
+    if isinstance(question, Interrupt):
+        return replace(question, node=node)
+    following = tuple(nodes.get(each, each) for each in question.next)
+    reasons = tuple(_renamed_reason(reason, nodes) for reason in question.reasons)
+    return replace(question, node=node, next=following, reasons=reasons)
+
+
+def _renamed_reason(reason: str, nodes: Names) -> str:
+    what, separator, node = reason.partition(": ")
+    is_breakpoint = separator and node in nodes and what in ("interrupt_before", "interrupt_after")
+    return f"{what}: {nodes[node]}" if is_breakpoint else reason
+
+
 def _renamed_meta(meta: Mapping[str, Any], nodes: Names) -> dict[str, Any]:
     renamed = dict(meta)
     for key in ("current_node", "interrupt_node"):
@@ -74,9 +94,8 @@ def _renamed_meta(meta: Mapping[str, Any], nodes: Names) -> dict[str, Any]:
             renamed[key] = nodes.get(meta[key], meta[key])
     if meta.get("current_nodes"):
         renamed["current_nodes"] = tuple(nodes.get(each, each) for each in meta["current_nodes"])
-    what, separator, node = (meta.get("interrupt_reason") or "").partition(": ")
-    if separator and node in nodes and what in ("interrupt_before", "interrupt_after"):
-        renamed["interrupt_reason"] = f"{what}: {nodes[node]}"
+    if meta.get("interrupt_reason"):
+        renamed["interrupt_reason"] = _renamed_reason(meta["interrupt_reason"], nodes)
     return renamed
 
 

@@ -8,6 +8,9 @@ from typing import Any
 
 from agentbench._secrets import masked_repr
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WorkflowMessage
+
+Messages = dict[str, list[WorkflowMessage]]
 
 
 @dataclass(slots=True, repr=False)
@@ -43,6 +46,15 @@ class ExecutorContent:
         return f"{type(self).__name__}({self.executor_id!r}, state={masked_repr(self.state)}, {counts})"
 
 
+@dataclass(slots=True)
+class Content:
+    """What a run continues from, as in a checkpoint."""
+
+    messages: Messages
+    state: dict[str, Any]
+    requests: dict[str, WorkflowEvent[Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """The arguments of a migration. `settle` adapts what only a state graph stores; see `stategraph.threads.migration`.
@@ -53,7 +65,7 @@ class Changes:
     renamed: Mapping[str, str] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     functions: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
-    settle: Callable[[dict[str, Any], Mapping[str, str], Mapping[str, str], str], dict[str, Any]] | None = None
-    """Called with the state, the new names of executors and of fields, and the id of the checkpoint."""
+    settle: Callable[[Content, Mapping[str, str], Mapping[str, str], str], None] | None = None
+    """Called with the content to change, the new names of executors and fields, and the id of the checkpoint."""
     ignored: frozenset[str] = frozenset()
     """Names that other checkpoints of the chain have, so that they are no mistake."""

@@ -15,8 +15,8 @@ from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType,
 from agentbench.workflows.graph.edge_groups import FanInEdgeGroup
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import buffer_key
-from agentbench.workflows.persist.executor_content import Changes, ExecutorContent
-from agentbench.workflows.persist.renaming import Content, Messages, Renaming, nearest, request_from
+from agentbench.workflows.persist.executor_content import Changes, Content, ExecutorContent, Messages
+from agentbench.workflows.persist.renaming import Renaming, nearest, request_from
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
 
 _ALWAYS: Final = ("SingleEdgeGroup", "FanOutEdgeGroup")
@@ -69,7 +69,7 @@ class _Move(Renaming):
                 after.state[key] = self.called(name, function, value)
                 self.require_storable(name, after.state[key], value)
         if self.changes.settle is not None:
-            after.state = self.changes.settle(after.state, self.names, self.field_names, self.original.checkpoint_id)
+            self.changes.settle(after, self.names, self.field_names, self.original.checkpoint_id)
         arrived = set(homes.values())
         return Moved(
             before,
@@ -242,8 +242,8 @@ class _Move(Renaming):
         states = after.state.setdefault(EXECUTOR_STATE, {})
         if part.state and states.get(executor_id):
             text = (
-                f"The function of {name!r} returned a state of {executor_id!r}, which has one already. Pass a function "
-                "for one of them alone, which returns both contents."
+                f"The function of {name!r} returned a state of {executor_id!r}, which has one already. Return no state "
+                f"for it, or pass dropped=[{executor_id!r}], so that its old state is dropped."
             )
             raise self.refusal(text, executor_id)
         if part.state or executor_id not in states:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -25,10 +26,9 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import MigrationError, WorkflowBusyError
 from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.executor_content import Changes, Content
 from agentbench.workflows.persist.migration import copy_for
 from agentbench.workflows.persist.moving import Moved, known_names, move
-from agentbench.workflows.persist.renaming import Content
 
 
 @drawn_by("agentbench.notebook.cards.migration:migration_bundle")
@@ -60,8 +60,9 @@ class Migration(Displayable):
         before: WorkflowCheckpoint,
         moved: Moved,
         after: WorkflowCheckpoint,
+        errors: Callable[[], AbstractContextManager[None]],
     ) -> None:
-        self._storage, self._head_seq, self._named = storage, head_seq, moved.before
+        self._storage, self._head_seq, self._named, self._errors = storage, head_seq, moved.before, errors
         self._is_applied = False
         self.before, self.after = before, after
         self.unchanged, self.renamed, self.dropped, self.new = moved.unchanged, moved.renamed, moved.dropped, moved.new
@@ -89,7 +90,8 @@ class Migration(Displayable):
             raise MigrationError(msg, checkpoint_id=name)
         self._is_applied = True
         try:
-            await save_checkpoint(self._storage, self.after, self._head_seq)
+            with self._errors():
+                await save_checkpoint(self._storage, self.after, self._head_seq)
         except WorkflowBusyError:
             raise  # the preview is out of date: stays applied, so that the caller looks again
         except Exception as error:
@@ -118,8 +120,12 @@ async def plan_migration(
     checkpoint: WorkflowCheckpoint | CheckpointInfo | CheckpointID,
     graph: Graph,
     changes: Changes,
+    errors: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Migration:
-    """Return the preview of a migration within the checkpoint's chain; see `Workflow.migrate`."""
+    """Return the preview of a migration within the checkpoint's chain; see `Workflow.migrate`.
+
+    `errors` surrounds the save, and may replace its errors.
+    """
     original = checkpoint
     if not isinstance(original, WorkflowCheckpoint):
         original = await load_checkpoint(storage, original)
@@ -137,7 +143,7 @@ async def plan_migration(
         defaults.ids.new_id("cp"),
         iso_utc(defaults.clock.time_ns()),
     )
-    return Migration(storage, head_seq, original, moved, copy)
+    return Migration(storage, head_seq, original, moved, copy, errors)
 
 
 async def migrate_chain(

@@ -16,19 +16,8 @@ from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import fan_in_key
-from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.executor_content import Changes, Content, Messages
 from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
-
-Messages = dict[str, list[WorkflowMessage]]
-
-
-@dataclass(slots=True)
-class Content:
-    """What a run continues from, as in a checkpoint."""
-
-    messages: Messages
-    state: dict[str, Any]
-    requests: dict[str, WorkflowEvent[Any]]
 
 
 @dataclass

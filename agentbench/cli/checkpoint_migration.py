@@ -1,0 +1,86 @@
+"""`agentbench checkpoints migrate`: a chain of an older workflow, or its newest checkpoint, in a changed one."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from agentbench._text.phrases import count_text
+from agentbench.checkpoints.access import head_of
+from agentbench.cli.checkpoint_commands import open_target, require_chain
+from agentbench.cli.checkpoint_text import line
+from agentbench.cli.commands import ask
+from agentbench.exceptions import MigrationError, WorkflowCheckpointException
+from agentbench.stategraph.compiled import CompiledGraph
+from agentbench.stategraph.threads.migration import thread_changes
+from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.planned_migration import migrate_chain, plan_migration
+from agentbench.workflows.run.workflow import Workflow
+
+_ARGUMENTS = {"renamed": dict, "dropped": frozenset, "functions": dict}
+
+
+async def migrate(options: argparse.Namespace) -> int:
+    """Print the preview of a migration, and save it."""
+    graph, changes = _target(options.to, _changes(options.changes))
+    chain = options.chain
+    with open_target(options.target) as storage:
+        await require_chain(storage, chain, target=options.target)
+        head = await head_of(storage, chain)
+        assert head is not None
+        preview = await plan_migration(storage, head, graph, changes)
+        print(preview)
+        if options.dry_run:
+            return 0
+        name = options.name or f"{chain}~migrated"
+        what = f"Copy the whole chain to {name!r}?" if options.all else "Save this checkpoint?"
+        if not options.yes and sys.stdin.isatty() and not ask(line(what)):
+            print("Nothing was saved.")
+        elif options.all:
+            copies = await migrate_chain(storage, chain, name, graph, changes)
+            print(line(f"Saved {count_text(len(copies), 'checkpoint')} as chain {name!r}."), file=sys.stderr)
+        else:
+            info = await preview.apply()
+            print(line(f"Saved {info.checkpoint_id}, number {info.seq} of chain {chain!r}."), file=sys.stderr)
+    return 0
+
+
+def _target(reference: str, changes: Changes) -> tuple[Graph, Changes]:
+    """Return the graph of a workflow or compiled graph, and the changes that this kind needs."""
+    target = _named("--to", reference)
+    if callable(target) and not isinstance(target, (Workflow, CompiledGraph)):
+        target = target()
+    if isinstance(target, CompiledGraph):
+        return target.workflow.graph, thread_changes(target.plan, changes)
+    if not isinstance(target, Workflow):
+        msg = f"--to {reference} is a {type(target).__name__}; expected a workflow or a compiled state graph."
+        raise MigrationError(msg, name=reference)
+    return target.graph, changes
+
+
+def _changes(reference: str | None) -> Changes:
+    found = {} if reference is None else _named("--with", reference)
+    if not isinstance(found, Mapping) or not found.keys() <= _ARGUMENTS.keys():
+        msg = f"--with {reference} is not a migration; expected a dict with some of the keys {', '.join(_ARGUMENTS)}."
+        raise MigrationError(msg, name=reference)
+    return Changes(**{name: _ARGUMENTS[name](value) for name, value in found.items()})
+
+
+def _named(option: str, reference: str) -> Any:
+    """Import an object that the user named; the current folder is searched too."""
+    module, separator, name = reference.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        if not separator or not module.replace(".", "").isidentifier() or not name.isidentifier():
+            msg = "it is not the name of an object in a module"
+            raise ValueError(msg)
+        return getattr(importlib.import_module(module), name)
+    except Exception as error:
+        msg = f"{option} {reference}: {type(error).__name__}: {str(error).rstrip('.')}. Expected MODULE:NAME."
+        raise WorkflowCheckpointException(msg, error) from error
