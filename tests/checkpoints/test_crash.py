@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.planned_migration import migrate_chain
+from tests.checkpoints.flow_versions import migration, new
 from tests.checkpoints.killed_writers import LAST_SUPERSTEP, make_workflow, open_storage
 from tests.parts.nightly import NIGHTLY
 
@@ -84,3 +87,34 @@ async def finish(storage, name):
     else:
         (output,) = (await workflow.run(checkpoint_id=latest.checkpoint_id)).get_outputs()
     return output
+
+
+@pytest.mark.parametrize("kind", ["file", "sqlite"])
+def test_a_migration_of_a_chain_that_is_killed_leaves_the_whole_copy_or_nothing(kind, tmp_path, caplog):
+    if kind == "sqlite" and importlib.util.find_spec("sqlalchemy") is None:
+        pytest.skip("sqlalchemy is not installed")
+    count = 100 if NIGHTLY else 8
+    command = [sys.executable, "-m", "tests.checkpoints.killed_migrations", kind, str(tmp_path), str(count)]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=300)
+    for number in range(count):
+        asyncio.run(judge_copy(kind, tmp_path / f"{number:03}", tmp_path / "chain"))
+    assert [record.message for record in caplog.records if record.name.startswith("agentbench.checkpoints")] == []
+
+
+async def judge_copy(kind, folder, untouched):
+    storage, original = open_storage(kind, folder), open_storage(kind, untouched)
+    try:
+        before = await original.list_checkpoints(workflow_name="ring")
+        assert await storage.list_checkpoints(workflow_name="ring") == before
+        copies = await storage.list_checkpoints(workflow_name="copy")
+        assert [each.iteration_count for each in copies] in ([], [each.iteration_count for each in before])
+        for each in copies:
+            assert await storage.load(each.checkpoint_id) == each
+        if not copies:  # the name is free for another attempt
+            await migrate_chain(storage, "ring", "copy", new.graph, Changes(**migration))
+            copies = await storage.list_checkpoints(workflow_name="copy")
+        assert len(copies) == len(before)
+        assert (await new.run(checkpoint_id=copies[-1].checkpoint_id, checkpoint_storage=storage)).get_outputs()
+    finally:
+        storage.close()
+        original.close()
