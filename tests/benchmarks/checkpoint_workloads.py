@@ -30,7 +30,10 @@ from agentbench import (
     WorkflowContext,
     handler,
 )
+from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.planned_migration import migrate_chain
 from tests.benchmarks.workload import Await, Call, Workload
+from tests.checkpoints.flow_versions import fill, migration, new
 
 SUPERSTEPS = 500
 MANY = 10_000
@@ -244,6 +247,21 @@ def _median_ms(kind: str, work: Callable[[Path], Any], rounds: int) -> float:
             assert asyncio.run(work(folder)) == SUPERSTEPS + 1
             seconds.append(time.perf_counter() - began)
     return 1e3 * statistics.median(seconds)
+
+
+def migrating_s(kind: str, rounds: int) -> float:
+    """Time to copy a chain of 1,000 checkpoints to a graph in which an executor has another name."""
+    seconds = []
+    with opened(kind) as (storage, folder):
+        asyncio.run(fill(storage, 1000))
+        for number in range(rounds):
+            fresh = OPEN[kind](folder)
+            began = time.perf_counter()
+            copies = asyncio.run(migrate_chain(fresh, "ring", f"copy-{number}", new.graph, Changes(**migration)))
+            seconds.append(time.perf_counter() - began)
+            assert len(copies) == 1000
+            fresh.close()
+    return statistics.median(seconds)
 
 
 @contextmanager

@@ -75,6 +75,8 @@ TARGETS = {
     "W4 file growth": Target(6, 5.2, is_ratio=False),
     "W4 file list": Target(4, 2, is_ratio=False),
     "W4 file resume": Target(10, 4, is_ratio=False),
+    "W4 file migrate": Target(5, 1, is_ratio=False),
+    "W4 SQLite migrate": Target(5, 1, is_ratio=False),
     "W4 SQLite": Target(10, 7),
     "W4 SQLite size": Target(1024, 300, is_ratio=False),
     "W4 SQLite growth": Target(6, 5.2, is_ratio=False),
@@ -286,6 +288,9 @@ def _of_storage(kind: str) -> dict[str, Measure]:
         f"W4 {kind} size": lambda _: Row(f"W4 {kind} size", "all files at 500 supersteps", "KiB", size(kind)),
         f"W4 {kind} growth": lambda _: Row(f"W4 {kind} growth", "size at 500 to size at 100", "x", growth(kind)),
         f"W4 {kind} list": lambda n: Row(f"W4 {kind} list", "500 checkpoints, fresh object", "ms", listing(kind, n)),
+        f"W4 {kind} migrate": lambda n: Row(
+            f"W4 {kind} migrate", "1,000 checkpoints", "s", checkpoint_workloads.migrating_s(kind, min(n, 3))
+        ),
         f"W4 {kind} resume": lambda n: Row(f"W4 {kind} resume", "the last one, fresh", "ms", resuming(kind, n)),
         f"10,000 {kind} list": partial(_many, f"10,000 {kind} list", kind, checkpoint_workloads.list_many),
         f"10,000 {kind} latest": partial(_many, f"10,000 {kind} latest", kind, checkpoint_workloads.latest_of_many),

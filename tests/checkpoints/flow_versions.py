@@ -50,7 +50,7 @@ def older(old: ExecutorContent) -> ExecutorContent:
 
 
 new = ring("ping", "pang")
-migration = {"renamed": {"pong": "pang"}, "functions": {"pong": older, "talk": list}}
+migration: dict[str, Any] = {"renamed": {"pong": "pang"}, "functions": {"pong": older, "talk": list}}
 
 
 def content(checkpoint: WorkflowCheckpoint) -> tuple[Any, ...]:

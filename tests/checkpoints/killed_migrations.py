@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.storage import CheckpointStorage
-from agentbench.workflows.persist import planned_migration
 from agentbench.workflows.persist.executor_content import Changes
+from agentbench.workflows.persist.planned_migration import migrate_chain
 from tests.checkpoints.flow_versions import fill, migration, new
 from tests.checkpoints.killed_writers import open_storage
 
@@ -33,15 +32,15 @@ async def prepare(kind: str, folder: Path) -> None:
 
 async def migrate(kind: str, folder: Path, reports: int) -> None:
     """Copy the chain, and report when the writing begins."""
-    save = planned_migration.save_new_chain
-
-    async def report(storage: CheckpointStorage, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
-        os.write(reports, b"!")
-        await save(storage, checkpoints)
-
-    planned_migration.save_new_chain = report
     storage = open_storage(kind, folder)
-    await planned_migration.migrate_chain(storage, "ring", "copy", new.graph, Changes(**migration))  # type: ignore[arg-type]
+    save = storage.save_all
+
+    async def report(checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+        os.write(reports, b"!")
+        await save(checkpoints)
+
+    storage.save_all = report
+    await migrate_chain(storage, "ring", "copy", new.graph, Changes(**migration))
     storage.close()
 
 

@@ -40,7 +40,7 @@ def note(name: str, field: str) -> Any:
 
 
 def compiled(state: type, field: str, *names: str, storage: Any, pause: str | None = None) -> CompiledGraph[Any]:
-    graph = StateGraph(state, name="g")
+    graph: StateGraph[Any] = StateGraph(state, name="g")
     for name in names:
         graph.add_node(name, note(name, field))
     for source, target in zip((START, *names), (*names, END), strict=True):

@@ -66,6 +66,7 @@ from agentbench.orchestrations import (
     build_sequential,
 )
 from agentbench.revisions import ModelRecording
+from agentbench.revisions import ExecutorContent, Migration
 from agentbench.stategraph import (
     END,
     START,
@@ -175,6 +176,12 @@ async def stategraph(state: AgentState) -> None:
     assert_type(await app.ainvoke(Command(resume=True)), GraphResult[AgentState])
     assert_type(app.start({}), WorkflowRun)
     assert_type(app.get_state_history({}), StateHistory)
+
+
+async def revisions(workflow: Workflow) -> None:
+    migration = await workflow.migrate("checkpoint", functions={"draft": lambda old: ExecutorContent("writer")})
+    assert_type(migration, Migration)
+    assert_type(await migration.apply(), CheckpointInfo)
 
 
 async def testing() -> None:

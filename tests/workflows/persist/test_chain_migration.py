@@ -18,7 +18,7 @@ from agentbench.workflows.persist.planned_migration import migrate_chain
 from tests.checkpoints.flow_versions import fill, migration, new, ring
 from tests.parts.errors import raises
 
-CHANGES = Changes(**migration)  # type: ignore[arg-type]
+CHANGES = Changes(**migration)
 
 
 class Simple:

@@ -53,10 +53,10 @@ def build(names: list[str], edges: set[Edge], fan_in: bool) -> Workflow:
     builder = WorkflowBuilder(start_executor=executors[0], name="flow")
     for source, target in zip(executors, executors[1:-1] if fan_in else executors[1:], strict=False):
         builder.add_edge(source, target)
-    for source, target, is_conditional in sorted(edges):
-        if target < len(executors) - fan_in and source + 1 < target:
+    for start, end, is_conditional in sorted(edges):
+        if end < len(executors) - fan_in and start + 1 < end:
             condition = (lambda data: len(data) % 2 == 0) if is_conditional else None
-            builder.add_edge(executors[source], executors[target], condition=condition)
+            builder.add_edge(executors[start], executors[end], condition=condition)
     if fan_in:
         builder.add_fan_in_edges(executors[-3:-1], executors[-1])
     return builder.build()

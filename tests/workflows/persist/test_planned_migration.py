@@ -193,9 +193,10 @@ async def test_fields_are_renamed_dropped_and_converted() -> None:
 async def test_unknown_names_are_refused_with_the_nearest_one(argument: str) -> None:
     storage = InMemoryCheckpointStorage()
     info = await before(storage, "alpha", "beta", "gamma")
-    value = {"renamed": {"gama": "beta"}, "dropped": ["gama"], "functions": {"gama": lambda old: old}}[argument]
+    values: dict[str, Any] = {"renamed": {"gama": "beta"}, "dropped": ["gama"], "functions": {"gama": lambda old: old}}
+    arguments = {argument: values[argument]}
     with raises(MigrationError, name="gama") as caught:
-        await chained("alpha", "beta").migrate(info, **{argument: value}, checkpoint_storage=storage)
+        await chained("alpha", "beta").migrate(info, **arguments, checkpoint_storage=storage)
     assert "Did you mean 'gamma'?" in str(caught.value)
 
 
