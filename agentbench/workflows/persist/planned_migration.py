@@ -92,10 +92,10 @@ class Migration(Displayable):
         try:
             with self._errors():
                 await save_checkpoint(self._storage, self.after, self._head_seq)
-        except WorkflowBusyError:
-            raise  # the preview is out of date: stays applied, so that the caller looks again
         except Exception as error:
             self._is_applied = False
+            if isinstance(error, WorkflowBusyError):
+                raise
             raise checkpoint_error(error, f"The migration of {self.before.checkpoint_id!r} was not saved") from error
         self.applied = CheckpointInfo.of(self.after)
         return self.applied
