@@ -15,6 +15,7 @@ from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
+from agentbench.checkpoints.recorded_chains import is_recorded_chain
 from agentbench.checkpoints.storage import (
     CheckpointStorage,
     SupportsChainNames,
@@ -225,7 +226,7 @@ async def list_infos(
 
 
 async def list_workflow_names(storage: CheckpointStorage | CheckpointManager, prefix: str = "") -> list[str]:
-    """Return the sorted names of the chains in a storage.
+    """Return the sorted names of the chains in a storage, without those of recorded calls.
 
     Args:
         storage: A storage with `SupportsChainNames`.
@@ -240,7 +241,7 @@ async def list_workflow_names(storage: CheckpointStorage | CheckpointManager, pr
     """
     storage = require_storage(storage)
     if isinstance(storage, SupportsChainNames):
-        return await storage.list_workflow_names(prefix)
+        return [name for name in await storage.list_workflow_names(prefix) if not is_recorded_chain(name)]
     message = (
         f"{type(storage).__name__} does not know which chains it holds: it has no list_workflow_names(prefix). Name "
         "the chain (workflow_name=...), or add that method to the storage."

@@ -19,7 +19,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
 from agentbench.checkpoints.storage import CheckpointStorage
 
-_OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S}
+_OF_ONE_SUPERSTEP = {keys.RUN_ID, keys.WRITERS, keys.DURATION_S, keys.CODE_HASHES}
 """Metadata that a fork does not inherit, because no run wrote it and no executor ran for it."""
 
 

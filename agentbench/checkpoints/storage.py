@@ -13,6 +13,7 @@ from agentbench._display import Displayable
 from agentbench._limits import require_limit
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, select_infos
+from agentbench.checkpoints.recorded_chains import is_recorded_chain
 from agentbench.exceptions import WorkflowBusyError
 
 
@@ -172,7 +173,7 @@ class ChainStorage(Displayable):
         limits = {name: value for name, value in choice.items() if value is not None}
         if workflow_name is not None:
             return await self._infos(workflow_name, **limits)
-        names = await self.list_workflow_names()
+        names = [name for name in await self.list_workflow_names() if not is_recorded_chain(name)]
         return select_infos([info for name in names for info in await self._infos(name)], **limits)
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:

@@ -65,8 +65,7 @@ from agentbench.orchestrations import (
     WorkflowAgent,
     build_sequential,
 )
-from agentbench.revisions import ModelRecording
-from agentbench.revisions import ExecutorContent, Migration
+from agentbench.revisions import ExecutorContent, Migration, ModelRecording
 from agentbench.stategraph import (
     END,
     START,
@@ -178,10 +177,12 @@ async def stategraph(state: AgentState) -> None:
     assert_type(app.get_state_history({}), StateHistory)
 
 
-async def revisions(workflow: Workflow) -> None:
+async def revisions(workflow: Workflow, run: WorkflowRun) -> None:
     migration = await workflow.migrate("checkpoint", functions={"draft": lambda old: ExecutorContent("writer")})
     assert_type(migration, Migration)
     assert_type(await migration.apply(), CheckpointInfo)
+    assert_type(await run.redo(), WorkflowRun)
+    assert_type(ModelRecording.load("calls.jsonl"), ModelRecording)
 
 
 async def testing() -> None:
@@ -192,11 +193,6 @@ async def testing() -> None:
     assert_type(TickingClock().time_ns(), int)
     assert_type(CountingIds().new_id("run"), str)
     assert_type(agentbench.testing.storage_suite.StorageCheck, type[StorageCheck])
-
-
-async def revisions(run: WorkflowRun) -> None:
-    assert_type(await run.redo(), WorkflowRun)
-    assert_type(ModelRecording.load("calls.jsonl"), ModelRecording)
 
 
 async def uses_batch(client: Any, executor: Any, call: Any) -> None:
