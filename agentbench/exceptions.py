@@ -341,6 +341,17 @@ class BatchError(AgentFrameworkException):
     """A batch, or one of its rows, cannot do what was asked. The base class of the errors of batches."""
 
 
+class VariantError(BatchError, ValueError):
+    """A variant of a what-if names something that does not exist or cannot be changed.
+
+    Attributes: `variant`, its name; `entry`, what it names; `nearest`, the known name that is most like it, if any.
+    """
+
+    def __init__(self, message: str, *, variant: str, entry: str = "", nearest: str = "") -> None:
+        self.variant, self.entry, self.nearest = variant, entry, nearest
+        super().__init__(message)
+
+
 class BatchInputError(BatchError, ValueError):
     """An input or its key cannot be used.
 

@@ -24,7 +24,7 @@ BUILTIN: dict[type[Exception], set[str]] = {
     },
     ValueError: {
         "BatchInputError", "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "RequestAlreadyAnswered",
-        "RequestExpired", "WorkflowTextError",
+        "RequestExpired", "VariantError", "WorkflowTextError",
     },
     KeyError: {"BatchNotFoundError"},
     RuntimeError: {"NestedLoopError", "NoBlockingError", "PlacementError", "WorkflowBusyError"},
@@ -36,6 +36,7 @@ BUILTIN: dict[type[Exception], set[str]] = {
 SPECIAL: dict[str, Any] = {
     "BatchChangedError": call("m", changes={"write": "changed"}, rows=2),
     "BatchInputError": call("m", position=1, key="k"),
+    "VariantError": call("m", variant="v", entry="stat", nearest="state"),
     "BatchNotFoundError": call("m", name="k", names=["a"]),
     "BatchStoppedError": call("m", failed=1, key="k"),
     "RunFailedError": call("m", "ConnectionError", "fetch, superstep 3", "Traceback ..."),

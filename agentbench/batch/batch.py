@@ -489,14 +489,16 @@ class Batch(Displayable):
         if self._target is None:
             msg = f"The batch {self.name!r} was opened without its workflow. Call run_many() with it to open runs."
             raise BatchError(msg)
-        chain = self._target.opened_chain(key)
-        if rerun and isinstance(row.input, Start):
-            copied = run_sync(copy_for_run(row.input, self._target.workflow.graph, chain, ""))
+        target = self._target.of(row.input)
+        chain = target.opened_chain(key)
+        start = row.input if isinstance(row.input, Start) else None
+        if rerun and start is not None and start.checkpoint is not None:
+            copied = run_sync(copy_for_run(start, target.workflow.graph, chain, ""))
             memory = InMemoryCheckpointStorage()
             run_sync(memory.save(copied))
-            return self._target.open(key, None, copied, memory)
+            return target.open(key, None, copied, memory)
         if rerun:
-            return self._target.open(key, row.input, None, InMemoryCheckpointStorage())
+            return target.open(key, row.input if start is None else start.input, None, InMemoryCheckpointStorage())
         storage, last = self.store.database.storage, row.checkpoint_id
         if row.status in (RowStatus.OPEN, RowStatus.CANCELLED):  # not written to the row before the run has ended
             latest = run_sync(storage.get_latest(workflow_name=self._target.chain(key)))
@@ -509,7 +511,7 @@ class Batch(Displayable):
             raise BatchError(msg)
         fork = run_sync(fork_checkpoint(storage, last, workflow_name=chain))
         checkpoint = run_sync(storage.load(fork.checkpoint_id))
-        return self._target.open(key, None, checkpoint, storage)
+        return target.open(key, None, checkpoint, storage)
 
     def close(self) -> None:
         """Stop the batch, wait for it, and close its database; on the batch's own event loop, without waiting."""

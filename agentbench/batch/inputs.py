@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -21,18 +22,22 @@ _NO_KEY: Any = object()
 
 @dataclass(frozen=True)
 class Start:
-    """An input that begins at a checkpoint instead of at the beginning.
+    """An input that begins at a checkpoint instead of at the beginning, or that is run by a workflow of its own.
 
     The run of its row begins at an edited copy, in a chain of its own; path, tokens and costs are those of this run.
 
     Attributes:
-        checkpoint: The checkpoint, as loaded from a storage.
+        checkpoint: The checkpoint, as loaded from a storage. None begins with `input`.
         changes: Replaces values before the run begins: `{"state": {...}, "messages": {...}}`, with new values of keys
             of the state, and lists of messages by source as in `WorkflowRun.fork`.
+        workflow: Runs this row instead of the workflow of the batch, whose graph it shares; only in this process, so
+            without `into=` and `backend=`, and with `keys=`.
+        answers: Answers to requests that are open in the checkpoint, by request id.
+        input: The input of the workflow, if there is no checkpoint.
 
     Raises:
         TypeError: `checkpoint` is something else, such as an id.
-        ValueError: `changes` has other entries.
+        ValueError: `changes` has other entries, or there are changes or answers without a checkpoint.
 
     Example:
         checkpoint = await storage.load(info.checkpoint_id)
@@ -41,15 +46,27 @@ class Start:
 
     checkpoint: Any
     changes: Mapping[str, Any] = field(default_factory=dict)
+    workflow: Any = None
+    answers: Mapping[str, Any] = field(default_factory=dict)
+    input: Any = None
 
     def __post_init__(self) -> None:
         """Check the arguments."""
-        if not isinstance(self.checkpoint, WorkflowCheckpoint):
+        if self.checkpoint is None and self.input is not None:
+            if self.changes or self.answers:
+                msg = "A Start without a checkpoint has changes or answers; expected only input= and workflow=."
+                raise ValueError(msg)
+        elif not isinstance(self.checkpoint, WorkflowCheckpoint):
             msg = f"checkpoint is {shorten(self.checkpoint)}; expected one that `await storage.load(id)` has returned."
             raise TypeError(msg)
         if unknown := [name for name in self.changes if name not in ("state", "messages")]:
             msg = f"changes has the entry {unknown[0]!r}; expected 'state' or 'messages'."
             raise ValueError(msg)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Start:
+        # The checkpoint is copied when its run begins, and the workflow has a state for each run.
+        edited = copy.deepcopy((self.changes, self.answers, self.input), memo)
+        return Start(self.checkpoint, edited[0], self.workflow, edited[1], edited[2])
 
 
 class InputReader:
@@ -113,6 +130,12 @@ class InputReader:
     def explain(self, inputs: Sequence[tuple[str, int, Any]]) -> BatchInputError | None:
         """Return the error for the first of the inputs taken last that has no stored form, if there is one."""
         for position, (key, _, value) in enumerate(inputs, self._read - len(inputs)):
+            if isinstance(value, Start) and value.workflow is not None:
+                msg = (
+                    f"The input {key!r} is a Start(workflow=...), which exists only in this process. Leave out into= "
+                    "and backend=."
+                )
+                return BatchInputError(msg, position=position, key=key)
             try:
                 to_json(value)
             except UnstorableValueError as error:
@@ -146,7 +169,12 @@ class InputReader:
 
 def _digest(value: Any, position: int) -> str:
     if isinstance(value, Start):
-        value = {"checkpoint": value.checkpoint.checkpoint_id, "changes": dict(value.changes)}
+        if value.workflow is not None:
+            msg = f"The input at position {position} is a Start(workflow=...), which has no hash. Pass keys=."
+            raise BatchInputError(msg, position=position)
+        begin = value.input if value.checkpoint is None else value.checkpoint.checkpoint_id
+        further = {"answers": dict(value.answers)} if value.answers else {}  # so that older keys stay valid
+        value = {"checkpoint": begin, "changes": dict(value.changes), **further}
     try:
         text = to_json(value)
     except UnstorableValueError as error:

@@ -10,6 +10,8 @@ _door = Door(
     agentbench.workflows.executors.recorder: GivenAnswer
     agentbench.workflows.persist.executor_content: ExecutorContent
     agentbench.workflows.persist.planned_migration: Migration
+    agentbench.exceptions: VariantError
+    what_if.results: Effect WhatIf WhatIfRow WhatIfSummary
     """,
 )
 __all__ = _door.names

@@ -6,6 +6,11 @@ from agentbench.agents.clients.cassette.recording import NewCall as NewCall
 from agentbench.agents.clients.cassette.recording import RecordedCall as RecordedCall
 from agentbench.exceptions import RedoError as RedoError
 from agentbench.exceptions import UnrecordedCallError as UnrecordedCallError
+from agentbench.exceptions import VariantError as VariantError
+from agentbench.revisions.what_if.results import Effect as Effect
+from agentbench.revisions.what_if.results import WhatIf as WhatIf
+from agentbench.revisions.what_if.results import WhatIfRow as WhatIfRow
+from agentbench.revisions.what_if.results import WhatIfSummary as WhatIfSummary
 from agentbench.workflows.executors.recorder import GivenAnswer as GivenAnswer
 from agentbench.workflows.persist.executor_content import ExecutorContent as ExecutorContent
 from agentbench.workflows.persist.planned_migration import Migration as Migration

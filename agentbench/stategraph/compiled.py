@@ -361,6 +361,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         call = ThreadCall(read, self.threads, is_named=True, is_watched=True)
         run_input, options = await self._prepare(input_data, call)
         run = ThreadRun(self.workflow, run_input, replace(options, record=record))
+        run.app = self
         read["run_id"] = run.run_id
         return run
 

@@ -38,7 +38,7 @@ from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.message import Delivery
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.writer import CheckpointWriter
-from agentbench.workflows.run.execution import Execution
+from agentbench.workflows.run.execution import Execution, check_responses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -98,7 +98,7 @@ class RowRunner:
 
     async def run(self, claim: Claim) -> Ending | None:
         """Run a claimed input; None if the claim was lost meanwhile, so that another process has the row."""
-        row = _Row(claim, self._target.chain(claim.key))
+        row = _Row(claim, self._target.chain(claim.key), self._target.of(claim.input))
         if claim.losses >= _MOST_LOSSES:
             text = f"{claim.losses} processes ended while they ran this input, which is the likely reason for it."
             return self._ending(row, RowStatus.FAILED, error=RowError("LostProcessesError", text))
@@ -136,22 +136,27 @@ class RowRunner:
     async def _attempt(self, row: _Row) -> Ending:
         claim = row.claim
         checkpoint = await self._resume(row)
-        answers = claim.answers
+        start = claim.input if isinstance(claim.input, Start) else None
+        answers = claim.answers if start is None else {**start.answers, **(claim.answers or {})}
         if checkpoint is not None and answers:  # those that the checkpoint does not contain yet
             answers = {key: value for key, value in answers.items() if key in checkpoint.pending_request_info_events}
         row.is_begun = True
         row.started = row.started or time.time()
         run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
-        is_start = checkpoint is None and isinstance(claim.input, Start)
+        is_start = checkpoint is None and start is not None and start.checkpoint is not None
         saves = checkpoint is not None or is_start or not self._saves_nothing
         storage: Any = _RunStorage(self._storage, self._store, row) if saves else None
         if is_start:
-            checkpoint = await copy_for_run(claim.input, self._target.workflow.graph, row.chain, run_id)
+            assert start is not None
+            graph = row.target.workflow.graph
+            checkpoint = await copy_for_run(start, graph, row.chain, run_id)
+            if start.answers:
+                answers = check_responses(checkpoint.pending_request_info_events, start.answers, graph)
             checkpoint.metadata[keys.SEQ] = next_seq(await head_of(self._storage, row.chain))
             await storage.save(checkpoint)
-        plan = RunPlan(claim.key, claim.input, checkpoint, answers or None, storage)
-        log = self._target.log_class(row.meter)
-        execution = self._target.begin(plan, self._options, log, run_id)
+        plan = RunPlan(claim.key, claim.input if start is None else start.input, checkpoint, answers or None, storage)
+        log = row.target.log_class(row.meter)
+        execution = row.target.begin(plan, self._options, log, run_id)
         row.execution = execution
         if self._gates:
             execution.run.around = partial(self._within_limits, row)
@@ -209,7 +214,7 @@ class RowRunner:
         if claim.attempts <= 1 and not row.is_begun and not claim.has_ended:
             return None
         checkpoint = await self._storage.get_latest(workflow_name=row.chain)
-        if checkpoint is not None and checkpoint.graph_signature_hash != self._target.workflow.graph_signature_hash:
+        if checkpoint is not None and checkpoint.graph_signature_hash != row.target.workflow.graph_signature_hash:
             checkpoint = None  # the graph has changed, so the run starts over
         if row.is_begun:  # a further attempt in this process, whose meter goes on
             infos = [] if checkpoint is None else await list_lineage(self._storage, checkpoint.checkpoint_id)
@@ -247,12 +252,12 @@ class RowRunner:
             "seconds": meter.seconds + time.perf_counter() - row.began,
             "queued_seconds": _queued(row),
             "run_id": row.run_id,
-            "graph_hash": self._graph_hash,
+            "graph_hash": row.target.graph_hash,
             "worker": worker_name(),
         }
         if status is RowStatus.FINISHED:
             assert execution is not None
-            fields["output"] = self._target.output(execution, meter.outputs)
+            fields["output"] = row.target.output(execution, meter.outputs)
         if status is RowStatus.WAITING:
             fields["questions"] = requests
         if keeps and execution is not None:
@@ -266,6 +271,7 @@ class _Row:
 
     claim: Claim
     chain: str
+    target: Target
     meter: Meter = field(default_factory=Meter)
     execution: Execution | None = None
     run_id: str | None = None

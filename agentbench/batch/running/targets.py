@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import shorten
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.batch.inputs import Start
 from agentbench.batch.running.meter import MeteredLog
 from agentbench.observability.switches import is_tracing
 from agentbench.orchestrations.agent_executor import AgentExecutor
@@ -71,6 +72,17 @@ class Target:
                 )
                 raise TypeError(msg)
         self._kwargs = dict(kwargs)
+        self._given_kwargs = kwargs
+        self._others: dict[int, Target] = {}
+
+    def of(self, input_: Any) -> Target:
+        """Return the target for an input: another one for a `Start` with a workflow of its own."""
+        own = input_.workflow if isinstance(input_, Start) else None
+        if own is None:
+            return self
+        if id(own) not in self._others:
+            self._others[id(own)] = make_target(own, self.batch_name, self._given_kwargs)
+        return self._others[id(own)]
 
     @cached_property
     def graph_hash(self) -> str:

@@ -119,13 +119,19 @@ class ThreadCall:
 class ThreadRun(WorkflowRun):
     """A handle on a run of a thread; raises `ThreadBusyError` if another writer saves to the thread."""
 
+    app: Any = None
+    """The compiled graph, for parts of the library that run branches of this run."""
+
     async def _next_events(self) -> list[WorkflowEvent[Any]] | None:
         with self._thread_errors():
             return await super()._next_events()
 
     async def fork(self, *args: Any, **edits: Any) -> WorkflowRun:  # noqa: D102 - as of WorkflowRun
         with self._thread_errors():
-            return await super().fork(*args, **edits)
+            run = await super().fork(*args, **edits)
+        if isinstance(run, ThreadRun):
+            run.app = self.app
+        return run
 
     def _thread_errors(self) -> AbstractContextManager[None]:
         assert isinstance(self._options, GraphOptions)

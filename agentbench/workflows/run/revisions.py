@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -82,3 +83,60 @@ class RunRevisions(Displayable):
         """
         redone: WorkflowRun = await call_view("agentbench.revisions.redo:redo", self, since, workflow, new_calls)
         return redone
+
+    async def what_if(  # noqa: PLR0913 - all by keyword, most with defaults
+        self,
+        *,
+        at: int,
+        variants: Mapping[str, Mapping[str, Any]],
+        repeat: int = 5,
+        concurrency: int | str = "auto",
+        budget: Any = None,
+        prices: Mapping[str, Any] | None = None,
+        progress: bool | None = None,
+    ) -> Any:
+        """Run branches of this run under changed conditions, several times each, and compare how they end.
+
+        Before superstep `at` everything comes from the checkpoint. From `at` on all branches call their models, the
+        unchanged ones included, which are always run under the name "as it was": the summary compares each variant
+        with how much they vary by themselves. The branches run through `run_many`, in memory; this run and its
+        storage do not change. Nothing is written to the run's own agents either: variants get copies of them.
+
+        Args:
+            at: The superstep from which branches run: they begin at the last checkpoint before it. With 0 they begin at
+                the input of the run, which needs no storage.
+            variants: What is changed, by name of the variant, a dictionary with some of these entries:
+                `state`: new values of keys of the state, as in `fork(state_updates=)`.
+                `messages`: lists of messages by the id of the executor that sent them, as in `fork(messages=)`.
+                `client`: a chat client by the id of an agent node.
+                `instructions`: a text by the id of an agent node.
+                `answers`: an answer by open request or its id, or by the id of an executor, for all of its requests
+                from `at` on. Other open requests keep the answers that the run got before `at`.
+                `workflow`: another workflow with the same graph.
+            repeat: The number of branches of each variant. Chance can only be separated from effect from 4 on; to find
+                effects of 40 percentage points in four of five cases, pass 20.
+            concurrency: How many branches may be in progress, or `"auto"`, as in `run_many`.
+            budget: Limits of all branches together, a `Budget`. Variants take turns, so that a budget that ends early
+                leaves them with the same number of branches.
+            prices: Prices of models per million tokens, as in `run_many`.
+            progress: Whether to show the number of branches and the progress; by default the number, and the progress
+                in notebooks only.
+
+        Returns:
+            A `WhatIf`: `rows`, `frame()`, `summary()`, `plot()`. A branch that failed or waits for an answer is an
+            outcome like others.
+
+        Raises:
+            WorkflowCheckpointException: The run has no checkpoints, and `at` is not 0.
+            VariantError: A variant names an executor, a request or an entry that does not exist.
+            ValueError: `at` or `repeat` is out of range, or changed values do not fit the graph.
+            TypeError: A variant or an entry is not a dictionary.
+
+        Example:
+            >>> run = workflow.start("a report on rain", checkpoint_storage=InMemoryCheckpointStorage())
+            >>> await run.result()
+            >>> result = await run.what_if(at=1, variants={"short": {"state": {"tone": "short"}}}, repeat=20)
+            >>> print(result.summary())
+        """
+        made = "agentbench.revisions.what_if.what_if:what_if"
+        return await call_view(made, self, at, variants, repeat, concurrency, budget, prices, progress)
