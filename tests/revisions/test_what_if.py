@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-from typing import Any, Never
+from typing import Any, Never, TypedDict
 
 import pytest
 
@@ -23,7 +22,7 @@ from agentbench import (
 from agentbench.batch import Budget, RowStatus, Start, run_many
 from agentbench.exceptions import BatchInputError, VariantError, WorkflowCheckpointException
 from agentbench.orchestrations import AgentExecutorResponse
-from agentbench.stategraph import StateGraph
+from agentbench.stategraph import StateGraph, interrupt
 from tests.parts.errors import raises
 
 
@@ -161,17 +160,22 @@ async def test_answers_replace_those_of_the_run_by_request_and_by_executor() -> 
     assert [(str(row.status), row.output) for row in later.rows] == [("waiting", None), ("finished", "a text: yes")]
 
 
+class Total(TypedDict):
+    """The state of a graph."""
+
+    total: int
+
+
+def double(state: Total) -> dict[str, int]:
+    return {"total": state["total"] * 2}
+
+
+def add(state: Total) -> dict[str, int]:
+    return {"total": state["total"] + int(interrupt("How many?"))}
+
+
 async def test_a_run_of_a_state_graph_takes_state_and_answers() -> None:
-    def double(state: dict[str, int]) -> dict[str, int]:
-        return {"total": state["total"] * 2}
-
-    def add(state: dict[str, int]) -> dict[str, int]:
-        return {"total": state["total"] + 1}
-
-    class Sum(dict[str, int]):
-        total: int
-
-    graph = StateGraph(Sum)
+    graph = StateGraph(Total)
     graph.add_node("double", double)
     graph.add_node("add", add)
     graph.add_edge("double", "add")
@@ -179,8 +183,17 @@ async def test_a_run_of_a_state_graph_takes_state_and_answers() -> None:
     graph.set_finish_point("add")
     run = await graph.compile().astart({"total": 3}, {"thread_id": "t"})
     await run.result()
-    result = await run.what_if(at=2, variants={"more": {"state": {"total": 100}}}, repeat=1)
-    assert [row.output["total"] for row in result.rows] == [7, 101]
+    (request,) = run.pending_requests
+    await run.respond(request, 4)
+    await run.result()
+    assert run.state["total"] == 10
+    variants = {"more": {"state": {"total": 100}}, "fewer": {"answers": {request: 1}}}
+    result = await run.what_if(at=run.superstep, variants=variants, repeat=1)
+    assert [row.output["total"] for row in result.rows] == [10, 104, 7]
+    early = await run.what_if(at=2, variants={"one": {"answers": {"add": 1}}}, repeat=1)
+    assert [str(row.status) for row in early.rows] == ["waiting", "finished"]
+    fresh = await run.what_if(at=0, variants={}, repeat=1)
+    assert str(fresh.rows[0].status) == "waiting"
 
 
 @pytest.mark.parametrize(

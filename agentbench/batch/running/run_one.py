@@ -144,7 +144,7 @@ class RowRunner:
         row.started = row.started or time.time()
         run_id = row.run_id = row.run_id or runtime_defaults().ids.new_id("run")
         is_start = checkpoint is None and start is not None and start.checkpoint is not None
-        saves = checkpoint is not None or is_start or not self._saves_nothing
+        saves = checkpoint is not None or not self._saves_nothing
         storage: Any = _RunStorage(self._storage, self._store, row) if saves else None
         if is_start:
             assert start is not None
@@ -152,8 +152,9 @@ class RowRunner:
             checkpoint = await copy_for_run(start, graph, row.chain, run_id)
             if start.answers:
                 answers = check_responses(checkpoint.pending_request_info_events, start.answers, graph)
-            checkpoint.metadata[keys.SEQ] = next_seq(await head_of(self._storage, row.chain))
-            await storage.save(checkpoint)
+            if storage is not None:
+                checkpoint.metadata[keys.SEQ] = next_seq(await head_of(self._storage, row.chain))
+                await storage.save(checkpoint)
         plan = RunPlan(claim.key, claim.input if start is None else start.input, checkpoint, answers or None, storage)
         log = row.target.log_class(row.meter)
         execution = row.target.begin(plan, self._options, log, run_id)

@@ -98,13 +98,10 @@ async def _starts(run: WorkflowRun, at: int, variants: list[Variant], notes: lis
     if not checkpoint.messages and not checkpoint.pending_request_info_events and engine.boundary_hook is None:
         msg = f"at is {at}, but nothing was left to run then; expected at most {at - 1}."
         raise ValueError(msg)
-    asking, answered = checkpoint, _answers_in(checkpoint)
-    for info in reversed(lineage[:-1]):  # the requests were open before these answers
-        if not answered or info.iteration != checkpoint.iteration_count:
-            break
-        asking = await load_checkpoint(run.storage, info)
-        if answered.keys() <= asking.pending_request_info_events.keys():
-            break
+    # Requests that the run got answers to are open in an earlier checkpoint of the same superstep.
+    together = [info for info in lineage if info.iteration == checkpoint.iteration_count]
+    asking = await load_checkpoint(run.storage, max(reversed(together), key=lambda info: info.n_requests))
+    answered = _answers_in(checkpoint)
     starts = []
     for variant in variants:
         open_requests = asking.pending_request_info_events
@@ -112,7 +109,8 @@ async def _starts(run: WorkflowRun, at: int, variants: list[Variant], notes: lis
         begins = checkpoint
         if answers:
             begins = asking
-            answers = check_responses(open_requests, {**answered, **answers}, engine.graph)
+            earlier = {key: answer for key, answer in answered.items() if key in open_requests}
+            answers = check_responses(open_requests, {**earlier, **answers}, engine.graph)
         start = Start(begins, variant.changes, variant.workflow, answers)
         await copy_for_run(start, engine.graph, "trial", "")  # so that changes that do not fit fail before any run
         for key in variant.changes.get("state", {}):

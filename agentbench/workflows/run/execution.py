@@ -273,10 +273,12 @@ class Execution:
         from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs start from none
         from agentbench.workflows.persist.snapshot import restore_checkpoint  # noqa: PLC0415 - as above
 
-        if storage is None:
-            msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."
-            raise ValueError(msg)
-        checkpoint = self._input.checkpoint or await load_checkpoint(storage, checkpoint_id)
+        checkpoint = self._input.checkpoint
+        if checkpoint is None:
+            if storage is None:
+                msg = "checkpoint_id needs a storage: pass checkpoint_storage= to run() or to WorkflowBuilder."
+                raise ValueError(msg)
+            checkpoint = await load_checkpoint(storage, checkpoint_id)
         await restore_checkpoint(self.run.graph, self.run.run_state, checkpoint)
         self._input = self._input._replace(checkpoint=None)  # the run keeps only what it still needs of it
         self.runner.drop_plan()
