@@ -13,7 +13,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from agentbench import Executor, RunOptions, Workflow, WorkflowBuilder, WorkflowContext, handler
+from agentbench import (
+    Executor,
+    RunOptions,
+    ScriptedChatClient,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+)
 from agentbench.batch import RowStatus, Traffic, run_many
 from agentbench.batch.store.database import BatchDatabase
 from agentbench.batch.store.store import BatchStore, Ending
@@ -189,3 +197,46 @@ def two_workers_s(runs: int = 1000) -> tuple[float, float]:
     """Return the seconds of runs of ten executors with 1 ms for the processor, on two workers and here."""
     with _two_workers() as client:
         return batched("SQLite", runs, backend=client, work_s=0.001), batched("SQLite", runs, work_s=0.001)
+
+
+class Answer(Executor):
+    """One of ten supersteps, each with a call of a scripted model."""
+
+    def __init__(self, id: str, client: ScriptedChatClient) -> None:  # noqa: A002 - as of executors
+        super().__init__(id)
+        self.client = client
+
+    @handler
+    async def answer(self, done: int, ctx: WorkflowContext[int, int]) -> None:
+        await self.client.get_response(f"{ctx.get_state('tone')}, {done}")
+        if done + 1 == STEPS:
+            await ctx.yield_output(done)
+        else:
+            await ctx.send_message(done + 1)
+
+
+def what_if_s() -> tuple[float, float]:
+    """Run five variants five times from superstep 3 of 10: seconds with `what_if`, and with 30 forks by hand."""
+
+    async def measure() -> tuple[float, float]:
+        client = ScriptedChatClient("An answer.", on_exhausted="repeat_last")
+        even, odd = Answer("even", client), Answer("odd", client)
+        workflow = WorkflowBuilder(start_executor=even, name="answers").add_edge(even, odd).add_edge(odd, even).build()
+        run = workflow.start(0, checkpoint_storage=InMemoryCheckpointStorage())
+        await run.result()
+        before = next(info for info in run.checkpoints if info.iteration == 2)
+        variants = {f"tone {number}": {"state": {"tone": number}} for number in range(5)}
+        gc.collect()
+        began = time.perf_counter()
+        result = await run.what_if(at=3, variants=variants, repeat=5, progress=False)
+        result.summary()
+        ours = time.perf_counter() - began
+        result.batch.close()
+        gc.collect()
+        began = time.perf_counter()
+        for number in range(30):
+            fork = await run.fork(before, state_updates={"tone": number})
+            await fork.result()
+        return ours, time.perf_counter() - began
+
+    return asyncio.run(measure())

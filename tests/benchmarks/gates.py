@@ -121,6 +121,7 @@ TARGETS = {
     "batch row": Target(1, 0.4, is_ratio=False),
     "batch memory of 100,000": Target(100, 50, is_ratio=False),
     "batch explore": Target(4, 2, is_ratio=False),
+    "batch what if": Target(1.2, 1.0),
     "batch processes": Target(2, 1, is_ratio=False),
     "batch two workers": Target(1 / 1.6, 1 / 1.9),
     "limit rejected": Target(10, 3, is_ratio=False),
@@ -356,6 +357,13 @@ def _batch(kind: str) -> Measure:
     return measure_batch
 
 
+def _batch_what_if(rounds: int) -> Row:
+    pairs = [batch_workloads.what_if_s() for _ in range(rounds)]
+    ours, bare = (statistics.median(halves) for halves in zip(*pairs, strict=True))
+    what = "5 variants x 5 repeats from superstep 3 of 10 (bare: 30 forks by hand)"
+    return Row("batch what if", what, "s", ours, bare, [one / other for one, other in pairs])
+
+
 def _batch_row(_: int) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         figure = batch_workloads.row_ms(f"{folder}/rows.db")
@@ -438,6 +446,7 @@ def measures() -> dict[str, Measure]:
         "H7 first turn": _first_turn,
         **{f"batch {kind}": _batch(kind) for kind in ("none", "memory", "SQLite")},
         "batch row": _batch_row,
+        "batch what if": _batch_what_if,
         "batch memory of 100,000": _batch_memory,
         "batch processes": _batch_processes,
         "batch two workers": _batch_two_workers,

@@ -24,6 +24,7 @@ from agentbench.exceptions import BatchInputError, VariantError, WorkflowCheckpo
 from agentbench.orchestrations import AgentExecutorResponse
 from agentbench.stategraph import StateGraph, interrupt
 from tests.parts.errors import raises
+from tests.parts.nightly import nightly
 
 
 def coin(chance: float, seed: int = 1) -> ScriptedChatClient:
@@ -106,7 +107,7 @@ async def test_each_variant_changes_its_own_branches_and_nothing_of_the_run(caps
         },
         repeat=2,
     )
-    assert "6 variants x 2 repeats = 12 runs" in capsys.readouterr().out
+    assert "14 runs: 'as it was' 4 times, 5 variants 2 times each" in capsys.readouterr().out
     assert [(row.variant, row.output) for row in result.rows if row.repeat == 2] == [
         ("as it was", "yes, long"),
         ("short", "yes, short"),
@@ -120,7 +121,7 @@ async def test_each_variant_changes_its_own_branches_and_nothing_of_the_run(caps
     prompts = [call.options.get("instructions") for call in client.calls]
     assert prompts.count("Be strict.") == 2
     assert prompts.count("Judge.") == len(prompts) - 2
-    assert (len(client.calls) - 6, len(run.checkpoints), run.outputs) == before
+    assert (len(client.calls) - 8, len(run.checkpoints), run.outputs) == before
     opened = result.batch.open("other model/1", rerun=True)
     assert (await opened.result()).get_outputs() == ["no, long"]
 
@@ -251,9 +252,9 @@ async def test_an_effect_is_reported_and_chance_is_not() -> None:
 
 async def test_too_few_repeats_say_that_chance_cannot_be_separated() -> None:
     run = await judged(coin(1))
-    for repeat, text in ((1, "chance cannot be separated"), (2, "no difference can reach")):
+    for repeat in (1, 2):
         result = await run.what_if(at=1, variants={"no": {"client": {"judge": coin(0)}}}, repeat=repeat)
-        assert text in str(result.summary())
+        assert "chance cannot be separated" in str(result.summary())
         assert not result.summary().effects[0].is_found
         assert result.summary().effects[0].changed == repeat
 
@@ -262,7 +263,7 @@ async def test_failures_are_outcomes_and_a_budget_leaves_variants_alike() -> Non
     run = await judged(coin(1))
     broken = ScriptedChatClient(ConnectionError("down"), on_exhausted="repeat_last")
     result = await run.what_if(at=1, variants={"broken": {"client": {"judge": broken}}}, repeat=5)
-    assert [row.status for row in result.rows[5:]] == [RowStatus.FAILED] * 5
+    assert [row.status for row in result.rows[10:]] == [RowStatus.FAILED] * 5
     assert result.summary().effects[0].is_found
     limited = await run.what_if(
         at=1, variants={"same": {}}, repeat=10, concurrency=1, budget=Budget(tokens=1), progress=False
@@ -276,3 +277,22 @@ async def test_a_workflow_of_one_row_is_refused_where_it_cannot_go(tmp_path: Any
         await run_many(judging(coin(1)), [start], str(tmp_path / "rows.db"), keys=["a"])
     with pytest.raises(BatchInputError, match="keys="):
         await run_many(judging(coin(1)), [start])
+
+
+async def finds_effect(before: float, after: float, seed: int) -> bool:
+    """Return whether a what-if reports that a model with another chance of yes has an effect."""
+    run = await judged(coin(before, seed))
+    other = {"client": {"judge": coin(after, seed + 100_000)}}
+    result = await run.what_if(at=1, variants={"other": other}, repeat=20, progress=False)
+    found = result.summary().effects[0].is_found
+    result.batch.close()
+    return found
+
+
+@pytest.mark.parametrize("count", [10, nightly(100)])
+async def test_most_planted_effects_of_40_points_are_found_and_few_without_one(count: int) -> None:
+    shares = [number / (count - 1) for number in range(count)]
+    found = [await finds_effect(0.6 * share, 0.6 * share + 0.4, seed) for seed, share in enumerate(shares)]
+    assert sum(found) >= 0.8 * count
+    found = [await finds_effect(share, share, 1000 + seed) for seed, share in enumerate(shares)]
+    assert sum(found) <= max(1, 0.08 * count)

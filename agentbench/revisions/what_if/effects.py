@@ -18,6 +18,8 @@ from agentbench.batch.rows import BatchRow, RowStatus
 LEVEL: Final = 0.05
 _SHORT: Final = 60
 """Texts up to this length are equal or not; of longer ones the words are compared."""
+FEWEST: Final = 3
+"""From this number of outcomes in each group on, the mid-p value keeps the level."""
 _MOST_EXACT: Final = 5_000
 """Up to this many divisions into two groups all of them are computed; otherwise some are drawn."""
 _DRAWS: Final = 4_000
@@ -164,6 +166,6 @@ def holm(values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def least_p(repeat: int) -> float:
-    """Return the smallest p-value that two groups of `repeat` outcomes can have, before correction."""
-    return 1 / math.comb(2 * repeat, repeat)
+def least_p(first: int, others: int) -> float:
+    """Return the smallest p-value that groups of these sizes can have, before correction."""
+    return (1 if first == others else 0.5) / math.comb(first + others, first)

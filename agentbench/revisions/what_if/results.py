@@ -13,7 +13,7 @@ from agentbench._plain_text import plain_line
 from agentbench._secrets import mask_text, masked_fields
 from agentbench.batch.comparison import compare_rows
 from agentbench.batch.rows import BatchRow, RowError, RowStatus
-from agentbench.revisions.what_if.effects import LEVEL, Outcome, distances, holm, least_p, permutation_p
+from agentbench.revisions.what_if.effects import FEWEST, LEVEL, Outcome, distances, holm, least_p, permutation_p
 from agentbench.revisions.what_if.variants import AS_IT_WAS
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Effect:
         runs: The number of its branches that ended.
         changed: How many of them differ from the most typical branch of "as it was".
         p: The probability of such a difference by chance, corrected for the number of variants; None if it was not
-            computed, because there are fewer than two branches to compare.
+            computed, because there are fewer than three branches to compare.
         is_found: Whether `p` is below 0.05.
         change: The most frequent first difference, in words.
         changes: How often each first difference occurs.
@@ -94,7 +94,8 @@ class WhatIfSummary(Displayable):
     Each variant is compared with "as it was" by one permutation test on the distances between outcomes: equal or
     unequal for categories and short texts, the difference of numbers as a fraction of their range, the share of
     different words for long texts; another path counts as much as another output. An effect is reported if p is below
-    0.05 after Holm's correction for the number of variants. The same rows always give the same p.
+    0.05 after Holm's correction for the number of variants. The same rows always give the same p. If the variants have
+    no effect, about one in 25 comparisons still reports one.
 
     Attributes:
         effects: The variants, without "as it was".
@@ -129,7 +130,7 @@ class WhatIf(Displayable):
     Attributes:
         rows: The branches, variant by variant, "as it was" first.
         at: The superstep from which they ran.
-        repeat: How many branches each variant should have.
+        repeat: How many branches each variant should have; "as it was" has twice as many.
         batch: The batch that ran them, to open single branches: `batch.open(key, rerun=True)`.
         notes: What a reader has to know about the runs.
 
@@ -195,7 +196,7 @@ class WhatIf(Displayable):
         groups = {name: self._ended(name) for name in self._variants if name != AS_IT_WAS}
         tested: dict[str, float] = {}
         for name, ended in groups.items():
-            if min(len(own), len(ended)) > 1:
+            if min(len(own), len(ended)) >= FEWEST:
                 tested[name] = permutation_p(distances([*before, *map(Outcome.of, ended)]), len(before))
         corrected = dict(zip(tested, holm([*tested.values()]), strict=True))
         effects = [self._effect(name, ended, corrected.get(name)) for name, ended in groups.items()]
@@ -209,11 +210,11 @@ class WhatIf(Displayable):
 
     def _doubts(self, tested: int) -> list[str]:
         """Return why an effect may not be found."""
-        if self.repeat == 1:
-            return ["With repeat=1, chance cannot be separated from effect: a model may answer differently each time."]
-        if tested and least_p(self.repeat) * tested >= LEVEL:
-            text = f"With repeat={self.repeat} no difference can reach p < {LEVEL}; pass a larger repeat."
-            return [text]
+        text = f"With repeat={self.repeat}, chance cannot be separated from effect: "
+        if self.repeat < FEWEST:
+            return [f"{text}a model may answer differently each time. Pass at least {FEWEST}, better 20."]
+        if tested and least_p(len(self._ended(AS_IT_WAS)), self.repeat) * tested >= LEVEL:
+            return [f"{text}with {tested} variants no difference can reach p < {LEVEL}. Pass a larger repeat."]
         return []
 
     def frame(self) -> pd.DataFrame:

@@ -113,8 +113,9 @@ class RunRevisions(Displayable):
                 `answers`: an answer by open request or its id, or by the id of an executor, for all of its requests
                 from `at` on. Other open requests keep the answers that the run got before `at`.
                 `workflow`: another workflow with the same graph.
-            repeat: The number of branches of each variant. Chance can only be separated from effect from 4 on; to find
-                effects of 40 percentage points in four of five cases, pass 20.
+            repeat: The number of branches of each variant; with more than 1, "as it was" runs twice as often, because
+                every variant is compared with it. With 1 or 2, chance cannot be separated from effect; 20 find more
+                than four of five effects of 40 percentage points.
             concurrency: How many branches may be in progress, or `"auto"`, as in `run_many`.
             budget: Limits of all branches together, a `Budget`. Variants take turns, so that a budget that ends early
                 leaves them with the same number of branches.
