@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentbench import AgentResponse, Message
@@ -16,9 +16,7 @@ from agentbench.revisions.what_if.effects import Outcome, distances, holm, permu
 
 
 def outcome(output: Any, path: str = "a > b", status: RowStatus = RowStatus.FINISHED, error: str = "") -> Outcome:
-    return Outcome.of(
-        BatchRow("key", 0, None, status, output, RowError(error, "broken") if error else None, path=path)
-    )
+    return Outcome.of(BatchRow("key", 0, None, status, output, RowError(error, "broken") if error else None, path=path))
 
 
 @dataclass
@@ -81,7 +79,10 @@ def test_distances_are_symmetric_and_between_0_and_2(values: list[Any]) -> None:
         assert row == [other[i] for other in table]
 
 
-@given(st.lists(st.sampled_from("ab"), min_size=3, max_size=25), st.lists(st.sampled_from("abc"), min_size=3, max_size=25))
+@settings(max_examples=20)
+@given(
+    st.lists(st.sampled_from("ab"), min_size=3, max_size=25), st.lists(st.sampled_from("abc"), min_size=3, max_size=25)
+)
 def test_the_same_outcomes_have_the_same_p_in_any_order(one: list[str], other: list[str]) -> None:
     def p(first: list[str], second: list[str]) -> float:
         return permutation_p(distances([*map(outcome, first), *map(outcome, second)]), len(first))

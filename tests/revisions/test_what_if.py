@@ -238,7 +238,10 @@ async def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
 
 async def test_an_effect_is_reported_and_chance_is_not() -> None:
     run = await judged(coin(0.5, seed=3))
-    variants: dict[str, Any] = {"better": {"client": {"judge": coin(1)}}, "same": {"client": {"judge": coin(0.5, seed=9)}}}
+    variants: dict[str, Any] = {
+        "better": {"client": {"judge": coin(1)}},
+        "same": {"client": {"judge": coin(0.5, seed=9)}},
+    }
     result = await run.what_if(at=1, variants=variants, repeat=20, progress=False)
     better, same = result.summary().effects
     assert better.is_found

@@ -13,7 +13,7 @@ from tests.notebook.attacks import ATTACKS
 from tests.notebook.test_hostile_text import check_bundle, check_svg, check_text
 
 pytest.importorskip("pandas")
-SECRET = "sk-abcdefghijklmnopqrstuvwxyz123456"  # noqa: S105 - it opens nothing
+SECRET = "correct-horse-battery-staple"
 
 
 def result_of(outputs: dict[str, list[Any]], path: str = "judge > write", notes: list[str] | None = None) -> WhatIf:
@@ -91,10 +91,12 @@ def test_texts_of_models_and_names_of_variants_do_nothing_in_any_view() -> None:
 
 
 def test_secrets_are_masked_in_every_view() -> None:
-    outputs = {"as it was": ["fine"], f"key {SECRET}": [f"it is {SECRET}", {"api_key": SECRET}, OSError(SECRET)]}
-    result = result_of(outputs, notes=[f"stopped because of {SECRET}"])
+    outputs = {"as it was": ["fine"], f"api_key={SECRET}": [{"api_key": SECRET}, OSError(f"token={SECRET}")]}
+    result = result_of(outputs, notes=[f"stopped because of password={SECRET}"])
     summary: WhatIfSummary = result.summary()
-    shown = [result._repr_mimebundle_(), summary._repr_mimebundle_(), str(summary), repr(result.rows)]
+    shown = [result._repr_mimebundle_(), summary._repr_mimebundle_(), str(summary)]
     plot = result.plot()
     shown += [plot.svg, plot.text, plot.frame.to_csv(), result.frame().to_csv()]
     assert [each for each in shown if SECRET in str(each)] == []
+    named = result_of({"as it was": ["fine"], "a": [{"api_key": SECRET}, OSError(f"token={SECRET}")]})
+    assert SECRET not in repr(named.rows)

@@ -151,7 +151,7 @@ def permutation_p(table: Sequence[Sequence[float]], first: int, seed: int = 0) -
     if math.comb(count, first) <= _MOST_EXACT:
         found = [energy(division) for division in combinations(range(count), first)]
     else:
-        chance = random.Random(seed)  # noqa: S311 - statistics
+        chance = random.Random(seed)
         found = [observed, *(energy(chance.sample(range(count), first)) for _ in range(_DRAWS))]
     return (sum(each > observed for each in found) + found.count(observed) / 2) / len(found)
 

@@ -164,7 +164,9 @@ class WhatIf(Displayable):
         return [self._row(*place, row) for place, row in self._rows.items()]
 
     def _row(self, variant: str, repeat: int, row: BatchRow) -> WhatIfRow:
-        tokens = None if row.tokens_in is None and row.tokens_out is None else (row.tokens_in or 0) + (row.tokens_out or 0)
+        tokens = (
+            None if row.tokens_in is None and row.tokens_out is None else (row.tokens_in or 0) + (row.tokens_out or 0)
+        )
         return WhatIfRow(
             variant,
             repeat,

@@ -106,7 +106,9 @@ def _with_agents(name: str, runnable: Any, changes: Mapping[str, Mapping[str, An
             node.agent = copy.copy(node.agent)
             if entry == "client":
                 if not hasattr(value, "get_response"):
-                    msg = f"The client of {key!r} in variant {shorten(name)} is {shorten(value)}; expected a chat client."
+                    msg = (
+                        f"The client of {key!r} in variant {shorten(name)} is {shorten(value)}; expected a chat client."
+                    )
                     raise VariantError(msg, variant=name, entry=entry)
                 node.agent.client = value
             else:

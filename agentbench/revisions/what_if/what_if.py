@@ -125,7 +125,8 @@ async def _starts(run: WorkflowRun, at: int, variants: list[Variant], notes: lis
         await copy_for_run(start, engine.graph, "trial", "")  # so that changes that do not fit fail before any run
         for key in variant.changes.get("state", {}):
             if key not in begins.state and (near := get_close_matches(str(key), begins.state, 1)):
-                notes.append(f"{shorten(variant.name)} adds {shorten(key)} to the state. Did you mean {near[0]!r}?")
+                hint = f"Did you mean {near[0]!r}?"
+                notes.append(f"Variant {shorten(variant.name)} adds {shorten(key)} to the state. {hint}")
         starts.append(start)
     return starts
 
@@ -133,12 +134,14 @@ async def _starts(run: WorkflowRun, at: int, variants: list[Variant], notes: lis
 def _input_start(run: WorkflowRun, variant: Variant) -> Start:
     message = run._first_input.message  # noqa: SLF001 - the input of a run has no public name
     if message is ABSENT or message is None or run.started_from is not None:
-        msg = f"at is 0, but the run began at checkpoint {run.started_from!r}, so its input is unknown. Pass a later at=."
+        msg = (
+            f"at is 0, but the run began at checkpoint {run.started_from!r}, so its input is unknown. Pass a later at=."
+        )
         raise ValueError(msg)
     if variant.changes:
         msg = (
-            f"Variant {shorten(variant.name)} changes {next(iter(variant.changes))!r} at superstep 0, before which there "
-            "is no state. Pass at=1, or run other inputs with run_many()."
+            f"Variant {shorten(variant.name)} changes {next(iter(variant.changes))!r} at superstep 0, before which "
+            "there is no state. Pass at=1, or run other inputs with run_many()."
         )
         raise ValueError(msg)
     match_answers(variant, {}, engine_of(run.workflow))

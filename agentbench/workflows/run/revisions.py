@@ -84,7 +84,7 @@ class RunRevisions(Displayable):
         redone: WorkflowRun = await call_view("agentbench.revisions.redo:redo", self, since, workflow, new_calls)
         return redone
 
-    async def what_if(  # noqa: PLR0913 - all by keyword, most with defaults
+    async def what_if(
         self,
         *,
         at: int,
