@@ -91,7 +91,10 @@ def test_texts_of_models_and_names_of_variants_do_nothing_in_any_view() -> None:
 
 
 def test_secrets_are_masked_in_every_view() -> None:
-    outputs = {"as it was": ["fine"], f"api_key={SECRET}": [{"api_key": SECRET}, OSError(f"token={SECRET}")]}
+    outputs: dict[str, list[Any]] = {
+        "as it was": ["fine"],
+        f"api_key={SECRET}": [{"api_key": SECRET}, OSError(f"token={SECRET}")],
+    }
     result = result_of(outputs, notes=[f"stopped because of password={SECRET}"])
     summary: WhatIfSummary = result.summary()
     shown = [result._repr_mimebundle_(), summary._repr_mimebundle_(), str(summary)]

@@ -65,7 +65,7 @@ from agentbench.orchestrations import (
     WorkflowAgent,
     build_sequential,
 )
-from agentbench.revisions import ExecutorContent, Migration, ModelRecording
+from agentbench.revisions import ExecutorContent, Migration, ModelRecording, WhatIf, WhatIfSummary
 from agentbench.stategraph import (
     END,
     START,
@@ -197,3 +197,7 @@ async def testing() -> None:
 
 async def uses_batch(client: Any, executor: Any, call: Any) -> None:
     assert_type(await DaskPlacement(client).call(executor, call), CallRecord)
+
+
+def uses_revisions(result: WhatIf) -> None:
+    assert_type(result.summary(), WhatIfSummary)

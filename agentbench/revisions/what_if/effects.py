@@ -144,7 +144,7 @@ def permutation_p(table: Sequence[Sequence[float]], first: int, seed: int = 0) -
         within = sum(sum(pick(row)) for row in pick(table))
         between = sum(pick(rows)) - within
         rest = total - within - 2 * between
-        statistic = 2 * between / (first * others) - within / first**2 - rest / others**2
+        statistic: float = 2 * between / (first * others) - within / first**2 - rest / others**2
         return round(statistic, 9)
 
     observed = energy(range(first))

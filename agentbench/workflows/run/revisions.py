@@ -139,5 +139,5 @@ class RunRevisions(Displayable):
             >>> result = await run.what_if(at=1, variants={"short": {"state": {"tone": "short"}}}, repeat=20)
             >>> print(result.summary())
         """
-        made = "agentbench.revisions.what_if.what_if:what_if"
-        return await call_view(made, self, at, variants, repeat, concurrency, budget, prices, progress)
+        further = concurrency, budget, prices, progress
+        return await call_view("agentbench.revisions.what_if.what_if:what_if", self, at, variants, repeat, *further)
