@@ -22,7 +22,7 @@ FEWEST: Final = 3
 """From this number of outcomes in each group on, the mid-p value keeps the level."""
 _MOST_EXACT: Final = 5_000
 """Up to this many divisions into two groups all of them are computed; otherwise some are drawn."""
-_DRAWS: Final = 4_000
+_DRAWS: Final = 2_000
 _DEEPEST: Final = 8
 
 
@@ -130,7 +130,7 @@ def permutation_p(table: Sequence[Sequence[float]], first: int, seed: int = 0) -
 
     Args:
         table: The distances of all outcomes.
-        first: How many of them, from the beginning, are the first group.
+        first: How many of them, from the beginning, are the first group; fastest if it is the smaller one.
         seed: Divisions are drawn with it, so that the same outcomes have the same p-value.
     """
     count, others = len(table), len(table) - first

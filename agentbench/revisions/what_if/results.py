@@ -199,7 +199,7 @@ class WhatIf(Displayable):
         tested: dict[str, float] = {}
         for name, ended in groups.items():
             if min(len(own), len(ended)) >= FEWEST:
-                tested[name] = permutation_p(distances([*before, *map(Outcome.of, ended)]), len(before))
+                tested[name] = permutation_p(distances([*map(Outcome.of, ended), *before]), len(ended))
         corrected = dict(zip(tested, holm([*tested.values()]), strict=True))
         effects = [self._effect(name, ended, corrected.get(name)) for name, ended in groups.items()]
         varied = sum(bool(self._divergence(row)) for row in own)
