@@ -1079,6 +1079,17 @@ class InvalidEdit(NotebookError):
         super().__init__(f"The edit of {path!r} was rejected: {problem}. The value there is unchanged.")
 
 
+class MergeError(AgentFrameworkException, ValueError):
+    """A file from an editable page was refused; `path` is the file, `reason` says why. Nothing was applied."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(
+            f"{path!r} cannot be merged: {reason}. Nothing was applied. "
+            "Merge a file downloaded from a page that this run saved with `editable=True`."
+        )
+
+
 class RequestAlreadyAnswered(NotebookError, ValueError):
     """A request was answered a second time; `answered_at` is the time of the first answer as text, if known."""
 

@@ -12,6 +12,8 @@ _door = Door(
     agentbench.workflows.persist.planned_migration: Migration
     agentbench.exceptions: VariantError
     what_if.results: Effect WhatIf WhatIfRow WhatIfSummary
+    agentbench.exceptions: MergeError
+    merge: Merge
     """,
 )
 __all__ = _door.names

@@ -4,9 +4,11 @@ from agentbench._lazy import Door
 from agentbench.agents.clients.cassette.recording import ModelRecording as ModelRecording
 from agentbench.agents.clients.cassette.recording import NewCall as NewCall
 from agentbench.agents.clients.cassette.recording import RecordedCall as RecordedCall
+from agentbench.exceptions import MergeError as MergeError
 from agentbench.exceptions import RedoError as RedoError
 from agentbench.exceptions import UnrecordedCallError as UnrecordedCallError
 from agentbench.exceptions import VariantError as VariantError
+from agentbench.revisions.merge import Merge as Merge
 from agentbench.revisions.what_if.results import Effect as Effect
 from agentbench.revisions.what_if.results import WhatIf as WhatIf
 from agentbench.revisions.what_if.results import WhatIfRow as WhatIfRow

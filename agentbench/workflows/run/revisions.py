@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentbench._display import Displayable, call_view
 
 if TYPE_CHECKING:
+    from agentbench.revisions.merge import Merge
     from agentbench.workflows.run.run import WorkflowRun
 
 
 class RunRevisions(Displayable):
     """The methods of `WorkflowRun` that save, redo, compare and keep a run."""
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, editable: bool = False, site: str | None = None) -> Path:
         """Write this run to one HTML file, in which anyone can step back and forth through it.
 
         The file needs no kernel and no network, and need not be trusted. It contains the graph with its states, the
@@ -26,12 +27,18 @@ class RunRevisions(Displayable):
 
         Args:
             path: The path of the file; an existing file is replaced.
+            editable: Let the reader edit values and answer open questions, and download them as a file for `merge`.
+                This needs checkpoints. Masked values and values over 20,000 characters cannot be edited.
+            site: Relative link from the file to a deployed site, such as `"../lab/"`: an editable page then offers
+                "Continue here".
 
         Returns:
             The path.
 
         Raises:
             MissingExtraError: The notebook extra is not installed.
+            WorkflowCheckpointException: The page should be editable, but this run has no checkpoints.
+            ValueError: `site` is not a relative link, or the page is not editable.
 
         Example:
             >>> run = workflow.start("a report on rain", checkpoint_storage=InMemoryCheckpointStorage())
@@ -39,7 +46,7 @@ class RunRevisions(Displayable):
             >>> run.save("run.html")  # open it in a browser, or send it
             PosixPath('run.html')
         """
-        written: Path = call_view("agentbench.notebook.stepping.saved_run:save_run", self, path)
+        written: Path = call_view("agentbench.notebook.stepping.saved_run:save_run", self, path, editable, site)
         return written
 
     async def redo(
@@ -141,3 +148,26 @@ class RunRevisions(Displayable):
         """
         further = concurrency, budget, prices, progress
         return await call_view("agentbench.revisions.what_if.what_if:what_if", self, at, variants, repeat, *further)
+
+    async def merge(self, path: str | Path) -> Merge:
+        """Read what the reader of an editable page of this run sent back. Nothing is applied before `Merge.apply()`.
+
+        The file is data: nothing in it is executed, and it can change only what the page offered for editing, as long
+        as the values are those that the reader saw. Approvals in it are not applied; they become `Merge.questions`.
+
+        Args:
+            path: The downloaded file, such as `answer.json`.
+
+        Returns:
+            The changes, which display themselves; `await merge.apply()` makes the branch.
+
+        Raises:
+            MergeError: The file is not of this format, is for a different run, or changes what it may not.
+
+        Example:
+            >>> run.save("run.html", editable=True)  # send it, and get answer.json back
+            >>> merge = await run.merge("answer.json")
+            >>> branch = await merge.apply()
+        """
+        merged: Merge = await call_view("agentbench.revisions.merge:merge", self, path)
+        return merged

@@ -1,0 +1,25 @@
+"""The display of a merge: every change whole, so that nothing is applied that was not shown."""
+
+from typing import Any
+
+from agentbench._text.phrases import count_text
+from agentbench.notebook.look.html import Markup, Page, Table, element
+
+
+def merge_bundle(merge: Any) -> dict[str, Any]:
+    """Return the view of what the reader of a page sent back."""
+    rows = [[element("span", cell) for cell in row] for row in merge.rows]  # as markup, which no table cuts
+    asked = [[element("span", line)] for line in merge.asked]
+    page = Page(
+        "Merge",
+        facts=[merge.author, f"at superstep {merge.checkpoint.iteration}", "not applied: `apply()` makes the branch"],
+        tables=[
+            Table("Changes", ("where", "before", "after"), rows),
+            Table(
+                f"{count_text(len(asked), 'approval')} for you: a file cannot approve, answer in the branch",
+                ("question",),
+                asked,
+            ),
+        ],
+    )
+    return {"text/plain": str(merge), "text/html": str(Markup(page.html()))}
