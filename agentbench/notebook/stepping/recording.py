@@ -137,6 +137,11 @@ def _replay(course: Course) -> Iterator[StepperModel]:
         yield model
 
 
+def displayed_checkpoints(course: Course) -> list[str | None]:
+    """Return the id of the checkpoint that each frame of the page displays."""
+    return [model.checkpoints.displayed_id for model in _replay(course)]
+
+
 def _deliveries_of(
     report: StepReport, before: Sequence[WorkflowEvent[Any]], edges: Sequence[tuple[str, str]]
 ) -> Sequence[PlannedDelivery]:

@@ -24,6 +24,7 @@ from agentbench.notebook.history.sources import read_runs, run_on_engine
 from agentbench.notebook.look.html import shorten
 from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.stepping.answering import answer_html, require_site
 from agentbench.notebook.stepping.driven_run import ancestors_of
 from agentbench.notebook.stepping.model.messages import RunFacts
 from agentbench.notebook.stepping.page import SCRIPT, STYLE
@@ -34,8 +35,9 @@ from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import StepReport
 
 
-def save_run(run: WorkflowRun, path: str | Path) -> Path:
+def save_run(run: WorkflowRun, path: str | Path, editable: bool = False, site: str | None = None) -> Path:
     """Write the page of a run; `WorkflowRun.save` documents it."""
+    require_site(site, editable=editable)
     infos = run.checkpoints
     if run.started_from is not None and run.storage is not None:
         infos = [*run_on_engine(ancestors_of(run.storage, run.started_from), run.storage), *infos]
@@ -53,20 +55,23 @@ def save_run(run: WorkflowRun, path: str | Path) -> Path:
     while ancestor is not None:
         reports = [*reports_of(read_runs(ancestor)[-1]), *reports]
         ancestor = ancestor.origin
-    return _write(_page(_course(run.workflow, reports, facts, infos, run.storage)), path)
+    return _write(_page(_course(run.workflow, reports, facts, infos, run.storage), editable=editable, site=site), path)
 
 
-def save_stepper(session: StepperSession, workflow: Any, path: str | Path) -> Path:
+def save_stepper(
+    session: StepperSession, workflow: Any, path: str | Path, *, editable: bool = False, site: str | None = None
+) -> Path:
     """Write the page of a stepper, with the supersteps that led to its current state."""
-    return _write(stepper_page(session, workflow), path)
+    return _write(stepper_page(session, workflow, editable=editable, site=site), path)
 
 
-def stepper_page(session: StepperSession, workflow: Any) -> str:
+def stepper_page(session: StepperSession, workflow: Any, *, editable: bool = False, site: str | None = None) -> str:
     """Return the content of the page that `save_stepper` writes."""
+    require_site(site, editable=editable)
     with session.reading() as model:
         reports, facts = [*session.earlier, *model.reports], model.facts
         infos = [past.info for past in model.checkpoints.past]
-    return _page(_course(workflow, reports, facts, infos, session.storage))
+    return _page(_course(workflow, reports, facts, infos, session.storage), editable=editable, site=site)
 
 
 def _write(page: str, path: str | Path) -> Path:
@@ -128,11 +133,12 @@ async def _load(storage: CheckpointStorage, infos: Sequence[CheckpointInfo]) -> 
     return checkpoints
 
 
-def _page(course: Course) -> str:
+def _page(course: Course, *, editable: bool, site: str | None) -> str:
     name = esc(course.name, limit=80)
     at_ns = next((event.time_ns for report in course.reports for event in report.events), None)
     when = f", {shorten(iso_utc(at_ns))}" if at_ns is not None and course.times else ""
     parts = (("stepper", SCRIPT), ("graph", read_script("svg.js", "graph_panel.js")))
+    parts += (("answer", read_script("saved_answer.js")),) if editable else ()
     modules = [f"const {variable} = (() => {{\n{text}\n}})();" for variable, text in parts]
     script = "\n".join([*modules, read_script("saved_run.js")]).replace("export default", "return")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -143,4 +149,5 @@ def _page(course: Course) -> str:
         hash=f"sha256-{digest}",
         run=json.dumps(record(course)).replace("<", "\\u003c"),
         script=script,
+        answer=answer_html(course, site) if editable else "",
     )

@@ -436,11 +436,11 @@ class Stepper:
         """Return a static picture of the run as displayed; in a notebook it replaces the previous one."""
         return self._screen.snapshot()
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, *, editable: bool = False, site: str | None = None) -> Path:
         """Save the supersteps that led to the current state, including those before a fork, like `WorkflowRun.save`."""
         from agentbench.notebook.stepping.saved_run import save_stepper
 
-        return save_stepper(self._session, self.workflow, path)
+        return save_stepper(self._session, self.workflow, path, editable=editable, site=site)
 
     def close(self) -> None:
         """Close the panel and release the workflow; the last picture stays. May be called twice."""

@@ -407,7 +407,9 @@ class WorkflowRun(RunRevisions):
         self._pause_requested, self._pause_reason = False, None
         self._execution.run.pause = None
         self._mark = self._log.position
-        if self._execution.begun and not self._steps.running:  # otherwise a run inside a node has paused
+        if (
+            self._execution.begun or self._responses
+        ) and not self._steps.running:  # otherwise a run inside a node has paused
             await self._flush()
         if self._execution.ended and self._has_work and self.status not in _OVER:
             self._execute(RunInput(fresh=False, storage=self._storage))

@@ -116,6 +116,7 @@ function showGraph() {
 
 function show() {
   for (const showPart of [showTop, showGraph, showSide, showLog]) showPart();
+  document.dispatchEvent(new CustomEvent("superstep", { detail: at })); // for the part of an editable page
 }
 
 for (const [name, model] of Object.entries(models)) {
