@@ -84,9 +84,10 @@ def _read(path: Path, where: str) -> str:
         raise MergeError(
             where, f"it cannot be opened as a file ({getattr(error, 'strerror', None) or error})"
         ) from None
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise MergeError(where, "it is not a regular file")
     with os.fdopen(file, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise MergeError(where, "it is not a regular file")
         content = opened.read(_LARGEST + 1)
     if len(content) > _LARGEST:
         raise MergeError(where, f"it is larger than {_LARGEST:,} bytes")

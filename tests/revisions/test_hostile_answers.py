@@ -22,10 +22,10 @@ from agentbench import (
     run_sync,
 )
 from agentbench.exceptions import MergeError
-from agentbench.messages import Content
+from agentbench.messages.content.content import Content
 from agentbench.revisions.answer_file import FORMAT
 from agentbench.revisions.places import fingerprint, values_of
-from agentbench.workflows import Approval
+from agentbench.workflows.executors.approval import Approval
 
 if os.name == "nt":
     pytest.skip("links and pipes are made as on Unix", allow_module_level=True)
@@ -45,7 +45,6 @@ class Work(Executor):
         ctx.set_state("draft", Draft(approval=Approval(False)))
         ctx.set_state("flags", {"on": True, "api_key": "sk-123456", "share": 0.5})
         ctx.set_state("call", Content.from_function_call("c1", "pay", arguments={"sum": 1}))
-        ctx.set_state("_executor_note", "engine")
         await ctx.send_message(text)
         await ctx.request_info("Colour?", Literal["red", "green"])
         await ctx.request_info("Title?", str)
@@ -147,7 +146,6 @@ REFUSED: dict[str, Callable[[dict[str, Any]], object]] = {
     "an attribute of Python": edit("draft.__class__", '"cats"', "dogs"),
     "a path through the globals": edit("draft.__init__.__globals__", '"cats"', "dogs"),
     "the engine's state": edit("_executor_state", "{}", {}),
-    "a key that the engine hides": edit("_executor_note", '"engine"', "x"),
     "a whole object": edit("draft", "{}", {"title": "dogs"}),
     "a secret": edit("flags.api_key", '"sk-123456"', "mine"),
     "an object around a secret": edit("flags", "{}", {}),
@@ -167,7 +165,7 @@ REFUSED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a value that is too long": title("x" * 30_000),
     "a value that is too deep": title(nested(30)),
     "a file that is too deep": title(nested(60)),
-    "a secret as value": title("key sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"),
+    "a secret as value": answer("Rules?", {"api_key": "sk-9876543210"}),
     "half a character": title("\ud800"),
     "a name with line breaks": put(name="Ada\nverified"),
     "a name that runs backwards": put(name="Ada\u202e(verified)"),
