@@ -23,8 +23,8 @@ BUILTIN: dict[type[Exception], set[str]] = {
         "UnstorableValueError",
     },
     ValueError: {
-        "BatchInputError", "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "RequestAlreadyAnswered",
-        "RequestExpired", "VariantError", "WorkflowTextError",
+        "BatchInputError", "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "MergeError",
+        "RequestAlreadyAnswered", "RequestExpired", "VariantError", "WorkflowTextError",
     },
     KeyError: {"BatchNotFoundError"},
     RuntimeError: {"NestedLoopError", "NoBlockingError", "PlacementError", "WorkflowBusyError"},
@@ -81,6 +81,7 @@ SPECIAL: dict[str, Any] = {
     "StepperStateError": call("done", ("back", "fork"), "step"),
     "StepperClosed": call(),
     "InvalidEdit": call("a.b", "not an int"),
+    "MergeError": call("answer.json", "it is not JSON"),
     "FormInvalid": call({"age": "not a number"}),
     "UnsupportedSchema": call("oneOf", "/a"),
     "RequestAlreadyAnswered": call("r1", "2024-01-01"),

@@ -65,7 +65,7 @@ from agentbench.orchestrations import (
     WorkflowAgent,
     build_sequential,
 )
-from agentbench.revisions import ExecutorContent, Migration, ModelRecording, WhatIf, WhatIfSummary
+from agentbench.revisions import ExecutorContent, Merge, Migration, ModelRecording, WhatIf, WhatIfSummary
 from agentbench.stategraph import (
     END,
     START,
@@ -201,3 +201,8 @@ async def uses_batch(client: Any, executor: Any, call: Any) -> None:
 
 def uses_revisions(result: WhatIf) -> None:
     assert_type(result.summary(), WhatIfSummary)
+
+
+async def a_merge_makes_a_branch(merge: Merge) -> None:
+    branch = await merge.apply()
+    await branch.respond(merge.questions[0], value=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from agentbench._display import Displayable, call_view
 
 if TYPE_CHECKING:
-    from agentbench.revisions.merge import Merge
     from agentbench.workflows.run.run import WorkflowRun
 
 
@@ -149,7 +148,7 @@ class RunRevisions(Displayable):
         further = concurrency, budget, prices, progress
         return await call_view("agentbench.revisions.what_if.what_if:what_if", self, at, variants, repeat, *further)
 
-    async def merge(self, path: str | Path) -> Merge:
+    async def merge(self, path: str | Path) -> Any:
         """Read what the reader of an editable page of this run sent back. Nothing is applied before `Merge.apply()`.
 
         The file is data: nothing in it is executed, and it can change only what the page offered for editing, as long
@@ -159,7 +158,7 @@ class RunRevisions(Displayable):
             path: The downloaded file, such as `answer.json`.
 
         Returns:
-            The changes, which display themselves; `await merge.apply()` makes the branch.
+            A `Merge`: the changes, which display themselves; `await merge.apply()` makes the branch.
 
         Raises:
             MergeError: The file is not of this format, is for a different run, or changes what it may not.
@@ -169,5 +168,4 @@ class RunRevisions(Displayable):
             >>> merge = await run.merge("answer.json")
             >>> branch = await merge.apply()
         """
-        merged: Merge = await call_view("agentbench.revisions.merge:merge", self, path)
-        return merged
+        return await call_view("agentbench.revisions.merge:merge", self, path)
