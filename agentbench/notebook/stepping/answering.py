@@ -70,5 +70,6 @@ def _sheet(course: Course) -> dict[str, Any]:
         return {"run": fingerprint(checkpoint), "step": checkpoint.iteration_count, "places": offered}
 
     frames = displayed_checkpoints(course)
-    checkpoints = {key: of(course.checkpoints[key]) for key in dict.fromkeys(frames) if key in course.checkpoints}
+    shown = [key for key in dict.fromkeys(frames) if key is not None and key in course.checkpoints]
+    checkpoints = {key: of(course.checkpoints[key]) for key in shown}
     return {"format": FORMAT, "frames": frames, "checkpoints": checkpoints, "places": [*map(json.loads, places)]}
