@@ -543,6 +543,22 @@ class WorkflowRunnerException(WorkflowException):
     """A run cannot do this in its current state, for example answer a request that is not pending."""
 
 
+class CurrentCodeError(WorkflowRunnerException):
+    """The code of some parts of a workflow changed, and what they are now cannot be found by name.
+
+    Attributes:
+        parts: The ids of these executors and edges, each with the reason.
+    """
+
+    def __init__(self, parts: Mapping[str, str]) -> None:
+        self.parts = dict(parts)
+        listed = "; ".join(f"{part}: {reason}" for part, reason in self.parts.items())
+        super().__init__(
+            f"The current code was not found for all parts of the workflow that changed ({listed}). "
+            "Build the workflow again and pass it as workflow=."
+        )
+
+
 class WorkflowBusyError(WorkflowRunnerException, RuntimeError):
     """The workflow is already running, or another run has since saved to its chain of checkpoints."""
 

@@ -75,6 +75,7 @@ class FunctionExecutor(Executor):
             max_concurrency=max_concurrency,
             placement=on,
         )
+        self._ab_explicit = explicit
         self._ab_function = func
         self._ab_takes_context = signature.takes_context
         self._ab_sends_result = send_result and not signature.takes_context
@@ -83,6 +84,21 @@ class FunctionExecutor(Executor):
         is_async = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
         call = FunctionExecutor._call_async if is_async else FunctionExecutor._call_plain
         self._ab_handlers = HandlerTable([HandlerSpec(name, call, signature, unawaited_calls(inner))], name)
+
+    def with_function(self, func: Callable[..., Any]) -> FunctionExecutor:
+        """Return an executor with the same id and settings for another function; raises like the constructor."""
+        input, output, workflow_output, *_ = self._ab_explicit  # noqa: A001 - names of the constructor
+        other = FunctionExecutor(
+            func,
+            self.id,
+            input=input,
+            output=output,
+            workflow_output=workflow_output,
+            send_result=self._ab_sends_result,
+        )
+        settings = {name: value for name, value in vars(self).items() if not name.startswith("_ab_")}
+        vars(other).update(settings)
+        return other
 
     async def _call_async(self, data: Any, ctx: Any) -> Any:
         return await self._send_awaited(

@@ -72,6 +72,22 @@ def code_hashes(graph: Any) -> dict[str, str]:
     return _hashes(graph, ())
 
 
+def part_hash(part: Any) -> str:
+    """Return a hash of one part of a graph: a function, a class, or an object that has code.
+
+    Args:
+        part: The part.
+
+    Returns:
+        64 hex digits.
+
+    Example:
+        >>> part_hash(classify) == part_hash(edited.classify)
+        False
+    """
+    return _digest(_Reader().root(part))
+
+
 def _hashes(graph: Any, within: tuple[object, ...]) -> dict[str, str]:
     found: dict[str, str] = {}
     for key, executor in graph.executors.items():
