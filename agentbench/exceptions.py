@@ -568,11 +568,10 @@ class RedoError(WorkflowRunnerException):
 
     Attributes:
         changed: The parts of the graph whose code has changed, such as `classify` or `classify->reply`.
-        missing: The parts whose current code cannot be found.
     """
 
-    def __init__(self, message: str, *, changed: object = (), missing: object = ()) -> None:
-        self.changed, self.missing = changed, missing
+    def __init__(self, message: str, *, changed: object = ()) -> None:
+        self.changed = changed
         super().__init__(message)
 
 

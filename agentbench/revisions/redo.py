@@ -10,6 +10,7 @@ from agentbench.checkpoints.access import list_lineage
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import CODE_HASHES
 from agentbench.exceptions import RedoError
+from agentbench.revisions.current_code import current_workflow
 from agentbench.workflows.executors.recorder import GivenAnswer
 from agentbench.workflows.run.run import WorkflowRun
 
@@ -17,9 +18,10 @@ from agentbench.workflows.run.run import WorkflowRun
 async def redo(run: WorkflowRun, since: int | None, workflow: Any, new_calls: Any) -> WorkflowRun:
     """Start the branch; `WorkflowRun.redo` documents it."""
     check_new_calls(new_calls)
+    if since is not None and (type(since) is not int or since < 0):
+        msg = f"since is {since!r}; expected the number of a superstep, from 0."
+        raise ValueError(msg)
     if workflow is None:
-        from agentbench.revisions.current_code import current_workflow  # noqa: PLC0415 - loads what finds code
-
         workflow = current_workflow(run)
     workflow = getattr(workflow, "workflow", workflow)  # of a compiled state graph
     lineage = await _lineage(run)
@@ -36,11 +38,6 @@ async def _lineage(run: WorkflowRun) -> list[CheckpointInfo]:
     return [] if last is None or run.storage is None else await list_lineage(run.storage, last)
 
 
-def changed_parts(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the parts of a graph whose code hashes differ, such as `classify` or `classify->reply`."""
-    return [part for part in {**before, **now} if before.get(part) != now.get(part)]
-
-
 def hashes_before(run: WorkflowRun, lineage: Sequence[CheckpointInfo]) -> Mapping[str, str]:
     """Return the code hashes with which a run began, also in another process."""
     stored = (info.metadata.get(CODE_HASHES) for info in reversed(lineage))
@@ -54,7 +51,8 @@ def first_changed(run: WorkflowRun, lineage: Sequence[CheckpointInfo], now: Mapp
     Raises:
         RedoError: No code has changed, or only that of executors that did not run.
     """
-    changed = changed_parts(hashes_before(run, lineage), now)
+    before = hashes_before(run, lineage)
+    changed = [part for part in {**before, **now} if before.get(part) != now.get(part)]
     if not changed:
         msg = "No code has changed since the run began. Pass since=, the superstep from which to redo it."
         raise RedoError(msg)

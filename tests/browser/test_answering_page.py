@@ -77,7 +77,7 @@ def choose(page: Any, label: str, value: str) -> None:
 def download(page: Any, folder: Path) -> Path:
     with page.expect_download() as waiting:
         button(page, "Download answer.json").click()
-    path = folder / waiting.value.suggested_filename
+    path: Path = folder / waiting.value.suggested_filename
     waiting.value.save_as(path)
     return path
 

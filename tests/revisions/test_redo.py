@@ -246,7 +246,12 @@ async def test_a_saved_recording_is_a_cassette(tmp_path: Path) -> None:
 
 async def test_a_plain_run_records_nothing_and_computes_no_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     computed: list[object] = []
-    monkeypatch.setattr("agentbench.workflows.graph.code_hash.code_hashes", lambda graph: computed.append(graph) or {})
+
+    def count(graph: object) -> dict[str, str]:
+        computed.append(graph)
+        return {}
+
+    monkeypatch.setattr("agentbench.workflows.graph.code_hash.code_hashes", count)
     storage = InMemoryCheckpointStorage()
     workflow = chain(Counted())
     await workflow.run("late", checkpoint_storage=storage)

@@ -137,8 +137,8 @@ def _page(course: Course, *, editable: bool, site: str | None) -> str:
     name = esc(course.name, limit=80)
     at_ns = next((event.time_ns for report in course.reports for event in report.events), None)
     when = f", {shorten(iso_utc(at_ns))}" if at_ns is not None and course.times else ""
-    parts = (("stepper", SCRIPT), ("graph", read_script("svg.js", "graph_panel.js")))
-    parts += (("answer", read_script("saved_answer.js")),) if editable else ()
+    parts = [("stepper", SCRIPT), ("graph", read_script("svg.js", "graph_panel.js"))]
+    parts += [("answer", read_script("saved_answer.js"))] if editable else []
     modules = [f"const {variable} = (() => {{\n{text}\n}})();" for variable, text in parts]
     script = "\n".join([*modules, read_script("saved_run.js")]).replace("export default", "return")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -66,7 +66,7 @@ async def test_a_fork_from_the_input_is_a_branch_with_its_own_input(storage):
 
 async def test_an_input_that_cannot_be_stored_does_not_fail_the_run(storage):
     class Odd(str):
-        __reduce_ex__ = None
+        __reduce_ex__ = None  # type: ignore[assignment]
 
     odd = Odd("hi")
     run = build().start(odd, checkpoint_storage=storage)
