@@ -77,6 +77,7 @@ async def _recorded_since(
 ) -> ModelRecording:
     """Return a recording that gives the calls and answers of the lineage again; those of the newest run first."""
     calls: list[RecordedCall] = []
+    earlier: list[RecordedCall] = []
     answers: list[GivenAnswer] = []
     run_ids = dict.fromkeys([run.run_id, *(info.run_id for info in reversed(lineage) if info.run_id is not None)])
     chain = lineage[-1].workflow_name if lineage else ""
@@ -85,7 +86,10 @@ async def _recorded_since(
         if run_id != run.run_id:
             recording = None if run.storage is None else await ModelRecording.of_run(run.storage, chain, run_id)
         if recording is not None:
-            calls += [each for each in recording.recorded if each.superstep >= since]
+            calls += [each for each in recording.own if each.superstep >= since]
+            earlier = [*(each for each in recording.own if each.superstep < since), *earlier]
             answers += recording.answers
-    everything = run.recording is not None and run.recording.everything
-    return ModelRecording(calls, answers or run.answers, new_calls=new_calls, everything=everything)
+    everything = run.recording is None or run.recording.everything
+    redone = ModelRecording(calls, answers or run.answers, new_calls=new_calls, everything=everything)
+    redone.inherit(earlier)
+    return redone

@@ -78,7 +78,7 @@ async def test_a_changed_prompt_stops_at_the_first_new_request_and_sends_it_when
     redone.allow_new_calls("this")
     await redone.result()
     assert (len(client.calls), redone.new_call, str(redone.status)) == (3, None, "IDLE")
-    assert len(redone.recording.calls) == 1
+    assert len(redone.recording.calls) == 2
 
 
 async def test_a_refused_request_is_in_the_error() -> None:

@@ -52,5 +52,5 @@ class RunRecorder(Protocol):
     def answer_again(self, executor_id: str, request: Any) -> GivenAnswer | None:
         """Return the answer that was given to an equal request before, each once."""
 
-    def successor(self) -> RunRecorder:
-        """Return an empty recorder with the same rules, for a fork of the run."""
+    def successor(self, superstep: int) -> RunRecorder:
+        """Return a recorder for a fork of the run after a superstep."""

@@ -655,15 +655,18 @@ class WorkflowRun(RunRevisions):
         """
         self._steps.require_none("fork")
         target = workflow or self.workflow
-        record = record or (self._recorder and self._recorder.successor())
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name, record=record)
         if info == "input":
+            if record is None and self._recorder is not None:
+                options = replace(options, record=self._recorder.successor(-1))
             return await self._fork_input(message, state_updates, messages, target, options)
         origin = info if info is not None else self.last_checkpoint
         if origin is None or self._storage is None:
             msg = "No checkpoint to fork from. Pass checkpoint_storage= to start(), or step once."
             raise WorkflowCheckpointException(msg)
         copied, edits = await branch_off(self._storage, id_of(origin), target.graph, options, state_updates, messages)
+        if record is None and self._recorder is not None:
+            options = replace(options, record=self._recorder.successor(copied.iteration))
         run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
         run = type(self)(target, run_input, options)
         run._found_input = self._found_input  # noqa: SLF001 - as below

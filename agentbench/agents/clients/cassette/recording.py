@@ -7,6 +7,7 @@ import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from agentbench._display import Displayable, drawn_by, shorten
@@ -109,7 +110,7 @@ class ModelRecording(Displayable):
         everything: Record all clients; with False only those that are not offline, such as scripted ones.
 
     Attributes:
-        calls: The calls of the run so far, in the order in which they ended.
+        calls: The calls of the run so far, in the order in which they ended; a fork includes those before it.
         answers: The answers that people gave in the run.
         new_calls: As above.
 
@@ -143,6 +144,7 @@ class ModelRecording(Displayable):
         self._answers = list(answers)
         self._waiting: list[NewCall] = []
         self._scene: RunScene | None = None
+        self._n_inherited = 0
         self._n_saved = 0
         self._last_saved: str | None = None
         self._find_secrets = SecretFinder()
@@ -155,8 +157,8 @@ class ModelRecording(Displayable):
 
     # ---- as a file -------------------------------------------------------------------------------
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the calls as a cassette; an existing file is replaced."""
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the calls as a cassette, and return its path; an existing file is replaced."""
         calls = [
             StoredCall(number, 0, call.request, call.response, call.updates)
             for number, call in enumerate(self.calls, start=1)
@@ -165,6 +167,7 @@ class ModelRecording(Displayable):
         header = json.loads(header_line(client="ModelRecording", model=model if isinstance(model, str) else None))
         with open(path, "w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in pruned_lines(header, calls))
+        return Path(path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, new_calls: NewCalls = "refuse") -> ModelRecording:
@@ -206,9 +209,21 @@ class ModelRecording(Displayable):
         """Begin to record a run."""
         self._scene = scene
 
-    def successor(self) -> ModelRecording:
-        """Return an empty recording with the same rules, for a fork of the run."""
-        return ModelRecording(everything=self.everything, limit=self._limit)
+    def successor(self, superstep: int) -> ModelRecording:
+        """Return a recording for a fork of the run after a superstep: the calls up to there, and the same rules."""
+        following = ModelRecording(everything=self.everything, limit=self._limit)
+        following.inherit(each for each in self.recorded if each.superstep <= superstep)
+        return following
+
+    def inherit(self, earlier: Iterable[RecordedCall]) -> None:
+        """Begin with the calls of the supersteps before a branch, which belong to earlier runs."""
+        self.recorded = [*earlier]
+        self._n_inherited = len(self.recorded)
+
+    @property
+    def own(self) -> list[RecordedCall]:
+        """The calls of this run, without those of the runs that it continues."""
+        return self.recorded[self._n_inherited :]
 
     async def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
         """Await a handler, whose model calls are recorded."""
