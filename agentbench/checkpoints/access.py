@@ -15,7 +15,7 @@ from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
-from agentbench.checkpoints.recorded_chains import is_recorded_chain
+from agentbench.checkpoints.recorded_chains import is_recorded_chain, recorded_chain
 from agentbench.checkpoints.storage import (
     CheckpointStorage,
     SupportsChainNames,
@@ -334,7 +334,7 @@ async def prune_chain(storage: CheckpointStorage | CheckpointManager, *, workflo
 
 
 async def delete_chain(storage: CheckpointStorage | CheckpointManager, workflow_name: str) -> int:
-    """Remove all checkpoints of a chain and return their number.
+    """Remove all checkpoints of a chain and return their number; what its runs recorded is removed too.
 
     Args:
         storage: Any storage. One without `SupportsPrune` deletes them one by one.
@@ -345,9 +345,19 @@ async def delete_chain(storage: CheckpointStorage | CheckpointManager, workflow_
         ...     await delete_chain(storage, name)
     """
     storage = require_storage(storage)
+    recorded: list[str] = []
+    if isinstance(storage, SupportsChainNames):
+        first = recorded_chain(workflow_name, "")
+        names = await storage.list_workflow_names(first)
+        recorded = [name for name in names if "/" not in name.removeprefix(first)]  # not those of the chain "name/x"
+    counts = [await _delete_one(storage, name) for name in (workflow_name, *recorded)]
+    return counts[0]
+
+
+async def _delete_one(storage: CheckpointStorage, chain: str) -> int:
     if isinstance(storage, SupportsPrune):
-        return await storage.delete_chain(workflow_name)
-    return await _delete_all(storage, await storage.list_checkpoint_ids(workflow_name=workflow_name))
+        return await storage.delete_chain(chain)
+    return await _delete_all(storage, await storage.list_checkpoint_ids(workflow_name=chain))
 
 
 async def _delete_all(storage: CheckpointStorage, ids: Sequence[CheckpointID]) -> int:

@@ -24,6 +24,7 @@ from agentbench import (
     response_handler,
     tool,
 )
+from agentbench.checkpoints import delete_chain, list_infos, list_workflow_names
 from agentbench.revisions import ModelRecording, RedoError, UnrecordedCallError
 from agentbench.stategraph import END, START, AgentState, CompiledGraph, StateGraph
 from agentbench.testing import Call, CassetteChatClient, ScriptedChatClient
@@ -333,3 +334,13 @@ async def test_the_run_of_a_state_graph_is_redone_without_model_calls() -> None:
     changed = await run.redo(workflow=build("Send "))
     await changed.result()
     assert (changed.new_call.prompt, len(client.calls)) == ("Send Read.!", 2)
+
+
+@pytest.mark.parametrize("kind", ["file", "sql"])
+async def test_recorded_calls_are_not_listed_and_are_deleted_with_their_chain(kind: str, tmp_path: Path) -> None:
+    storage = _storage(kind, tmp_path)
+    await recorded(chain(Counted()), storage=storage)
+    assert await list_workflow_names(storage) == ["chain"]
+    assert {info.workflow_name for info in await list_infos(storage)} == {"chain"}
+    await delete_chain(storage, "chain")
+    assert await storage.list_workflow_names() == []
