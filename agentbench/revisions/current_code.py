@@ -94,15 +94,13 @@ def find_current(of: Any) -> CurrentCode:
     """
     workflow = getattr(of, "workflow", of)
     note = _notes.get(workflow) or _Note(workflow.graph.code_hashes)
-    look = _Lookup(note)
     base = _rebuilt(workflow, note) or workflow
+    look = _Lookup(note, rebuilt=base is not workflow)
     graph = look.graph(base.graph, "")
     new = code_hashes(graph)
     differ = {part for part in {*note.hashes, *new} if note.hashes.get(part) != new.get(part)}
     current = type(workflow).from_graph(graph, workflow.storage)
-    # A workflow that was built again has the lambdas and closures that its factory makes now.
-    missing = look.missing if base is workflow else {}
-    return CurrentCode(current, tuple(sorted({*differ, *missing})), missing)
+    return CurrentCode(current, tuple(sorted({*differ, *look.missing})), look.missing)
 
 
 def changed_parts(of: Any) -> tuple[str, ...]:
@@ -205,7 +203,8 @@ def _is_library(definition: Any) -> bool:
 class _Lookup:
     """Copies a graph with everything in it that was defined again, and notes what it could not find."""
 
-    def __init__(self, note: _Note) -> None:
+    def __init__(self, note: _Note, *, rebuilt: bool = False) -> None:
+        self._rebuilt = rebuilt  # it has the lambdas and closures that their factories make now
         self.missing: dict[str, str] = {}
         self.replaced = set[int]()
         self.factories = set[tuple[str, str]]()
@@ -311,7 +310,7 @@ class _Lookup:
             key = (module, qualname.partition(".<locals>")[0])
             self.factories.add(key)
             before, factory = self._note.factories.get(key), _named(*key)
-            if before is not None and factory is not None and part_hash(factory) != before:
+            if not self._rebuilt and before is not None and factory is not None and part_hash(factory) != before:
                 self._miss(f"{key[1]}() made it and was changed: call it again")
             return definition
         now = _named(module, qualname)

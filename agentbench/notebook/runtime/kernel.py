@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -29,6 +30,28 @@ def at_end_of_cell(call: Callable[[], object]) -> None:
         call()
 
     events.register("post_run_cell", call_once)
+
+
+def after_each_cell(call: Callable[[], object]) -> Callable[[], None]:
+    """Call a method after every cell of this notebook while its object exists; returns a function that ends it."""
+    ipython = sys.modules.get("IPython")
+    shell: Any = None if ipython is None else ipython.get_ipython()
+    if shell is None:
+        return lambda: None
+    method = weakref.WeakMethod(call)
+
+    def call_it(*_: object) -> None:
+        now = method()
+        if now is not None:
+            now()
+
+    def end() -> None:
+        with contextlib.suppress(ValueError):  # ended twice
+            shell.events.unregister("post_run_cell", call_it)
+
+    shell.events.register("post_run_cell", call_it)
+    weakref.finalize(getattr(call, "__self__", call), end)
+    return end
 
 
 def cell_number() -> int | None:

@@ -13,7 +13,8 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
 from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.stepping.model.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
-from agentbench.notebook.stepping.model.messages import RunFacts, StepEnded
+from agentbench.notebook.stepping.model.messages import Redo, RunFacts, StepEnded
+from agentbench.revisions.current_code import current_workflow
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
@@ -63,6 +64,7 @@ class DrivenRun:
             planned=tuple(planned),
             error=handle.error,
             pause_reason=handle.pause_reason,
+            new_call=handle.new_call,
         )
 
     def hits(self, breakpoints: Sequence[Breakpoint], report: StepReport | None, facts: RunFacts) -> tuple[Hit, ...]:
@@ -105,7 +107,7 @@ class DrivenRun:
         report = self.handle.last_report
         if report is None or report is before:  # the run was stopped before the superstep began
             report = StepReport(self.handle.superstep, [], self.handle.status)
-        if error is None and facts.pause_reason is not None and facts.pause_reason.kind == "inside":
+        if error is None and facts.pause_reason is not None and facts.pause_reason.kind in ("inside", "new_call"):
             self._begun += report.events
             return facts
         report, self._begun = replace(report, events=[*self._begun, *report.events]), []
@@ -151,6 +153,18 @@ class DrivenRun:
         """Start a new run from a checkpoint; this run and its stored checkpoints do not change."""
         updates = updates_of(await self._storage.load(info.checkpoint_id), edits)
         return await self.handle.fork(info, state_updates=updates.state or None, messages=updates.messages, **more)
+
+    async def redo(self, instruction: Redo) -> tuple[DrivenRun, CheckpointInfo | None]:
+        """Start a run that does supersteps again; returns it and its first checkpoint, `None` for the input."""
+        workflow = instruction.workflow or current_workflow(self.handle)
+        handle = await self.handle.redo(instruction.since, workflow, instruction.new_calls)
+        begin = None
+        if handle.started_from is not None:
+            begin = CheckpointInfo.of(await self._storage.load(handle.started_from))
+        base = None if begin is None else begin.iteration
+        redone = DrivenRun(handle, self._storage, base, self._breakpoints, self._on_event)
+        await handle.plan()
+        return redone, begin
 
     async def branch(self, info: CheckpointInfo, edits: Sequence[Edit]) -> DrivenRun:
         """Fork on the same workflow instanceand send the later responses again; afterwards this run is read-only."""

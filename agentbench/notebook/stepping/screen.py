@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from agentbench.exceptions import WidgetsUnavailable
 from agentbench.notebook.cells.workbench import older_code
 from agentbench.notebook.graph.text import shape_text
 from agentbench.notebook.runtime import settings
-from agentbench.notebook.runtime.kernel import cell_number, in_kernel, show_in_cell
+from agentbench.notebook.runtime.kernel import after_each_cell, cell_number, in_kernel, show_in_cell
 from agentbench.notebook.runtime.pacing import Pacer
 from agentbench.notebook.runtime.stand_in import StandIn, needs_widgets
 from agentbench.notebook.stepping.model.messages import IN_FLIGHT
@@ -22,6 +23,7 @@ from agentbench.notebook.stepping.options import Options
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.tab_loader import StepperTabs
 from agentbench.notebook.stepping.view.screen_state import UNANSWERED, ScreenState, screen_of
+from agentbench.revisions.current_code import changed_parts
 from agentbench.workflows.draw.shape import read_shape
 
 if TYPE_CHECKING:
@@ -43,6 +45,9 @@ class StepperScreen:
         self._options = options
         self.page: StepperPage | None = None  # set when the panel is first displayed
         self._display: Any = None
+        self._end_watch: Callable[[], None] = lambda: None
+        self._looked_at: tuple[int, str] | None = None
+        self._changed: tuple[str, ...] = ()
         self._shown_in: int | None = None  # the cell of the picture
         self._shape = read_shape(workflow)
         self._tabs = StepperTabs(session, read_shape(workflow, expand=True), self.touch)
@@ -52,6 +57,7 @@ class StepperScreen:
     def state(self) -> ScreenState:
         """The current content of the screen."""
         storage = self._session.storage
+        changed = self.look_for_changes()
         with self._session.reading() as model:
             return screen_of(
                 model,
@@ -59,9 +65,25 @@ class StepperScreen:
                 content=self._tabs.content,
                 drafts=() if self.page is None else self.page.drafts,
                 times=not settings.current().deterministic,
-                older=older_code(self._workflow),
+                older=[*dict.fromkeys([*older_code(self._workflow), *changed])],
                 storage="" if isinstance(storage, InMemoryCheckpointStorage) else line_preview(storage, 120),
             )
+
+    def look_for_changes(self) -> tuple[str, ...]:
+        """Return the parts whose code changed since the run began; looks at most once per executed cell."""
+        run, cell = self._session.handle, cell_number()
+        if run is None or cell is None:
+            return ()
+        if (cell, run.run_id) != self._looked_at:
+            self._looked_at = (cell, run.run_id)
+            try:
+                self._changed = changed_parts(run)
+            except Exception as error:  # noqa: BLE001 - a look-up touches variables and classes of the user
+                self._session.note_down(f"Changed code could not be looked up: {type(error).__name__}: {error}")
+                self._changed = ()
+        with self._session.reading() as model:
+            model.changed = self._changed
+        return self._changed
 
     @property
     def text(self) -> str:
@@ -69,7 +91,7 @@ class StepperScreen:
         screen = self.state
         states = {element: state for element, state in screen.states.items() if isinstance(element, str)}
         lines = [screen.header.line, shape_text(self._shape, states)]
-        if screen.banner.tone in ("error", "note") or screen.header.sign == UNANSWERED:
+        if screen.banner.tone in ("error", "note", "ask") or self._changed or screen.header.sign == UNANSWERED:
             lines.append(screen.banner.text)
         for request in screen.requests[:_LISTED]:
             asker = esc(request.source_executor_id, into="line", limit=60)
@@ -123,6 +145,7 @@ class StepperScreen:
                 saved_page=partial(stepper_page, self._session, self._workflow),
             )
             self._pacer.touch()
+            self._end_watch = after_each_cell(self.touch)  # the cell may have changed the code of the run
         return self.page.widget
 
     def touch(self) -> None:
@@ -140,6 +163,7 @@ class StepperScreen:
     def close(self) -> None:
         """Close the panel. May be called twice."""
         page, self.page = self.page, None
+        self._end_watch()
         self._pacer.close()
         self._stand_in.close()
         if page is not None:

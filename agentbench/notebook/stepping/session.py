@@ -23,13 +23,16 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import InvalidEdit, StateValidationError
 from agentbench.notebook.history.log import LogLine
+from agentbench.notebook.runtime.kernel import cell_number
 from agentbench.notebook.stepping.driven_run import DrivenRun, ancestors_of
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
+    AllowCalls,
     CancelRun,
     CheckBreakpoints,
     Fork,
     Instruction,
+    Redo,
     Restore,
     StepEnded,
     StepperStatus,
@@ -37,6 +40,7 @@ from agentbench.notebook.stepping.model.messages import (
     Wait,
 )
 from agentbench.notebook.stepping.model.model import StepperModel
+from agentbench.revisions.current_code import note_code
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import StepReport
@@ -71,6 +75,8 @@ class StepperSession:
         self.earlier: Sequence[StepReport] = ()  # supersteps of the steppers that this one was forked from
         self.error: BaseException | None = None
         """An error of a fork, a restore or a plan, for the waiting caller; the run itself has not failed."""
+        self.before_redo: WorkflowRun | None = None
+        """The run that the current one does again."""
         self._run: DrivenRun | None = None
         self._on_change = on_change
         self._on_event = on_event
@@ -173,6 +179,8 @@ class StepperSession:
             await handle.cancel()  # frees the workflow
             raise
         self._run = run
+        if cell_number() is not None:  # only in notebooks code changes while a stepper is open
+            note_code(handle.workflow)
         self.dispatch(lambda model: model.start(facts, lineage))
         if self.model.status is StepperStatus.CLOSED:  # closed before there was a run to cancel
             await handle.cancel()
@@ -287,11 +295,10 @@ class StepperSession:
         async with self._turn:
             try:
                 if isinstance(instruction, TakeStep):
-                    outcome = await run.step(instruction.until, inside=instruction.inside)
-                    if not isinstance(outcome, StepEnded):
-                        return self.dispatch(lambda model: model.pause_inside(outcome))
-                    self._on_event("step", outcome.report)
-                    return self.dispatch(lambda model: model.end_step(outcome))
+                    return await self._step(run, instruction)
+                if isinstance(instruction, AllowCalls):
+                    run.handle.allow_new_calls(instruction.which)
+                    return self.dispatch(lambda model: model.run(through=True))
                 if isinstance(instruction, CheckBreakpoints):
                     reports = self.model.reports
                     hits = run.hits(instruction.breakpoints, reports[-1] if reports else None, await run.facts())
@@ -308,6 +315,13 @@ class StepperSession:
                 self.dispatch(lambda model: model.rest(facts, note))
                 return None
 
+    async def _step(self, run: DrivenRun, instruction: TakeStep) -> Instruction | None:
+        outcome = await run.step(instruction.until, inside=instruction.inside)
+        if not isinstance(outcome, StepEnded):
+            return self.dispatch(lambda model: model.pause_inside(outcome))
+        self._on_event("step", outcome.report)
+        return self.dispatch(lambda model: model.end_step(outcome))
+
     async def _wait(self, instruction: Wait) -> Instruction | None:
         self._wait_over.clear()
         if self.model.still_waits(instruction.number):  # otherwise another command came first
@@ -323,10 +337,16 @@ class StepperSession:
         if event.type != "status":  # the stepper's own status is emitted under that name
             self._on_event(event.type, event)
 
-    async def _go_back(self, run: DrivenRun, instruction: Fork | Restore) -> Instruction | None:
+    async def _go_back(self, run: DrivenRun, instruction: Fork | Redo | Restore) -> Instruction | None:
         if isinstance(instruction, Restore):
             restored = await run.restore(instruction.checkpoint)
             return self.dispatch(lambda model: model.take_restore(restored))
+        if isinstance(instruction, Redo):
+            redone, begin = await run.redo(instruction)
+            facts = await redone.facts()
+            self.before_redo, self._run = run.handle, redone
+            note_code(redone.handle.workflow)
+            return self.dispatch(lambda model: model.take_redo(facts, begin))
         branch = await run.branch(instruction.checkpoint, instruction.edits)
         facts = await branch.facts()
         origin = CheckpointInfo.of(await self.storage.load(branch.handle.started_from or ""))

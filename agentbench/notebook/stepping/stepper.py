@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from agentbench import _bridge
 from agentbench._bridge import EngineFuture
@@ -356,6 +356,32 @@ class Stepper:
         checkpoint_id = None if checkpoint is None else id_of(checkpoint)
         self._wait("branch", lambda: self._session.begin(lambda model: model.branch(checkpoint_id)))
         self._raise_error()
+
+    def redo(
+        self, since: int | None = None, workflow: Any = None, new_calls: Literal["ask", "allow", "refuse"] | int = "ask"
+    ) -> None:
+        """Do supersteps again with changed code, in a new run of this stepper, and run it.
+
+        The old run stays stored: `compare(panel.before_redo, panel.handle)` shows both. Model requests are answered
+        from the recording. At the first one that was not recorded the run pauses, and the panel asks.
+
+        Args:
+            since: The first superstep to do again; by default the first one in which changed code ran.
+            workflow: The changed workflow; by default the current code is looked up.
+            new_calls: What happens to requests that are not recorded, see `WorkflowRun.redo`.
+
+        Raises:
+            CurrentCodeError: A part changed whose current code cannot be found by name.
+            WorkflowRunnerException: No code has changed.
+        """
+        self._screen.look_for_changes()
+        self._wait("redo", lambda: self._session.begin(lambda model: model.redo(since, workflow, new_calls)))
+        self._raise_error()
+
+    @property
+    def before_redo(self) -> WorkflowRun | None:
+        """The run that the current one does again, `None` without a redo."""
+        return self._session.before_redo
 
     # ---- edits -------------------------------------------------------------------------------------------------------
 

@@ -148,6 +148,11 @@ MORE_MENU = (
     ),
     PanelCommand(""),
     PanelCommand("see_edits", "See edits", "Show the edits in the Diff tab", possible=_is_open),
+    PanelCommand("redo", "Redo with changed code",
+        "Run again from the first superstep with changed code, on the recorded model calls, in a new run",
+        act=lambda model, _: model.redo(),
+        possible=lambda model: "fork" in model.allowed and model.redo_from is not None,
+    ),
     PanelCommand("discard_edits", "Discard edits",
         act=lambda model, _: model.discard_edits(),
         possible=lambda model: model.edits,
@@ -160,6 +165,8 @@ MORE_MENU = (
 # fmt: on
 
 _ELSEWHERE = (
+    PanelCommand("allow_call", act=lambda model, _: model.allow_calls("this")),
+    PanelCommand("allow_calls", act=lambda model, _: model.allow_calls("all")),
     PanelCommand("see_output"),
     PanelCommand("run_steps", act=_run_steps),
     PanelCommand("confirm", act=lambda model, _: model.confirm()),

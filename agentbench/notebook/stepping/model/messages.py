@@ -114,6 +114,8 @@ class RunFacts:
     """Deliveries of the next superstep."""
     error: BaseException | None = None
     pause_reason: PauseReason | None = None
+    new_call: Any = None
+    """The model request that waits to be allowed, a `NewCall`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,22 @@ class Fork:
 
 
 @dataclass(frozen=True, slots=True)
+class Redo:
+    """Start a new run that does supersteps again with changed code; `WorkflowRun.redo` explains the fields."""
+
+    since: int | None
+    workflow: Any
+    new_calls: Any
+
+
+@dataclass(frozen=True, slots=True)
+class AllowCalls:
+    """Let the model request that waits be sent, `all`: also those that follow."""
+
+    which: Literal["this", "all"]
+
+
+@dataclass(frozen=True, slots=True)
 class Restore:
     """Restore the same run to this checkpoint; `None` restores it to its input."""
 
@@ -180,7 +198,7 @@ class CancelRun:
 # ---- checkpoints
 
 
-Instruction = TakeStep | CheckBreakpoints | Wait | Fork | Restore | CancelRun
+Instruction = TakeStep | CheckBreakpoints | Wait | Fork | Redo | AllowCalls | Restore | CancelRun
 
 
 @dataclass(slots=True)
@@ -222,6 +240,12 @@ class StepperCheckpoints:
         if copy is not None:
             self.past.append(Past(copy, self.past[-1].states))
         self._inherited = len(self.past)
+        self.look_at(None)
+
+    def begin_again(self) -> None:
+        """Drop all checkpoints, for a run that starts from the input."""
+        self.past.clear()
+        self._inherited = 0
         self.look_at(None)
 
     def add_missing(self, saved: Sequence[CheckpointInfo], before: ElementStates, now: ElementStates) -> None:

@@ -6,10 +6,11 @@ The session carries it out. A command that is not allowed now raises `StepperSta
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from agentbench._text.phrases import count_text
 from agentbench.checkpoints.editing import Edit, StepperEdits
@@ -30,11 +31,13 @@ from agentbench.notebook.stepping.model.break_places import (
 from agentbench.notebook.stepping.model.commands import BUTTONS, COMMANDS
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
+    AllowCalls,
     CancelRun,
     CheckBreakpoints,
     Fork,
     Goal,
     Instruction,
+    Redo,
     Restore,
     RunFacts,
     StepEnded,
@@ -71,6 +74,9 @@ class StepperModel:
         self.activity = activity
         self.limit = limit
         self.nests = nests
+        self.changed: tuple[str, ...] = ()  # parts of the graph whose code was changed since the run began
+        self.is_redo = False
+        self.before_redo: Any = None  # the output of the run that was done again
         self.is_inside = False  # the superstep in flight waits after a superstep of a sub-workflow
         self.revision = 0  # grows with every change except those by single events
         self.status = _S.READY
@@ -310,6 +316,39 @@ class StepperModel:
         self._goal = self.note = None
         self.status = _S.STEPPING  # no other command is allowed until the new run is open
         return self._fork(index)
+
+    @property
+    def redo_from(self) -> int | None:
+        """The first superstep in which an executor with changed code took part, `None` if there is none."""
+        owners = {re.split("->|/", part)[0] for part in self.changed}
+        ran = (past.info.iteration for past in self.checkpoints.past if owners & set(past.info.writers))
+        return next(ran, None)
+
+    def redo(self, since: int | None = None, workflow: Any = None, new_calls: Any = "ask") -> Instruction:
+        """Start a new run that does supersteps again with changed code, and run it."""
+        self.require("fork")
+        self._look_at(None)
+        self._goal = self.note = None
+        self.status = _S.STEPPING  # no other command is allowed until the new run is open
+        return Redo(self.redo_from if since is None else since, workflow, new_calls)
+
+    def allow_calls(self, which: Literal["this", "all"]) -> Instruction | None:
+        """Let the model request that waits be sent, if one does, and run."""
+        return None if self.facts.new_call is None or self.status is not _S.PAUSED else AllowCalls(which)
+
+    def take_redo(self, facts: RunFacts, copy: CheckpointInfo | None) -> Instruction | None:
+        """Switch to the run of a redo and run it; `copy` is the checkpoint it starts from, `None` for the input."""
+        self.before_redo = self.record.outputs[-1][1].data if self.record.outputs else None
+        self.changed, self.is_redo = (), True
+        if copy is None:
+            self.checkpoints.begin_again()
+        else:
+            origin = copy.previous_checkpoint_id or copy.checkpoint_id
+            self.checkpoints.branch(self.checkpoints.past[self.checkpoints.index_of(origin)].info, copy)
+        iteration = -1 if copy is None else copy.iteration
+        self.note_down([LogLine.of_fork(self.facts.run_id, iteration, facts.run_id)])
+        following = self.take_restore(facts)
+        return self.run(through=True) if self.status in (_S.READY, _S.PAUSED) else following
 
     def stage_edit(self, checkpoint_id: str, edit: Edit) -> None:
         """Stage an edit of a checkpoint for a fork from it; replaces a staged edit of the same path."""

@@ -79,6 +79,20 @@ def _news(model: StepperModel) -> Banner:
 
 
 def _of_present(model: StepperModel) -> Banner:
+    call = model.facts.new_call
+    if call is not None and model.status is _S.PAUSED:
+        asker, prompt = esc(call.executor_id, into="line", limit=60), line_preview(call.prompt, _NOTE_LIMIT)
+        allow = (("allow_call", "This one"), ("allow_calls", "All that follow"), ("stop", "Stop"))
+        return Banner("ask", f"{asker} asks a model something that was not recorded: {prompt} Send it?", actions=allow)
+    banner = _of_run(model)
+    since = model.redo_from
+    if since is None or model.status in IN_FLIGHT or "fork" not in model.allowed:
+        return banner
+    text = f"{_names(model.changed)} changed after superstep {since} ran. {banner.text}"
+    return replace(banner, text=text, actions=(("redo", f"Redo from superstep {since}"), *banner.actions))
+
+
+def _of_run(model: StepperModel) -> Banner:
     if model.status is _S.FAILED:
         return _failure(model)
     if model.note is not None and model.breakpoints.hit is None:
@@ -149,7 +163,10 @@ def _result(model: StepperModel) -> Banner:
     text = type(last).__name__ if has_display else line_preview(last, 200)
     more = f" (the last of {len(outputs)})" if len(outputs) > 1 else ""
     actions = (("see_output", "See output"),)
-    return Banner(tone, f"{finished}. Output{more}: {esc(text, into='line')}{warned}", actions=actions)
+    before = ""
+    if model.is_redo and model.before_redo is not None:
+        before = f" Before the redo: {line_preview(model.before_redo, 200)}"
+    return Banner(tone, f"{finished}. Output{more}: {esc(text, into='line')}{before}{warned}", actions=actions)
 
 
 # ---- the screen
