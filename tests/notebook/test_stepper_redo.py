@@ -134,7 +134,7 @@ def test_a_part_that_cannot_be_found_is_named_and_the_run_stays_as_it_was(notebo
         def make(word):
             return None
     """)
-    assert "say changed after superstep 0 ran." in panel._screen.text
+    assert "say changed after superstep 1 ran." in panel._screen.text
     with pytest.raises(CurrentCodeError) as caught:
         panel.redo()
     assert [*caught.value.parts] == ["say"]

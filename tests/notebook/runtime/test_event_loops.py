@@ -331,6 +331,20 @@ def test_it_works_in_an_event_loop_that_is_run_inside_itself(nested_kernel: Kern
         nested_kernel.run(cell(way, ROWS[name]))
 
 
+def test_a_changed_cell_is_noticed_at_the_next_display(kernel: Kernel) -> None:
+    kernel.run("from agentbench import FunctionExecutor, WorkflowBuilder, executor")
+    define = "@executor(send_result=True)\ndef classify(text: str) -> str:\n    return text"
+    kernel.run(define)
+    kernel.run("last = FunctionExecutor(lambda text: None, 'last', input=str)")
+    kernel.run("panel = stepper(WorkflowBuilder(classify).add_edge(classify, last).build(), 'mail'); panel.run()")
+    kernel.run(define)
+    assert "changed" not in kernel.run("print(panel.text)")
+    kernel.run(define + " * 2")
+    assert "classify changed after superstep 0 ran." in kernel.run("print(panel.text)")
+    kernel.run("panel.redo(); assert panel.before_redo.run_id != panel.run_id")
+    assert "changed" not in kernel.run("print(panel.text)")
+
+
 def test_panels_start_no_threads(kernel: Kernel) -> None:
     show = "one = stepper(bouncing(), 0, name='panel'); one.step(); display(one)"
     kernel.run(show)

@@ -321,8 +321,11 @@ class StepperModel:
     def redo_from(self) -> int | None:
         """The first superstep in which an executor with changed code took part, `None` if there is none."""
         owners = {re.split("->|/", part)[0] for part in self.changed}
-        ran = (past.info.iteration for past in self.checkpoints.past if owners & set(past.info.writers))
-        return next(ran, None)
+        ran = [past.info.iteration for past in self.checkpoints.past if owners & set(past.info.writers)]
+        if not ran:  # a run of one superstep saves no checkpoint with its executors
+            began = [(report.superstep, event) for report in self.reports for event in report.events]
+            ran = [n for n, event in began if event.type == "executor_invoked" and event.executor_id in owners]
+        return next(iter(ran), None)
 
     def redo(self, since: int | None = None, workflow: Any = None, new_calls: Any = "ask") -> Instruction:
         """Start a new run that does supersteps again with changed code, and run it."""
