@@ -64,6 +64,38 @@ def _stepper(name: str, then: str, *press: str, how: str = "") -> Scene:
     return Scene(f"stepper-{name}", made + then, sized=True, press=press)
 
 
+REDO_CELL = """
+from typing import Never
+from agentbench import Agent, RunOptions, ScriptedChatClient, WorkflowBuilder, WorkflowContext, executor
+client = ScriptedChatClient([f"Answer {n}" for n in range(9)])
+writer = Agent(client, name="writer")
+@executor
+async def plan(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message("Write about " + text)
+@executor
+async def finish(text: str, ctx: WorkflowContext[Never, str]) -> None:
+    await ctx.yield_output(text + ".")
+@executor
+async def write(text: str, ctx: WorkflowContext[str]) -> None:
+    await ctx.send_message((await writer.run(text)).text)
+workflow = WorkflowBuilder(plan).add_chain([plan, write, finish]).build()
+panel = stepper(workflow, "cats", options=RunOptions(record=True))
+panel.run()
+"""
+
+
+def _redo(name: str, function: str, old: str, new: str, *press: str) -> Scene:
+    """A stepper whose code changed after the run."""
+    start = REDO_CELL.index("@executor\n" + function)
+    changed = (
+        REDO_CELL[start:]
+        .partition("\n@executor\nasync def w")[0]
+        .partition("\n@executor\nasync def f")[0]
+        .replace(old, new)
+    )
+    return Scene(f"stepper-{name}", f"{REDO_CELL}{changed}\ndisplay(panel)", press=press)
+
+
 def _graph(name: str, then: str, settings: str = "", *, press: tuple[str, ...] = ()) -> Scene:
     """A state graph in a stepper."""
     cell = f"""
@@ -121,6 +153,9 @@ STEPPER_SCENES = (
     *OVERLAYS,
     _stepper("editing", "panel.step(2)", "Edit topic"),
     _stepper("log", "panel.run()", "Expand"),
+    _redo("changed", "async def finish", '"."', '"!"'),
+    _redo("redone", "async def finish", '"."', '"!"', "Redo from superstep 2"),
+    _redo("redo-asks", "async def plan", '"Write about "', '"Write <b>not</b> about "', "Redo from superstep 0"),
     Scene(
         "stepper-output",
         "import pandas as pd\nfrom agentbench import WorkflowBuilder, WorkflowContext, executor\n"

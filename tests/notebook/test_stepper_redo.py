@@ -82,7 +82,7 @@ def test_a_changed_cell_is_noticed_at_the_next_display(notebook: Notebook) -> No
     assert banner.text.startswith("finish changed after superstep 2 ran.")
     assert banner.actions[0] == ("redo", "Redo from superstep 2")
     assert "finish changed after superstep 2 ran." in panel._screen.text
-    assert "older code: finish" in panel._screen.text
+    assert "older code" not in panel._screen.text
     notebook.redefine("finish", '"."', '"."')
     assert "changed" not in panel._screen.text
     panel.close()
@@ -114,8 +114,21 @@ def test_a_redo_stops_at_a_request_that_was_not_recorded_and_shows_it(notebook: 
     assert "Sing <b>about rain" in banner.text
     assert [name for name, _ in banner.actions] == ["allow_call", "allow_calls", "stop"]
     assert len(notebook.variables["client"].calls) == 1
+    panel.step()  # does not allow it
+    assert len(notebook.variables["client"].calls) == 1
     panel._session.begin(lambda model: model.allow_calls("this")).result()
     assert panel.handle.outputs == ["answer 1."]
+    panel.close()
+
+
+def test_a_redo_can_be_stopped_instead_of_asking_a_model(notebook: Notebook) -> None:
+    panel = open_panel(notebook)
+    panel.run()
+    notebook.redefine("prompt", '"Write about "', '"Sing about "')
+    panel.redo()
+    panel.stop()
+    assert str(panel.status) == "cancelled"
+    assert len(notebook.variables["client"].calls) == 1
     panel.close()
 
 

@@ -83,7 +83,8 @@ def _of_present(model: StepperModel) -> Banner:
     if call is not None and model.status is _S.PAUSED:
         asker, prompt = esc(call.executor_id, into="line", limit=60), line_preview(call.prompt, _NOTE_LIMIT)
         allow = (("allow_call", "This one"), ("allow_calls", "All that follow"), ("stop", "Stop"))
-        return Banner("ask", f"{asker} asks a model something that was not recorded: {prompt} Send it?", actions=allow)
+        text = f"Send a model request of {asker} that was not recorded? {prompt}"
+        return Banner("ask", text, actions=allow)
     banner = _of_run(model)
     since = model.redo_from
     if since is None or model.status in IN_FLIGHT or "fork" not in model.allowed:
@@ -270,7 +271,9 @@ def screen_of(
     `times`: whether durations are included; `older`: executors whose code changed since the workflow was built;
     `storage`: the text of a storage that outlives the kernel.
     """
-    header = _header(model, times=times, older=older)
+    banner = banner_of(model, sum(place[0] == model.checkpoints.displayed_id for place in drafts))
+    offered = any(name == "redo" for name, _ in banner.actions)  # then the banner names the parts
+    header = _header(model, times=times, older=[one for one in older if not offered or one not in model.changed])
     asks = model.checkpoints.viewing is None and model.status in (*IN_FLIGHT, _S.PAUSED, _S.WAITING)
     requests = tuple(model.facts.requests) if asks else ()
     return ScreenState(
@@ -280,7 +283,7 @@ def screen_of(
         buttons=tuple(button.control(model) for button in BUTTONS),
         run_menu=tuple(command.control(model) for command in RUN_MENU),
         more_menu=tuple(command.control(model) for command in MORE_MENU),
-        banner=banner_of(model, sum(place[0] == model.checkpoints.displayed_id for place in drafts)),
+        banner=banner,
         stops=tuple(past.stop for past in model.checkpoints.past),
         index=model.checkpoints.displayed,
         position="no checkpoint" if model.checkpoints.displayed is None else f"checkpoint {model.checkpoints.place}",
