@@ -87,12 +87,7 @@ panel.run()
 def _redo(name: str, function: str, old: str, new: str, *press: str) -> Scene:
     """A stepper whose code changed after the run."""
     start = REDO_CELL.index("@executor\n" + function)
-    changed = (
-        REDO_CELL[start:]
-        .partition("\n@executor\nasync def w")[0]
-        .partition("\n@executor\nasync def f")[0]
-        .replace(old, new)
-    )
+    changed = "\n".join(REDO_CELL[start:].splitlines()[:3]).replace(old, new)
     return Scene(f"stepper-{name}", f"{REDO_CELL}{changed}\ndisplay(panel)", press=press)
 
 
