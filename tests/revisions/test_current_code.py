@@ -7,7 +7,6 @@ import gc
 import importlib
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +99,10 @@ class Cells:
 
 
 @pytest.fixture
-def cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cells]:
+def cells(monkeypatch: pytest.MonkeyPatch) -> Cells:
     made = Cells()
     monkeypatch.setattr(module, "user_variables", lambda: made.variables)
-    yield made
+    return made
 
 
 def output(workflow: Any) -> Any:
@@ -201,7 +200,9 @@ def test_attributes_of_an_executor_stay_unless_its_variable_holds_another(cells:
     workflow.executors["classify"].limit = 5
     note_code(workflow)
     cells.run(
-        "class Classify(Base):\n    @handler\n    async def take(self, text: str, ctx: WorkflowContext[str]) -> None: pass\n"
+        "class Classify(Base):\n"
+        "    @handler\n"
+        "    async def take(self, text: str, ctx: WorkflowContext[str]) -> None: pass\n"
     )
     current = current_workflow(workflow).executors["classify"]
     assert (current.id, current.limit, type(current)) == ("classify", 5, cells["Classify"])
