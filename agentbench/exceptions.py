@@ -608,6 +608,17 @@ class MessageLimitError(WorkflowRunnerException):
         )
 
 
+class KeepTestError(AgentFrameworkException, ValueError):
+    """A run cannot be kept as a test; nothing was written.
+
+    Attributes: `names`, the names or types that are the reason; `lines`, the numbers of the lines with a secret.
+    """
+
+    def __init__(self, message: str, *, names: Sequence[str] = (), lines: Sequence[int] = ()) -> None:
+        self.names, self.lines = list(names), list(lines)
+        super().__init__(message)
+
+
 class PlacementError(WorkflowException, RuntimeError):
     """Workers cannot be used, or a handler could not be carried out there; `executor_id` if it is about one."""
 

@@ -23,8 +23,8 @@ BUILTIN: dict[type[Exception], set[str]] = {
         "UnstorableValueError",
     },
     ValueError: {
-        "BatchInputError", "FunctionCheckpointError", "HistoryFileError", "MagicUsageError", "MergeError",
-        "RequestAlreadyAnswered", "RequestExpired", "VariantError", "WorkflowTextError",
+        "BatchInputError", "FunctionCheckpointError", "HistoryFileError", "KeepTestError", "MagicUsageError",
+        "MergeError", "RequestAlreadyAnswered", "RequestExpired", "VariantError", "WorkflowTextError",
     },
     KeyError: {"BatchNotFoundError"},
     RuntimeError: {"NestedLoopError", "NoBlockingError", "PlacementError", "WorkflowBusyError"},
@@ -55,6 +55,7 @@ SPECIAL: dict[str, Any] = {
     "MissingExtraError": call("notebook", "pandas", purpose="tabulate a run"),
     "NotInBrowserError": call("Forks", reason="a page has none", instead="Use a spoon."),
     "SiteError": call("There is no cake", "Bake one."),
+    "KeepTestError": call("m", names=["n"], lines=[3]),
     "HistoryFileError": call("s.jsonl", "m", 3),
     "ExecutorTimeoutError": call("slow", 1.5),
     "WorkflowConvergenceException": call("m", max_iterations=3, pending={"a": 2}),

@@ -6,7 +6,7 @@ _door = Door(
     globals(),
     """
     agentbench.agents.clients.cassette.recording: ModelRecording NewCall RecordedCall
-    agentbench.exceptions: RedoError UnrecordedCallError
+    agentbench.exceptions: KeepTestError RedoError UnrecordedCallError
     agentbench.workflows.executors.recorder: GivenAnswer
     agentbench.workflows.persist.executor_content: ExecutorContent
     agentbench.workflows.persist.planned_migration: Migration

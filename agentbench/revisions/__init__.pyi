@@ -5,6 +5,7 @@ from agentbench.agents.clients.cassette.recording import ModelRecording as Model
 from agentbench.agents.clients.cassette.recording import NewCall as NewCall
 from agentbench.agents.clients.cassette.recording import RecordedCall as RecordedCall
 from agentbench.exceptions import CurrentCodeError as CurrentCodeError
+from agentbench.exceptions import KeepTestError as KeepTestError
 from agentbench.exceptions import MergeError as MergeError
 from agentbench.exceptions import RedoError as RedoError
 from agentbench.exceptions import UnrecordedCallError as UnrecordedCallError

@@ -13,6 +13,8 @@ _door = Door(
     agentbench.agents.clients.scripted.offline: EchoChatClient OfflineChatClient default_chat_client
     agentbench.agents.clients.scripted.script: Call
     agentbench.agents.clients.scripted.scripted: ScriptedChatClient
+    agentbench.revisions.kept_tests.facts: Replayed
+    replaying: replay
     storage_suite: StorageCheck
     """,
     parts="storage_suite",

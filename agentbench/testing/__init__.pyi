@@ -14,7 +14,9 @@ from agentbench.agents.clients.scripted.offline import OfflineChatClient as Offl
 from agentbench.agents.clients.scripted.offline import default_chat_client as default_chat_client
 from agentbench.agents.clients.scripted.script import Call as Call
 from agentbench.agents.clients.scripted.scripted import ScriptedChatClient as ScriptedChatClient
+from agentbench.revisions.kept_tests.facts import Replayed as Replayed
 from agentbench.testing import storage_suite as storage_suite
+from agentbench.testing.replaying import replay as replay
 from agentbench.testing.storage_suite import StorageCheck as StorageCheck
 
 _door: Door

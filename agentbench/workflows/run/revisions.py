@@ -170,3 +170,36 @@ class RunRevisions(Displayable):
             >>> branch = await merge.apply()
         """
         return await call_view("agentbench.revisions.merge:merge", self, path)
+
+    def keep_as_test(self, path: str | Path, workflow: str | None = None, *, overwrite: bool = False) -> Path:
+        """Write a test that repeats this run without a model and compares outputs, path, state and open questions.
+
+        The test gives the same input and answers. If the run called a model, its recorded answers are written beside
+        the test, in a file of the same name that ends in `.jsonl`. A workflow of a module is imported from it. For one
+        from cells, the test contains the source of the cells that define it. Ids and times that the run made are not
+        compared. `agentbench tests update` shows later changes and rewrites the expected values.
+
+        Args:
+            path: `test_NAME.py` for a file of pytest; a name that ends in `.ipynb` for a notebook, which gets one more
+                cell.
+            workflow: `"module:name"` of the workflow or of a function without arguments that makes it, or a name that
+                a cell defines. By default the variable that holds the workflow.
+            overwrite: Replace a test and a recording of this name.
+
+        Returns:
+            The path.
+
+        Raises:
+            KeepTestError: The run cannot be repeated, a name or a recording is missing, the test would contain a
+                secret, or the file exists. Nothing is written.
+
+        Example:
+            >>> run = workflow.start("a parcel is late")
+            >>> await run.result()
+            >>> run.keep_as_test("tests/test_late_parcel.py")
+            PosixPath('tests/test_late_parcel.py')
+        """
+        written: Path = call_view(
+            "agentbench.revisions.kept_tests.keep:keep_as_test", self, path, workflow, overwrite=overwrite
+        )
+        return written

@@ -1,0 +1,1 @@
+"""Keep as test: a finished run becomes a test of its workflow."""
