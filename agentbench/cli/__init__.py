@@ -1,4 +1,4 @@
-"""The commands `lab`, `demo`, `batch`, `checkpoints`, `site` and `doctor`, each in its own module."""
+"""The commands `lab`, `demo`, `batch`, `checkpoints`, `tests`, `site` and `doctor`, each in its own module."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from agentbench.cli.demo import add_demo
 from agentbench.cli.doctor import add_doctor
 from agentbench.cli.lab import add_lab
 from agentbench.cli.site.command import add_site
+from agentbench.cli.tests import add_tests
 from agentbench.exceptions import AgentFrameworkException
 from agentbench.observability.instruments import VERSION
 
@@ -50,6 +51,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"agentbench {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (add_lab, add_demo, add_batch, add_checkpoints, add_site, add_doctor):
+    for add in (add_lab, add_demo, add_batch, add_checkpoints, add_tests, add_site, add_doctor):
         add(commands)
     return parser
