@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._bridge import EngineFuture, can_suspend, run_sync, running_loop, submit, threads_available, wait_sync
@@ -512,6 +514,42 @@ class Batch(Displayable):
         fork = run_sync(fork_checkpoint(storage, last, workflow_name=chain))
         checkpoint = run_sync(storage.load(fork.checkpoint_id))
         return target.open(key, None, checkpoint, storage)
+
+    def keep_as_tests(
+        self,
+        keys: Sequence[str],
+        folder: str | os.PathLike[str],
+        workflow: str | None = None,
+        *,
+        overwrite: bool = False,
+    ) -> list[Path]:
+        """Write one test for each of these rows into a folder, like `WorkflowRun.keep_as_test`.
+
+        Each row runs once more from its input, so its clients must work offline: for a row whose workflow calls a
+        model, start the workflow on `row.input` with `RunOptions(record=True)`, and keep that run.
+
+        Args:
+            keys: The keys of finished or failed rows.
+            folder: Where the tests are written; each is named after the key of its row.
+            workflow: `"module:name"` of the workflow, or a name that a cell defines.
+            overwrite: Replace tests of these names.
+
+        Returns:
+            The paths of the tests.
+
+        Raises:
+            BatchNotFoundError: There is no such row.
+            BatchError: The batch was opened without its workflow.
+            KeepTestError: A row cannot be kept, such as one that gives another output when it runs again.
+
+        Example:
+            >>> batch.keep_as_tests(["parcel-3", "parcel-8"], "tests/kept")
+            [PosixPath('tests/kept/test_parcel_3.py'), PosixPath('tests/kept/test_parcel_8.py')]
+        """
+        kept: list[Path] = call_view(
+            "agentbench.revisions.kept_tests.batches:keep_rows", self, keys, folder, workflow, overwrite=overwrite
+        )
+        return kept
 
     def close(self) -> None:
         """Stop the batch, wait for it, and close its database; on the batch's own event loop, without waiting."""

@@ -181,6 +181,25 @@ def test_save_sends_the_page_of_the_run_to_the_view_that_asks_and_writes_nothing
     assert [each.name for each in tmp_path.iterdir()] == ["kept.html"]
 
 
+def test_keep_as_test_writes_a_test_under_a_free_name_and_logs_it_or_the_reason(
+    panel: Stepper, wire: Wire, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def logged(words: str) -> object:
+        return wire.last("log", "log", lambda message: any(words in line for _, line in message["lines"]))
+
+    monkeypatch.chdir(tmp_path)
+    say(panel, "press", name="keep_as_test")
+    panel.run()
+    say(panel, "press", name="keep_as_test")
+    logged("could not be kept")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(sys.modules[__name__], "kept_flow", panel.workflow, raising=False)
+    for name in ("test_flow.py", "test_flow_2.py"):
+        say(panel, "press", name="keep_as_test")
+        logged(f"Kept as {name}")
+        assert SECRET not in (tmp_path / name).read_text(encoding="utf-8")
+
+
 def test_what_no_page_of_ours_would_say_is_passed_over(panel: Stepper) -> None:
     messages: list[dict[str, Any]] = [
         {"kind": "nonsense"},

@@ -230,6 +230,8 @@ class StepperPage:
                 self._break_at(node, "before", on=("before", node) not in points)
         elif name == "save":
             self._save(message)
+        elif name == "keep_as_test":
+            self._keep_as_test()
         elif name in COMMANDS and (act := COMMANDS[name].act) is not None:
             self._begin(name, lambda model: act(model, message.get("value")))
         if name in ("pause", "stop"):  # shown at once, even while an executor blocks the loop of the runs
@@ -244,6 +246,19 @@ class StepperPage:
             return
         name = re.sub(r"[^\w-]+", "-", self._session.model.name).strip("-") or "run"
         self._answer(message, {"kind": "file", "name": f"{name}.html", "text": page}, "top")
+
+    def _keep_as_test(self) -> None:
+        """Write the test into the current folder, under a free name, and log where it is or why there is none."""
+        name = re.sub(r"\W+", "_", self._session.model.name.lower()).strip("_") or "run"
+        names = (f"test_{name}{number}.py" for number in ("", *(f"_{n}" for n in range(2, 1000))))
+        free = next(each for each in names if not Path(each).exists())
+        handle, possible = self._session.handle, COMMANDS["keep_as_test"].possible
+        if handle is None or possible is None or not possible(self._session.model):
+            return
+        try:
+            self._session.note_down(f"Kept as {handle.keep_as_test(free)}", kind="text")
+        except Exception as error:  # noqa: BLE001 - of values and storages, which are user code
+            self._session.note_down(f"The test could not be kept: {error}")
 
     def _begin(self, command: str, change: Change) -> None:
         """Carry out a command; if it continues from here, stage the values typed here first."""

@@ -22,7 +22,7 @@ from agentbench.checkpoints.editing import Edit, make_edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
 from agentbench.exceptions import InvalidEdit, StateValidationError
-from agentbench.notebook.history.log import LogLine
+from agentbench.notebook.history.log import LogKind, LogLine
 from agentbench.notebook.runtime.kernel import cell_number
 from agentbench.notebook.stepping.driven_run import DrivenRun, ancestors_of
 from agentbench.notebook.stepping.model.messages import (
@@ -153,9 +153,9 @@ class StepperSession:
         future.add_done_callback(on_done)
         return future
 
-    def note_down(self, text: str) -> None:
-        """Log an error outside the run. Callable from any thread."""
-        self.dispatch(lambda model: model.note_down([LogLine("error", esc(text, into="line", limit=400))]))
+    def note_down(self, text: str, *, kind: LogKind = "error") -> None:
+        """Log an error, or other news, outside the run. Callable from any thread."""
+        self.dispatch(lambda model: model.note_down([LogLine(kind, esc(text, into="line", limit=400))]))
 
     def start(self, work: Coroutine[Any, Any, T]) -> EngineFuture[T]:
         """Start a coroutine on the loop of the runs."""

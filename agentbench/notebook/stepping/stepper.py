@@ -468,6 +468,10 @@ class Stepper:
 
         return save_stepper(self._session, self.workflow, path, editable=editable, site=site)
 
+    def keep_as_test(self, path: str | Path, workflow: str | None = None, *, overwrite: bool = False) -> Path:
+        """Write a test that repeats this run and compares what it does, like `WorkflowRun.keep_as_test`."""
+        return self.handle.keep_as_test(path, workflow, overwrite=overwrite)
+
     def close(self) -> None:
         """Close the panel and release the workflow; the last picture stays. May be called twice."""
         self._stand_in.update()

@@ -160,6 +160,9 @@ MORE_MENU = (
     PanelCommand("save", "Save as a page …", "Download this run as one HTML file that works without a kernel",
         possible=lambda model: _is_open(model) and model.status not in IN_FLIGHT,
     ),
+    PanelCommand("keep_as_test", "Keep as test", "Write a test that repeats this run and compares what it does",
+        possible=lambda model: model.status in (_S.WAITING, _S.DONE, _S.FAILED),
+    ),
     PanelCommand("help", "Keys", "List the keyboard shortcuts", "?", possible=lambda _: True),
 )
 # fmt: on
