@@ -75,7 +75,7 @@ class Check(Executor):
     @handler
     async def check(self, text: str, ctx: WorkflowContext[str]) -> None:
         answer = (await agent.run(f"Is this much: {text}")).text
-        await ctx.request_info(f"{answer} Buy?", bool)
+        await ctx.request_info(f"{answer} Buy, {datetime.datetime.now()}?", bool)
 
     @response_handler
     async def decide(self, question: str, yes: bool, ctx: WorkflowContext[str]) -> None:
@@ -121,7 +121,7 @@ BEHAVIOUR = {
     "result of a tool": ("costs 4", "costs 5"),
     "handling of an answer": ("if yes:", "if not yes:"),
     "exception": ("found = answer", "raise ValueError('no')\n        found = answer"),
-    "type of an answer": ('Buy?", bool)', 'Buy?", str)'),
+    "type of an answer": ('()}?", bool)', '()}?", str)'),
     "value of the state": ("order.count)", "order.count + 1)"),
 }
 LOOKS = {

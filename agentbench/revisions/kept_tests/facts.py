@@ -111,10 +111,9 @@ def facts_of(run: WorkflowRun, *, outside: Any, windows: Sequence[Window] = ()) 
         windows: When the run made its times, besides the times of its events.
     """
     events = run.events
-    times = [event.time_ns / 1e9 for event in events if event.time_ns]
     ids = [run.run_id, *(info.checkpoint_id for info in run.checkpoints)]
     ids += [event.request_id for event in events if event.type == "request_info"]
-    plain = Normalizer(ids=ids, windows=[*windows, *([(min(times), max(times))] if times else [])], outside=outside)
+    plain = Normalizer(ids=ids, windows=[*windows, *windows_of(events)], outside=outside)
     return Replayed(
         outputs=plain(WorkflowRunResult(_outputs_in_order(events)).get_outputs()),
         path=path_of(events),
@@ -122,6 +121,12 @@ def facts_of(run: WorkflowRun, *, outside: Any, windows: Sequence[Window] = ()) 
         questions=[[event.source_executor_id, plain(event.data)] for event in run.pending_requests],
         error=None if run.error is None else plain(f"{type(run.error).__name__}: {mask_text(str(run.error))}"),
     )
+
+
+def windows_of(events: Iterable[WorkflowEvent[Any]]) -> list[Window]:
+    """Return the window of the times of some events; none if they have no times."""
+    times = [event.time_ns / 1e9 for event in events if event.time_ns]
+    return [(min(times), max(times))] if times else []
 
 
 def _outputs_in_order(events: Iterable[WorkflowEvent[Any]]) -> list[WorkflowEvent[Any]]:

@@ -13,7 +13,7 @@ from agentbench._secrets import is_secret_name
 from agentbench.agents.clients.cassette.request import SecretFinder
 from agentbench.exceptions import KeepTestError
 from agentbench.revisions.kept_tests.cells import source_of_names
-from agentbench.revisions.kept_tests.facts import ASSERTED, Replayed, facts_of, question_of
+from agentbench.revisions.kept_tests.facts import ASSERTED, Replayed, facts_of, question_of, windows_of
 from agentbench.revisions.kept_tests.literals import Literals, expected_source
 from agentbench.revisions.kept_tests.model_calls import recording_of
 from agentbench.revisions.kept_tests.origin import cells_of_notebook, find_origin
@@ -64,7 +64,7 @@ def _parts(run: WorkflowRun, path: Path, workflow: str | None, cassette: Path | 
     if answers:
         call.append("answers=[")
         for given in answers:
-            question = expected_source(question_of(given.request, run.run_id), 12)
+            question = expected_source(question_of(given.request, run.run_id, windows_of(run.events)), 12)
             answer = literals.write(given.value, f"The answer to {given.executor_id!r}")
             parts = [repr(given.executor_id), question, answer]
             if "\n" in question:
