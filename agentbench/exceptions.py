@@ -543,22 +543,6 @@ class WorkflowRunnerException(WorkflowException):
     """A run cannot do this in its current state, for example answer a request that is not pending."""
 
 
-class CurrentCodeError(WorkflowRunnerException):
-    """The code of some parts of a workflow changed, and what they are now cannot be found by name.
-
-    Attributes:
-        parts: The ids of these executors and edges, each with the reason.
-    """
-
-    def __init__(self, parts: Mapping[str, str]) -> None:
-        self.parts = dict(parts)
-        listed = "; ".join(f"{part}: {reason}" for part, reason in self.parts.items())
-        super().__init__(
-            f"The current code was not found for all parts of the workflow that changed ({listed}). "
-            "Build the workflow again and pass it as workflow=."
-        )
-
-
 class WorkflowBusyError(WorkflowRunnerException, RuntimeError):
     """The workflow is already running, or another run has since saved to its chain of checkpoints."""
 
@@ -568,10 +552,11 @@ class RedoError(WorkflowRunnerException):
 
     Attributes:
         changed: The parts of the graph whose code has changed, such as `classify` or `classify->reply`.
+        missing: The changed parts whose current code cannot be found, each with the reason.
     """
 
-    def __init__(self, message: str, *, changed: object = ()) -> None:
-        self.changed = changed
+    def __init__(self, message: str, *, changed: Sequence[str] = (), missing: Mapping[str, str] | None = None) -> None:
+        self.changed, self.missing = tuple(changed), dict(missing or {})
         super().__init__(message)
 
 

@@ -55,6 +55,8 @@ SPECIAL: dict[str, Any] = {
     "MissingExtraError": call("notebook", "pandas", purpose="tabulate a run"),
     "NotInBrowserError": call("Forks", reason="a page has none", instead="Use a spoon."),
     "SiteError": call("There is no cake", "Bake one."),
+    "UnrecordedCallError": call("m", executor_id="a", request={"messages": []}),
+    "RedoError": call("m", changed=["a"], missing={"a": "it is a lambda"}),
     "KeepTestError": call("m", names=["n"], lines=[3]),
     "HistoryFileError": call("s.jsonl", "m", 3),
     "ExecutorTimeoutError": call("slow", 1.5),

@@ -14,7 +14,6 @@ _door = Door(
     what_if.results: Effect WhatIf WhatIfRow WhatIfSummary
     agentbench.exceptions: MergeError
     merge: Merge
-    agentbench.exceptions: CurrentCodeError
     current_code: CurrentCode changed_parts current_workflow find_current note_code
     """,
 )

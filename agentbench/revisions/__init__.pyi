@@ -4,7 +4,6 @@ from agentbench._lazy import Door
 from agentbench.agents.clients.cassette.recording import ModelRecording as ModelRecording
 from agentbench.agents.clients.cassette.recording import NewCall as NewCall
 from agentbench.agents.clients.cassette.recording import RecordedCall as RecordedCall
-from agentbench.exceptions import CurrentCodeError as CurrentCodeError
 from agentbench.exceptions import KeepTestError as KeepTestError
 from agentbench.exceptions import MergeError as MergeError
 from agentbench.exceptions import RedoError as RedoError

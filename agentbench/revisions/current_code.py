@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import FunctionType, MethodType
 from typing import Any
 
-from agentbench.exceptions import CurrentCodeError
+from agentbench.exceptions import RedoError
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.handlers import HandlerTable, ResponseTable
@@ -132,14 +132,19 @@ def current_workflow(of: Any) -> Any:
         A new workflow; the argument does not change.
 
     Raises:
-        CurrentCodeError: Some parts changed, but their current code cannot be found by name.
+        RedoError: Some parts changed, but their current code cannot be found by name.
 
     Example:
         >>> redone = await run.fork(workflow=current_workflow(run))
     """
     found = find_current(of)
     if found.missing:
-        raise CurrentCodeError(found.missing)
+        listed = "; ".join(f"{part}: {reason}" for part, reason in found.missing.items())
+        msg = (
+            f"The current code was not found for all parts of the workflow that changed ({listed}). "
+            "Build the workflow again and pass it as workflow=."
+        )
+        raise RedoError(msg, changed=found.changed, missing=dict(found.missing))
     return found.workflow
 
 

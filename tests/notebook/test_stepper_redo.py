@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench import RunOptions
-from agentbench.exceptions import CurrentCodeError
+from agentbench.exceptions import RedoError
 from agentbench.notebook import compare, stepper
 from agentbench.notebook.stepping import screen, session
 from agentbench.revisions import current_code
@@ -148,9 +148,9 @@ def test_a_part_that_cannot_be_found_is_named_and_the_run_stays_as_it_was(notebo
             return None
     """)
     assert "say changed after superstep 1 ran." in panel._screen.text
-    with pytest.raises(CurrentCodeError) as caught:
+    with pytest.raises(RedoError) as caught:
         panel.redo()
-    assert [*caught.value.parts] == ["say"]
+    assert [*caught.value.missing] == ["say"]
     assert panel.handle.outputs == ["rain?"]
     assert str(panel.status) == "done"
     panel.close()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agentbench.exceptions import CurrentCodeError
+from agentbench.exceptions import RedoError
 from agentbench.revisions import changed_parts, current_workflow, find_current, note_code
 from agentbench.revisions import current_code as module
 
@@ -147,9 +147,9 @@ def test_a_base_class_alone_needs_its_subclass_to_be_defined_again(cells: Cells)
     cells.run(BUILD)
     note_code(cells["workflow"])
     cells.run("class Base(Executor):\n    pass\n")
-    with pytest.raises(CurrentCodeError) as caught:
+    with pytest.raises(RedoError) as caught:
         current_workflow(cells["workflow"])
-    assert list(caught.value.parts) == ["classify"]
+    assert list(caught.value.missing) == ["classify"]
 
 
 @pytest.mark.parametrize(
@@ -184,10 +184,10 @@ def test_a_closure_whose_factory_changed_is_named_until_the_workflow_is_built_ag
     note_code(workflow)
     cells.run(CODE, "text + word", "word + text")
     assert changed_parts(workflow) == ("say",)
-    with pytest.raises(CurrentCodeError) as caught:
+    with pytest.raises(RedoError) as caught:
         current_workflow(workflow)
-    assert [*caught.value.parts] == ["say"]
-    assert "make" in caught.value.parts["say"]
+    assert [*caught.value.missing] == ["say"]
+    assert "make" in caught.value.missing["say"]
     assert "workflow=" in str(caught.value)
     cells.run(BUILD)
     assert output(current_workflow(workflow)) == [".re: hi!brief"]
@@ -279,7 +279,7 @@ def test_a_node_of_a_state_graph_is_found_once_the_graph_is_compiled_again(cells
     note_code(workflow)
     cells.run(STATE_GRAPH, '"n": 1', '"n": 2')
     assert changed_parts(workflow) == ("one",)
-    with pytest.raises(CurrentCodeError):
+    with pytest.raises(RedoError):
         current_workflow(workflow)
     cells.run(COMPILE)
     assert not find_current(workflow).missing

@@ -371,8 +371,7 @@ class Stepper:
             new_calls: What happens to requests that are not recorded, see `WorkflowRun.redo`.
 
         Raises:
-            CurrentCodeError: A part changed whose current code cannot be found by name.
-            WorkflowRunnerException: No code has changed.
+            RedoError: No code has changed, or the current code of a changed part cannot be found.
         """
         self._screen.look_for_changes()
         self._wait("redo", lambda: self._session.begin(lambda model: model.redo(since, workflow, new_calls)))

@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench._bridge import run_sync
+from agentbench._display import shorten
 from agentbench._secrets import is_secret_name
 from agentbench.agents.clients.cassette.request import SecretFinder
 from agentbench.exceptions import KeepTestError
@@ -17,6 +19,8 @@ from agentbench.revisions.kept_tests.facts import ASSERTED, Replayed, facts_of, 
 from agentbench.revisions.kept_tests.literals import Literals, expected_source
 from agentbench.revisions.kept_tests.model_calls import recording_of
 from agentbench.revisions.kept_tests.origin import cells_of_notebook, find_origin
+from agentbench.revisions.redo import redo
+from agentbench.serialization.plain import are_equal
 
 if TYPE_CHECKING:
     from agentbench.workflows.run.run import WorkflowRun
@@ -35,6 +39,8 @@ def keep_as_test(run: WorkflowRun, path: str | Path, workflow: str | None = None
     if path.suffix == ".py" and not (path.name.startswith("test_") and path.stem.isidentifier()):
         msg = f"pytest would not find {path.name}; expected a name such as test_refund.py."
         raise KeepTestError(msg)
+    if run.started_from is not None:
+        run = run_sync(_from_its_input(run))
     recording = recording_of(run)
     cassette = path.with_suffix(".jsonl") if recording is not None else None
     taken = [each for each in (cassette, path if path.suffix == ".py" else None) if each is not None and each.exists()]
@@ -103,14 +109,31 @@ def assertions(facts: Replayed) -> list[str]:
     ]
 
 
-def _input_of(run: WorkflowRun) -> Any:
-    """Return the input of a run that began with it; the test of another one could not repeat its beginning."""
-    if run.started_from is not None:
+async def _from_its_input(run: WorkflowRun) -> WorkflowRun:
+    """Return a run that began at a checkpoint as one from the input, without a model call: a test begins there."""
+    try:
+        repeated = await redo(run, 0, run.workflow, "refuse")
+        await repeated.result()
+    except Exception as error:
+        if run.error is None or not isinstance(error, type(run.error)):
+            msg = (
+                f"Run {run.run_id} began at the checkpoint {run.started_from}, and cannot be repeated from its input: "
+                f"{type(error).__name__}: {error}"
+            )
+            raise KeepTestError(msg) from error
+    outputs = repeated.outputs
+    if not are_equal(outputs[len(outputs) - len(run.outputs) :], run.outputs) or repeated.status != run.status:
         msg = (
-            f"Run {run.run_id} began at the checkpoint {run.started_from}, not with an input, so a test cannot repeat "
-            'it from its beginning. Run fork("input") to its end, and keep that run.'
+            f"Run {run.run_id} began at the checkpoint {run.started_from}, and repeated from its input it ends with "
+            f"{shorten(outputs)}, not with {shorten(run.outputs)}: something was edited, or depends on chance. Keep a "
+            'run of fork("input").'
         )
         raise KeepTestError(msg)
+    return repeated
+
+
+def _input_of(run: WorkflowRun) -> Any:
+    """Return the input of a run."""
     if not run.is_over and not run.pending_requests:
         msg = f"Run {run.run_id} has not ended: {run!r}. Run it to its end or to its next question first."
         raise KeepTestError(msg)

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.executors.message import Delivery
-    from agentbench.workflows.graph.boundary import PauseReason
 
 
 class GivenAnswer(NamedTuple):
-    """The answer that a person gave to a request of a run."""
+    """The answer that a person gave to a request of a run; `run.answers` lists them.
+
+    Attributes:
+        executor_id: The executor that made the request.
+        request: The data of the request.
+        value: The answer.
+
+    Example:
+        >>> [(answer.request, answer.value) for answer in run.answers]
+        [('Refund?', True)]
+    """
 
     executor_id: str
     request: Any
@@ -25,8 +34,8 @@ class RunScene(NamedTuple):
     run_id: str
     chain: str
     storage: CheckpointStorage | None
-    hold: Callable[[PauseReason], Awaitable[None]]
-    """Waits inside a superstep until the driver of the run goes on."""
+    hold: Callable[[Any], Awaitable[None]]
+    """Waits inside a superstep, for a `PauseReason`, until the driver of the run goes on."""
     warn: Callable[[str], object]
 
 

@@ -75,8 +75,7 @@ class RunRevisions(Displayable):
             The new run. Nothing has run yet. `compare(run, redone)` shows both.
 
         Raises:
-            RedoError: No code has changed, or none that ran.
-            CurrentCodeError: The current code of a part cannot be found.
+            RedoError: No code has changed, or none that ran, or the current code of a part cannot be found.
             GraphMismatchError: The new workflow has another graph; `workflow.migrate` converts checkpoints.
             UnrecordedCallError: By driving the new run: a request was refused.
             WorkflowCheckpointException: The run saved no checkpoints.

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from agentbench.workflows.run.definition import WorkflowDefinition
 
 
-_RECORDING = "agentbench.agents.clients.cassette.recording:ModelRecording"
 _OVER = (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED)
 _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
@@ -148,8 +147,12 @@ class WorkflowRun(RunRevisions):
         record = options.record
         if not isinstance(record, bool):
             return record
-        made: RunRecorder | None = call_view(_RECORDING, limit=options.record_limit) if record else None
-        return made
+        if not record:
+            return None
+        recorder: RunRecorder = call_view(
+            "agentbench.agents.clients.cassette.recording:ModelRecording", limit=options.record_limit
+        )
+        return recorder
 
     def _warn(self, text: str) -> None:
         self._log.append(WorkflowEvent.warning(text))

@@ -54,7 +54,12 @@ _place: Final[ContextVar[tuple[str, int]]] = ContextVar("agentbench_recorded_pla
 
 @dataclass(frozen=True, eq=False)
 class RecordedCall:
-    """A model call of a run: the executor that made it, the superstep, and the call as in a cassette."""
+    """A model call of a run: the executor that made it, the superstep, and the call as in a cassette.
+
+    Example:
+        >>> run.recording.recorded
+        [<superstep 0, classify: <call 1: 'a late parcel' -> 'refund'>>]
+    """
 
     executor_id: str
     superstep: int
