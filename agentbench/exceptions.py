@@ -556,7 +556,7 @@ class RedoError(WorkflowRunnerException):
     """
 
     def __init__(self, message: str, *, changed: Sequence[str] = (), missing: Mapping[str, str] | None = None) -> None:
-        self.changed, self.missing = tuple(changed), dict(missing or {})
+        self.changed, self.missing = changed, missing or {}
         super().__init__(message)
 
 

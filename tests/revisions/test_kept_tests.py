@@ -20,6 +20,7 @@ from agentbench import (
     BaseChatClient,
     ChatResponse,
     Executor,
+    InMemoryCheckpointStorage,
     Message,
     RunOptions,
     Workflow,
@@ -387,6 +388,30 @@ async def test_model_calls_are_kept_in_a_cassette_and_a_new_request_fails(
     with raises(UnrecordedCallError, executor_id="writer"):
         run_kept(path)
     assert Live.calls == count
+
+
+def make_two_agents() -> Workflow:
+    first = Agent(Live(), name="first", id="first")
+    last = Agent(Live(), name="last", id="last", instructions=INSTRUCTIONS[-1])
+    return WorkflowBuilder(start_executor=first).add_edge(first, last).build()
+
+
+async def test_a_redone_run_is_kept_from_its_input_without_a_model_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = RunOptions(record=True)
+    run = make_two_agents().start("hi", checkpoint_storage=InMemoryCheckpointStorage(), options=options)
+    await run.result()
+    monkeypatch.setattr(f"{__name__}.INSTRUCTIONS", ["Be polite."])
+    redone = await run.redo(workflow=make_two_agents(), new_calls="allow")
+    await redone.result()
+    calls = Live.calls
+    kept = redone.keep_as_test(tmp_path / "test_redone.py", f"{__name__}:make_two_agents")
+    run_kept(kept)
+    assert Live.calls == calls
+    edited = await run.fork(run.checkpoints[0], messages={"first": ["another message"]})
+    with raises(KeepTestError):
+        edited.keep_as_test(tmp_path / "test_edited.py", f"{__name__}:make_two_agents")
 
 
 async def test_model_calls_that_were_not_recorded_are_an_error(tmp_path: Path) -> None:
