@@ -15,7 +15,7 @@ from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.info import CheckpointInfo, checkpoint_order, select_infos
 from agentbench.checkpoints.manager import CheckpointManager, require_storage
-from agentbench.checkpoints.recorded_chains import is_recorded_chain, recorded_chain
+from agentbench.checkpoints.metadata import is_recorded_chain, recorded_chain
 from agentbench.checkpoints.storage import (
     CheckpointStorage,
     SupportsChainNames,

@@ -1,4 +1,4 @@
-"""The keys that the engine writes to the metadata of a checkpoint. All other keys belong to the caller."""
+"""The keys that the engine writes to the metadata of a checkpoint, and the names of the chains of recordings."""
 
 from typing import Final, Literal
 
@@ -32,3 +32,15 @@ CheckpointSource = Literal["input", "step", "answer", "interrupt", "stop", "erro
 `step` after each, `answer` with responses,
 `interrupt`, `stop` and `error` if a run stopped, `fork` and (with edits) `update` by a person; `pending` checkpoints
 are replaced by the next one and not displayed."""
+
+_RECORDED: Final = "agentbench.recorded/"
+
+
+def recorded_chain(chain: str, run_id: str) -> str:
+    """Return the name of the chain that holds what a run of `chain` has recorded; it is not listed."""
+    return f"{_RECORDED}{chain}/{run_id}"
+
+
+def is_recorded_chain(chain: str) -> bool:
+    """Return whether a chain holds a recording instead of the checkpoints of a run."""
+    return chain.startswith(_RECORDED)

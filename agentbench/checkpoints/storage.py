@@ -13,7 +13,7 @@ from agentbench._display import Displayable
 from agentbench._limits import require_limit
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo, select_infos
-from agentbench.checkpoints.recorded_chains import is_recorded_chain
+from agentbench.checkpoints.metadata import is_recorded_chain
 from agentbench.exceptions import WorkflowBusyError
 
 

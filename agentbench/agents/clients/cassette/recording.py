@@ -30,8 +30,7 @@ from agentbench.agents.clients.scripted.scripted import AnsweringChatClient
 from agentbench.agents.model.recording import recorder
 from agentbench.agents.model.request import response_as_stream
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
-from agentbench.checkpoints.metadata import RUN_ID, SEQ
-from agentbench.checkpoints.recorded_chains import recorded_chain
+from agentbench.checkpoints.metadata import RUN_ID, SEQ, recorded_chain
 from agentbench.exceptions import UnrecordedCallError
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
