@@ -16,6 +16,7 @@ from agentbench.checkpoints.paths import Place, find_place, replace_at
 from agentbench.exceptions import InvalidEdit, UnstorableValueError
 
 _MESSAGE = re.compile(r"(pending_messages|messages)\[(0|[1-9][0-9]*)\]\.?(.+)?", re.ASCII | re.DOTALL)
+_INPUT = "input"
 
 
 @drawn_by("agentbench.notebook.history.changes:edit_bundle")
@@ -27,7 +28,8 @@ class Edit(Displayable):
 
     Attributes:
         path: The place: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` in
-            the queued messages, or `pending_messages[0]` if the state has a key `messages`.
+            the queued messages, or `pending_messages[0]` if the state has a key `messages`; `input` in a checkpoint
+            before superstep 0.
         before: The value in the checkpoint.
         after: The new value.
 
@@ -148,12 +150,14 @@ def updates_of(checkpoint: WorkflowCheckpoint, edits: Sequence[Edit]) -> Updates
 
 # A checkpoint is edited as one value of two parts.
 _STATE, _MESSAGES = "state", "messages"
+_HAS_INPUT = "has_input"  # before superstep 0 the only message is the input of the run
 
 
 def _after(checkpoint: WorkflowCheckpoint, edits: Iterable[Edit]) -> dict[str, Any]:
     root: dict[str, Any] = {
         _STATE: {key: value for key, value in checkpoint.state.items() if not key.startswith("_")},
         _MESSAGES: [message for queued in checkpoint.messages.values() for message in queued],
+        _HAS_INPUT: checkpoint.iteration_count < 0 and _INPUT not in checkpoint.state,
     }
     for edit in edits:
         if edit.steps[0] == _STATE:
@@ -170,6 +174,8 @@ def _usual_path(root: Mapping[str, Any], steps: tuple[Any, ...]) -> str | None:
     """Return a path in this package's notation; `None` if that cannot be followed, as for cut keys."""
     if steps[0] == _STATE:
         path = path_text(steps[1:])
+    elif root[_HAS_INPUT]:
+        path = path_text((_INPUT, *steps[3:]))
     else:
         path = path_text(("pending_messages" if _MESSAGES in root[_STATE] else _MESSAGES, steps[1], *steps[3:]))
     try:
@@ -183,6 +189,8 @@ def _find(root: Mapping[str, Any], path: str) -> Place:
     if not isinstance(value, str):
         msg = f"a path is text, such as 'draft.title', not a {type(value).__name__}"
         raise LookupError(msg)
+    if root[_HAS_INPUT]:
+        path = re.sub(rf"{_INPUT}(?![^.\[])", "pending_messages[0]", path, count=1) if path.startswith(_INPUT) else path
     of_message = _MESSAGE.fullmatch(path)
     if of_message is None or (of_message[1] == _MESSAGES and _MESSAGES in root[_STATE]):
         place = find_place(root[_STATE], path)

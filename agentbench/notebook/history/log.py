@@ -39,7 +39,9 @@ class LogLine:
     @classmethod
     def of_fork(cls, old_run: str, superstep: int | None, new_run: str) -> LogLine:
         """Return the line of a new run that started from a checkpoint of an old one."""
-        text = f"{run_name(new_run)} continues from superstep {superstep} of {run_name(old_run)}, which does not change"
+        at_input = superstep is not None and superstep < 0
+        place = "starts from the input" if at_input else f"continues from superstep {superstep}"
+        text = f"{run_name(new_run)} {place} of {run_name(old_run)}, which does not change"
         return cls("fork", text)
 
     @classmethod

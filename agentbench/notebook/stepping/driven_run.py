@@ -8,14 +8,17 @@ from dataclasses import replace
 from typing import Any
 
 from agentbench._clock import iso_utc, runtime_defaults
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.editing import Edit, updates_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage, SupportsCheckpointInfos
 from agentbench.exceptions import RequestAlreadyAnswered
 from agentbench.notebook.stepping.model.break_places import Boundary, Breakpoint, Hit, find_hits, pause_reason
-from agentbench.notebook.stepping.model.messages import Redo, RunFacts, StepEnded
+from agentbench.notebook.stepping.model.messages import INPUT, Redo, RunFacts, StepEnded
 from agentbench.revisions.current_code import current_workflow
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
+from agentbench.workflows.run.execution import ABSENT
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
 
@@ -58,7 +61,7 @@ class DrivenRun:
         return RunFacts(
             run_id=handle.run_id,
             status=status,
-            superstep=base if is_before else handle.superstep,
+            superstep=(None if base == -1 else base) if is_before else handle.superstep,
             checkpoints=handle.checkpoints,
             requests=() if status == "CANCELLED" else tuple(handle.pending_requests),
             planned=tuple(planned),
@@ -149,9 +152,25 @@ class DrivenRun:
         self._is_new = True
         return await self.facts()
 
+    async def knows_input(self) -> bool:
+        """Whether the input is known, with which the run or the one that it continues was started."""
+        return await self.handle._find_input() is not ABSENT  # noqa: SLF001 - `input` blocks
+
+    async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+        """Return the content of a checkpoint, or of the input as one before superstep 0."""
+        if checkpoint_id != INPUT:
+            return await self._storage.load(checkpoint_id)
+        message = await self.handle._find_input()  # noqa: SLF001 - `input` blocks
+        messages = {WORKFLOW_SOURCE: [WorkflowMessage(message, WORKFLOW_SOURCE)]}
+        return WorkflowCheckpoint(self.handle.workflow.name, "", INPUT, messages=messages, iteration_count=-1)
+
     async def fork(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
-        """Start a new run from a checkpoint; this run and its stored checkpoints do not change."""
-        updates = updates_of(await self._storage.load(info.checkpoint_id), edits)
+        """Start a new run from a checkpoint or from the input; this run and its stored checkpoints do not change."""
+        content = await self.load(info.checkpoint_id)
+        updates = updates_of(content, edits)
+        if info.checkpoint_id == INPUT:
+            message = (updates.messages or content.messages)[WORKFLOW_SOURCE][0].data
+            return await self.handle.fork(INPUT, **{"message": message, **more})
         return await self.handle.fork(info, state_updates=updates.state or None, messages=updates.messages, **more)
 
     async def redo(self, instruction: Redo) -> tuple[DrivenRun, CheckpointInfo | None]:

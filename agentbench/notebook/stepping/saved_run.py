@@ -70,7 +70,7 @@ def stepper_page(session: StepperSession, workflow: Any, *, editable: bool = Fal
     require_site(site, editable=editable)
     with session.reading() as model:
         reports, facts = [*session.earlier, *model.reports], model.facts
-        infos = [past.info for past in model.checkpoints.past]
+        infos = model.checkpoints.saved
     return _page(_course(workflow, reports, facts, infos, session.storage), editable=editable, site=site)
 
 

@@ -28,6 +28,7 @@ from agentbench.notebook.stepping.driven_run import DrivenRun, ancestors_of
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
     AllowCalls,
+    INPUT_POSITION,
     CancelRun,
     CheckBreakpoints,
     Fork,
@@ -181,6 +182,8 @@ class StepperSession:
         self._run = run
         if cell_number() is not None:  # only in notebooks code changes while a stepper is open
             note_code(handle.workflow)
+        if not (lineage and lineage[0].iteration < 0) and await run.knows_input():
+            lineage = [INPUT_POSITION, *lineage]
         self.dispatch(lambda model: model.start(facts, lineage))
         if self.model.status is StepperStatus.CLOSED:  # closed before there was a run to cancel
             await handle.cancel()
@@ -228,13 +231,17 @@ class StepperSession:
             self.start(self.carry_out(instruction))
         self._moved.set()
 
+    async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
+        """Return the content of a checkpoint, or of the input as one before superstep 0."""
+        return await self._require_run().load(checkpoint_id)
+
     async def stage(self, path: str, value: Any, checkpoint_id: str | None = None) -> Edit:
         """Check and stage an edit of a checkpoint, `None` for the displayed one; raises like `Stepper.edit`."""
         with self._lock:
             self.model.require("edit")
             checkpoint_id = checkpoint_id or self.model.checkpoints.displayed_id or ""
             staged = self.model.staged_edits.of(checkpoint_id)
-        edit = self._make_edit(await self.storage.load(checkpoint_id), path, value, staged)
+        edit = self._make_edit(await self.load(checkpoint_id), path, value, staged)
         self.dispatch(lambda model: model.stage_edit(checkpoint_id, edit))
         return edit
 
@@ -259,9 +266,10 @@ class StepperSession:
             self.model.require("fork")
             wanted = id_of(checkpoint or self.model.checkpoints.displayed_id or "")
             info = self.model.checkpoints.past[self.model.checkpoints.index_of(wanted)].info
+            wanted = info.checkpoint_id
             staged = self.model.staged_edits.of(wanted)
         if edits is not None:
-            content, staged = await self.storage.load(wanted), ()
+            content, staged = await self.load(wanted), ()
             for path, value in edits.items():
                 staged = (*staged, self._make_edit(content, path, value, staged))
         async with self._turn:
@@ -349,7 +357,8 @@ class StepperSession:
             return self.dispatch(lambda model: model.take_redo(facts, begin))
         branch = await run.branch(instruction.checkpoint, instruction.edits)
         facts = await branch.facts()
-        origin = CheckpointInfo.of(await self.storage.load(branch.handle.started_from or ""))
+        started = branch.handle.started_from
+        origin = None if started is None else CheckpointInfo.of(await self.storage.load(started))
         self._run = branch
         following = self.dispatch(lambda model: model.take_fork(instruction, facts, origin))
         for edit in instruction.edits:

@@ -140,7 +140,7 @@ class Stepper:
 
     @property
     def checkpoint_id(self) -> str | None:
-        """Id of the displayed checkpoint: the last one, or an earlier one after `back()`."""
+        """Id of the displayed checkpoint: the last one, or an earlier one after `back()`; `"input"` at the input."""
         with self._session.reading() as model:
             return model.checkpoints.displayed_id
 
@@ -148,7 +148,7 @@ class Stepper:
     def checkpoints(self) -> list[CheckpointInfo]:
         """The checkpoints that lead to the current state, oldest first, including those of runs before a fork."""
         with self._session.reading() as model:
-            return [past.info for past in model.checkpoints.past]
+            return model.checkpoints.saved
 
     @property
     def state(self) -> dict[str, Any]:
@@ -156,8 +156,7 @@ class Stepper:
         viewed = self._session.model.checkpoints.viewed
         if viewed is None:
             return self.handle.state
-        load = self._session.storage.load
-        checkpoint = self._wait("state", lambda: self._session.start(load(viewed.checkpoint_id)))
+        checkpoint = self._wait("state", lambda: self._session.start(self._session.load(viewed.checkpoint_id)))
         return {key: value for key, value in checkpoint.state.items() if not key.startswith("_")}
 
     @property
@@ -278,7 +277,9 @@ class Stepper:
     # ---- looking back ------------------------------------------------------------------------------------------------
 
     def back(self, n: int = 1) -> None:
-        """Show the checkpoint `n` before the displayed one. Nothing is executed or deleted.
+        """Show the checkpoint `n` before the displayed one; before the first is the input of the run.
+
+        Nothing is executed or deleted. `step()` and `run()` from there start a new run.
 
         Raises:
             ValueError: `n` is not a whole number above 0.
@@ -290,7 +291,7 @@ class Stepper:
         self._session.dispatch(lambda model: model.go_forward(n))
 
     def goto(self, checkpoint: CheckpointInfo | str) -> None:
-        """Show this checkpoint, named by its info or its id. Nothing is executed or deleted.
+        """Show this checkpoint, named by its info or its id, or the run's `"input"`. Nothing is executed or deleted.
 
         Raises:
             LookupError: It is not among `checkpoints`.
@@ -318,9 +319,9 @@ class Stepper:
         """Make a stepper for a new run from a checkpoint; this stepper and its run do not change.
 
         Args:
-            checkpoint: Start of the new run, its info or its id; `None` for the displayed checkpoint.
+            checkpoint: Start of the new run, its info or its id, or `"input"`; `None` for the displayed checkpoint.
             edits: New values by path, as for `edit`; by default the staged edits of that checkpoint.
-            input: Additional input for the start executors.
+            input: Additional input for the start executors; at the input, the input of the new run.
             workflow: Instance for the new run. By default a copy of this workflow. Executors are copied where possible;
                 those that hold locks, files and the like are shared. Pass this stepper's own instance to use it for the
                 new run alone: this stepper is then closed.
@@ -348,7 +349,7 @@ class Stepper:
         """Continue in a new run with the staged edits; nothing is executed yet, the old run stays stored.
 
         Args:
-            checkpoint: Start of the new run, its info or its id; `None` for the displayed checkpoint.
+            checkpoint: Start of the new run, its info or its id, or `"input"`; `None` for the displayed checkpoint.
 
         Raises:
             LookupError: The checkpoint is not among `checkpoints`.
@@ -392,7 +393,8 @@ class Stepper:
 
         Args:
             path: `score`, `draft.title`, `items[0]` in the shared state; `messages[0]`, `messages[0].title` in queued
-                messages, or `pending_messages[0]` if the state has a key `messages`.
+                messages, or `pending_messages[0]` if the state has a key `messages`; `input`, `input.title` at the
+                input.
             value: The new value.
 
         Raises:
@@ -480,7 +482,7 @@ class Stepper:
 
     def __repr__(self) -> str:
         with self._session.reading() as model:
-            viewing = "" if model.checkpoints.viewed is None else f", viewing {model.checkpoints.place}"
+            viewing = "" if model.checkpoints.viewed is None else f", viewing {model.checkpoints.place.removeprefix('checkpoint ')}"
             return f"Stepper({esc(self.name, into='line', limit=80)}, {model.superstep_text}, {model.status}{viewing})"
 
     def _display_(self) -> Any:  # marimo calls it

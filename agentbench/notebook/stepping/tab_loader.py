@@ -11,6 +11,7 @@ from agentbench._text.escape import esc
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import diff_checkpoints
 from agentbench.notebook.runtime import settings
+from agentbench.notebook.stepping.model.messages import INPUT
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.notebook.stepping.view.tabs import NO_CONTENT, Sources, TabContent, content_of
@@ -29,7 +30,7 @@ class StepperTabs:
         self._on_loaded = on_loaded
         self.open = "state"
         self.selected: str | None = None  # the executor in the Node tab
-        self._loads: dict[str, Future[WorkflowCheckpoint]] = {}
+        self._loads: dict[tuple[str, str], Future[WorkflowCheckpoint]] = {}  # by id; runs differ in their inputs
         self._made_of: object = None
         self._contents: tuple[TabContent, ...] = (NO_CONTENT,)  # the newest last
 
@@ -49,7 +50,8 @@ class StepperTabs:
         """Update the content of the open tab after a change; call on the loop of the runs."""
         with self._session.reading() as model:
             compared = model.checkpoints.compared_ids if self.open == "diff" else []
-            viewed = [] if model.checkpoints.viewed is None else [model.checkpoints.viewed.checkpoint_id]
+            shows_stored = model.checkpoints.viewed is not None or model.checkpoints.at_input
+            viewed = [model.checkpoints.displayed_id or ""] if shows_stored else []
             loaded = {checkpoint_id: self._load(checkpoint_id) for checkpoint_id in (*compared, *viewed)}
             problem = next((value for value in loaded.values() if isinstance(value, str)), "")
             events = self._session.handle.event_count if self._session.handle and self.open == "events" else 0
@@ -61,11 +63,12 @@ class StepperTabs:
 
     def _load(self, checkpoint_id: str) -> Any:
         """Return a checkpoint, or the text to show while it is loading or if it cannot be loaded."""
-        if checkpoint_id not in self._loads:
+        key = checkpoint_id, self._session.model.facts.run_id if checkpoint_id == INPUT else ""
+        if key not in self._loads:
             self._loads = dict([*self._loads.items()][1 - _MOST_LOADED :])
-            self._loads[checkpoint_id] = self._session.start(self._session.storage.load(checkpoint_id))
-            self._loads[checkpoint_id].add_done_callback(lambda _: self._on_loaded())
-        loading = self._loads[checkpoint_id]
+            self._loads[key] = self._session.start(self._session.load(checkpoint_id))
+            self._loads[key].add_done_callback(lambda _: self._on_loaded())
+        loading = self._loads[key]
         if not loading.done():
             return "Loading the checkpoint …"
         error = loading.exception()

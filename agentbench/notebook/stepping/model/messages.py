@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from agentbench._limits import require_limit
 from agentbench.checkpoints.editing import Edit
@@ -74,6 +74,13 @@ def check_until(until: Any) -> Any:
         "function of a report, or None."
     )
     raise ValueError(msg)
+
+
+INPUT: Final = "input"
+"""The id of the position before the first checkpoint: the input of the run, with which a new run may start."""
+
+INPUT_POSITION: Final = CheckpointInfo("", INPUT, -1, "", source="input", n_messages=1)
+"""The input among the checkpoints; a run with `save_input` has a checkpoint of its own there instead."""
 
 
 IN_FLIGHT = frozenset({StepperStatus.STEPPING, StepperStatus.RUNNING})
@@ -215,7 +222,8 @@ class Past:
     def __post_init__(self) -> None:
         """Set the label once, because the page reads all labels at each update."""
         origin = {"answer": ", answered", "fork": ", forked", "update": ", edited"}.get(self.info.source, "")
-        self.label = f"superstep {self.info.iteration}{origin}"
+        place = INPUT if self.info.iteration < 0 else f"superstep {self.info.iteration}"
+        self.label = f"{place}{origin}"
         self.stop = (self.label, self.info.checkpoint_id)
 
 
@@ -254,6 +262,9 @@ class StepperCheckpoints:
         The newest one gets the graph states `now`. A superstep that processes an answer saves twice; its first
         checkpoint gets the states `before` it.
         """
+        if saved and saved[0].iteration < 0 and self.past[:1] and self.past[0].info == INPUT_POSITION:
+            del self.past[0]  # the run has saved its input
+            self._inherited -= 1
         # A run that was restored to its start also lists that checkpoint as its own.
         begun = bool(saved and self._inherited and saved[0] == self.past[self._inherited - 1].info)
         first = self._inherited - begun  # index of the first one that it saved
@@ -284,15 +295,32 @@ class StepperCheckpoints:
         return None if self.displayed is None else self.past[self.displayed].info.checkpoint_id
 
     @property
+    def first(self) -> int:
+        """Index of the first checkpoint after the input."""
+        return next((at for at, past in enumerate(self.past) if past.info.iteration >= 0), len(self.past))
+
+    @property
+    def saved(self) -> list[CheckpointInfo]:
+        """The checkpoints in the storage, oldest first."""
+        return [past.info for past in self.past if past.info != INPUT_POSITION]
+
+    @property
+    def at_input(self) -> bool:
+        """Whether the input is displayed."""
+        return self.displayed is not None and self.displayed < self.first
+
+    @property
     def place(self) -> str:
-        """The position of the displayed checkpoint, such as `3 of 7`."""
-        return f"{(self.displayed or 0) + 1} of {len(self.past)}"
+        """The displayed position, such as `checkpoint 3 of 7`."""
+        if self.at_input:
+            return "the input"
+        return f"checkpoint {(self.displayed or 0) - self.first + 1} of {len(self.past) - self.first}"
 
     @property
     def compared_ids(self) -> list[str]:
-        """Ids of the previous and the displayed checkpoint; empty if there are fewer than two."""
-        at = self.displayed
-        return [past.info.checkpoint_id for past in self.past[at - 1 : at + 1]] if at else []
+        """Ids of the previous and the displayed checkpoint; empty at the first one."""
+        at = self.displayed or 0
+        return [past.info.checkpoint_id for past in self.past[at - 1 : at + 1]] if at > self.first else []
 
     def look_at(self, index: int | None) -> None:
         """Display a checkpoint; the last index displays the current state."""
@@ -304,6 +332,8 @@ class StepperCheckpoints:
         Raises:
             LookupError: The checkpoint does not lead to the current state.
         """
+        if checkpoint_id == INPUT and self.first:
+            return self.first - 1
         for index, past in enumerate(self.past):
             if past.info.checkpoint_id == checkpoint_id:
                 return index

@@ -150,7 +150,7 @@ class StepperModel:
         """The failed superstep, otherwise the last finished one, in words."""
         failed = self.status is _S.FAILED and self.reports
         number = self.reports[-1].superstep if failed else self.facts.superstep
-        return "no superstep yet" if number is None else f"superstep {number}"
+        return "no superstep yet" if number is None or number < 0 else f"superstep {number}"
 
     @property
     def states(self) -> ElementStates:
@@ -228,7 +228,8 @@ class StepperModel:
             return self._fork(self.checkpoints.displayed or 0)
         self.breakpoints.hit = None
         if failed:
-            return Restore(self.checkpoints.past[-1].info if self.checkpoints.past else None)
+            saved = self.checkpoints.saved
+            return Restore(saved[-1] if saved else None)
         unchecked = self.breakpoints.unchecked if goal.runs else ()
         return CheckBreakpoints(unchecked) if unchecked else self._next_step()
 

@@ -59,15 +59,18 @@ def _news(model: StepperModel) -> Banner:
     if model.status is _S.CLOSED:
         return Banner("note", "This stepper is closed. Run its cell again to open a new one.")
     if model.confirming is not None:
-        place, cancel = ("here", "Cancel") if line.viewed is None else (f"checkpoint {line.place}", "Keep viewing")
+        place, cancel = ("here", "Cancel") if line.viewed is None else (line.place, "Keep viewing")
         changed = f" with {edits}" if model.edits else ""
         text = f"Continuing from {place}{changed} starts a new run; {run_name(model.facts.run_id)} does not change."
         return Banner("ask", text, actions=(("confirm", "Start a new run here"), ("cancel", cancel)))
     if model.playing is not None:
-        return Banner("past", f"Replaying checkpoint {line.place}. Nothing is executed.", actions=(("live", "Stop"),))
+        return Banner("past", f"Replaying {line.place}. Nothing is executed.", actions=(("live", "Stop"),))
     if line.viewed is None and not model.edits:
         return _of_present(model)
-    parts = [] if line.viewed is None else [f"Viewing checkpoint {line.place} (superstep {line.viewed.iteration})."]
+    parts: list[str] = []
+    if line.viewed is not None:
+        number = "" if line.at_input else f" (superstep {line.viewed.iteration})"
+        parts.append(f"Viewing {line.place}{number}.")
     actions = () if line.viewed is None else (("live", "Back to now"),)
     if model.edits:
         them = "it" if len(model.edits) == 1 else "them"
@@ -109,6 +112,8 @@ def _of_run(model: StepperModel) -> Banner:
         then = "It has no checkpoint; run its cell again to start over."
         if "back" in model.allowed:
             then = "Back shows its checkpoints; Step continues from one in a new run."
+        elif model.checkpoints.at_input:
+            then = "Fork starts a new run from its input."
         elif "fork" in model.allowed:
             then = "Fork continues from its checkpoint in a new run."
         return Banner("note", f"The run was stopped. {then}")
@@ -286,7 +291,7 @@ def screen_of(
         banner=banner,
         stops=tuple(past.stop for past in model.checkpoints.past),
         index=model.checkpoints.displayed,
-        position="no checkpoint" if model.checkpoints.displayed is None else f"checkpoint {model.checkpoints.place}",
+        position="no checkpoint" if model.checkpoints.displayed is None else model.checkpoints.place.removeprefix("the "),
         scrubbing=len(model.checkpoints.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
         breakpoints=tuple(_breakpoint(model, point) for point in model.breakpoints.all),
         states=model.activity.whole(model.states),
@@ -332,7 +337,7 @@ def _status_words(model: StepperModel) -> str:
             words += ", stopping"
     elif status is _S.PAUSED and model.facts.pause_reason:
         words += f" ({esc(model.facts.pause_reason.text, into='line', limit=80)})"
-    return words if model.checkpoints.viewed is None else f"{words}, viewing checkpoint {model.checkpoints.place}"
+    return words if model.checkpoints.viewed is None else f"{words}, viewing {model.checkpoints.place}"
 
 
 def _names(executors: Sequence[str]) -> str:
@@ -344,7 +349,7 @@ def _names(executors: Sequence[str]) -> str:
 def _announce(model: StepperModel, header: Header) -> str:
     """Return the change as a text for screen readers."""
     if model.checkpoints.viewed is not None:
-        return f"viewing checkpoint {model.checkpoints.place}"
+        return f"viewing {model.checkpoints.place}"
     words = f"{header.superstep}, {header.status}"
     requests = model.facts.requests
     if model.status is _S.WAITING and requests:

@@ -233,6 +233,8 @@ def content_of(tab: str, model: StepperModel, sources: Sources) -> TabContent:
 def _state(model: StepperModel, sources: Sources) -> TabContent:
     whole = sources.live_state if sources.checkpoint is None else sources.checkpoint.state
     report = _displayed_report(model)
+    if sources.checkpoint is not None and model.checkpoints.at_input:
+        return _input(model, sources.checkpoint)
     updates = [event.data for event in report.events if event.type == "state_updated"] if report is not None else []
     changed = {key for update in updates for key in update}
     editable = "edit" in model.allowed
@@ -250,6 +252,16 @@ def _state(model: StepperModel, sources: Sources) -> TabContent:
     return TabContent(title, ValueTree(entries, staged={edit.path: edit.after for edit in model.edits}))
 
 
+def _input(model: StepperModel, checkpoint: WorkflowCheckpoint) -> TabContent:
+    """Return the input, and the state with which the run begins, if any."""
+    editable = "edit" in model.allowed
+    messages = [message.data for queued in checkpoint.messages.values() for message in queued]
+    entries = [Entry("input", message, path="input" if editable else None) for message in messages[:1]]
+    entries += [Entry(key, value) for key, value in checkpoint.state.items() if not key.startswith("_")]
+    staged = {edit.path: edit.after for edit in model.edits}
+    return TabContent("The input, before superstep 0", ValueTree(entries, staged=staged))
+
+
 def _displayed_report(model: StepperModel) -> StepReport | None:
     if model.checkpoints.viewed is None:
         return model.reports[-1] if model.reports else None
@@ -259,11 +271,11 @@ def _displayed_report(model: StepperModel) -> StepReport | None:
 def _where(model: StepperModel) -> str:
     viewed = model.checkpoints.viewed
     number = model.facts.superstep if viewed is None else viewed.iteration
-    return "before the first superstep" if number is None else f"after superstep {number}"
+    return "before the first superstep" if number is None or number < 0 else f"after superstep {number}"
 
 
 def _messages(model: StepperModel, sources: Sources) -> TabContent:
-    if sources.checkpoint is not None:
+    if sources.checkpoint is not None and model.checkpoints.viewed is not None:
         # In the order of the indexes in edit paths.
         queued = [message for messages in sources.checkpoint.messages.values() for message in messages]
         name = "pending_messages" if "messages" in sources.checkpoint.state else "messages"
@@ -294,6 +306,8 @@ def _events(model: StepperModel, sources: Sources) -> TabContent:
         report = _displayed_report(model)
         listed: Sequence[WorkflowEvent[Any]] = report.events if report is not None else ()
         title = f"{count_text(len(listed), 'event')} of superstep {model.checkpoints.viewed.iteration}"
+        if model.checkpoints.at_input:
+            title = "No events before superstep 0"
         return TabContent(title, ValueTree([*map(_event_entry, listed)]))
     listed = events[-MAX_EVENTS:]
     title = count_text(len(events), "event")
@@ -339,19 +353,19 @@ def _diff(model: StepperModel, sources: Sources) -> TabContent:
 
 def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple[str, tuple[ChangeRow, ...]]:
     """Return the difference between the displayed checkpoint and the previous one: a title, and rows."""
-    at = model.checkpoints.displayed
-    if at is None:
+    at, first = model.checkpoints.displayed, model.checkpoints.first
+    if at is None or at < first:
         return "No checkpoint yet, nothing to compare", ()
-    title = f"Checkpoint {at + 1} ({model.checkpoints.past[at].label})"
-    if at == 0:
+    title = f"Checkpoint {at - first + 1} ({model.checkpoints.past[at].label})"
+    if at == first:
         return f"{title} is the first checkpoint: nothing to compare with", ()
     if difference is None:
-        return f"{title} compared with {at}: loading …", ()
+        return f"{title} compared with {at - first}: loading …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
     rows = tuple(change_row(change) for change in changes[:MAX_CHANGES])
     words = count_text(len(changes), "change") if changes else "no difference"
     return (
-        f"{title} compared with {at}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}",
+        f"{title} compared with {at - first}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}",
         rows,
     )
 
