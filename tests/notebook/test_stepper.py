@@ -143,7 +143,7 @@ def panel() -> Iterator[Stepper]:
 
 
 def test_nothing_is_executed_before_the_first_step(panel: Stepper) -> None:
-    assert (panel.status, panel.superstep, panel.reports, panel.checkpoint_id) == ("ready", None, [], None)
+    assert (panel.status, panel.superstep, panel.reports, panel.checkpoint_id) == ("ready", None, [], "input")
     assert repr(panel) == "Stepper(review-flow, no superstep yet, ready)"
 
 

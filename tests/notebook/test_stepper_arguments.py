@@ -187,8 +187,8 @@ def test_the_stops_of_the_scrubber_are_made_once() -> None:
     before = panel._screen.state.stops
     panel.run()
     after = panel._screen.state.stops
-    assert [label for label, _ in after] == [f"superstep {number}" for number in range(7)]
-    assert all(old is new for old, new in zip(before, after[:3], strict=True))
+    assert [label for label, _ in after] == ["input", *(f"superstep {number}" for number in range(7))]
+    assert all(old is new for old, new in zip(before, after[:4], strict=True))
     panel.close()
 
 

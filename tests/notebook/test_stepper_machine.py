@@ -143,19 +143,23 @@ class StepperMachine(RuleBasedStateMachine):
     def forward(self) -> None:
         self.ask("forward", self.panel.forward)
 
-    @precondition(lambda self: self.panel.checkpoints)
     @rule(data=st.data())
     def goto(self, data: st.DataObject) -> None:
-        wanted = data.draw(st.sampled_from(self.panel.checkpoints)).checkpoint_id
+        wanted = data.draw(st.sampled_from(["input", *(info.checkpoint_id for info in self.panel.checkpoints)]))
         self.panel.goto(wanted)
         assert self.panel.checkpoint_id == wanted
 
     @rule()
     def branch(self) -> None:
         shown, reports, edits = self.panel.checkpoint_id, len(self.panel.reports), self.panel.edits()
+        given = self.panel.handle.input
         if self.ask("fork", self.panel.branch):
-            copy = self.panel.checkpoints[-1]
-            assert (copy.forked_from, copy.source) == (shown, "update" if edits else "fork")
+            if shown == "input":
+                assert (self.panel.checkpoints, self.panel.checkpoint_id) == ([], "input")
+            else:
+                copy = self.panel.checkpoints[-1]
+                assert (copy.forked_from, copy.source) == (shown, "update" if edits else "fork")
+            assert [self.panel.handle.input] == ([edit.after for edit in edits if edit.path == "input"] or [given])
             assert len(self.panel.reports) == reports
             assert self.panel.status in ("ready", "waiting")
             assert all(self.panel.state[edit.path] == edit.after for edit in edits if edit.path in ("left", "trail"))
@@ -173,7 +177,7 @@ class StepperMachine(RuleBasedStateMachine):
             assert [each.text for each in made[0].breakpoints] == [each.text for each in self.panel.breakpoints]
             self.kept.append((made[0], self.facts(made[0])))
 
-    @rule(path=st.sampled_from(["left", "trail", "trail[0]", "messages[0]"]), value=st.integers(0, 9))
+    @rule(path=st.sampled_from(["left", "trail", "trail[0]", "messages[0]", "input"]), value=st.integers(0, 9))
     def edit(self, path: str, value: int) -> None:
         shown = self.panel.checkpoint_id
         held = "edit" in self.panel.allowed and self.holds(path)
@@ -185,6 +189,8 @@ class StepperMachine(RuleBasedStateMachine):
             assert self.panel.checkpoint_id == shown
 
     def holds(self, path: str) -> bool:
+        if self.panel.checkpoint_id == "input" or path == "input":
+            return self.panel.checkpoint_id == path
         held = run_sync(self.storage.load(self.panel.checkpoint_id or ""))
         if path == "messages[0]":
             data = [message.data for queued in held.messages.values() for message in queued]
@@ -244,7 +250,7 @@ class StepperMachine(RuleBasedStateMachine):
     @property
     def viewing(self) -> bool:
         return self.panel.checkpoint_id != (
-            self.panel.checkpoints[-1].checkpoint_id if self.panel.checkpoints else None
+            self.panel.checkpoints[-1].checkpoint_id if self.panel.checkpoints else "input"
         )
 
     @invariant()

@@ -124,7 +124,7 @@ def test_a_page_that_is_ready_gets_everything_at_once(panel: Stepper, wire: Wire
     say(panel, "ready")
     for_it = {"view": "view-1"}.items()
     view = wire.last("top", "view", lambda m: for_it <= m.items())
-    assert (view["header"]["name"], view["status"], view["stops"]) == ("flow", "ready", ())
+    assert (view["header"]["name"], view["status"], view["stops"]) == ("flow", "ready", (("input", "input"),))
     assert wire.last("side", "side", lambda m: for_it <= m.items())["tab"] == "state"
 
 
@@ -251,11 +251,12 @@ def test_of_the_line_of_checkpoints_only_what_is_new_is_sent(panel: Stepper, wir
         panel.step()
         settled(panel)
     sent = [m for part, m in wire.sent if part == "top" and m.get("stops")]
-    assert [(m["stopsFrom"], len(m["stops"])) for m in sent] == [(0, 1), (1, 1)]
+    assert [(m["stopsFrom"], len(m["stops"])) for m in sent] == [(0, 1), (1, 1), (2, 1)]
     panel.back()
     panel.step(2)
     settled(panel)
-    assert [checkpoint_id for _, checkpoint_id in stops_seen(wire)] == [i.checkpoint_id for i in panel.checkpoints]
+    ids = [info.checkpoint_id for info in panel.checkpoints]
+    assert [checkpoint_id for _, checkpoint_id in stops_seen(wire)] == ["input", *ids]
     settled(panel)
     assert not any(m.get("stops") for part, m in wire.sent[-3:] if part == "top")
 

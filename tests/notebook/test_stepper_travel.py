@@ -250,7 +250,7 @@ def test_showing_again_goes_through_what_is_stored_and_executes_nothing() -> Non
     panel._session._on_change = lambda: shown.append(panel._session.model.checkpoints.displayed)
     reports = panel.reports
     panel.show_again(speed=1e6)
-    assert list(dict.fromkeys(shown)) == [1, 2, 3, 4]
+    assert list(dict.fromkeys(shown)) == [2, 3, 4, 5]  # 0 is the input
     assert (panel.status, panel.reports, panel.allowed[0]) == ("done", reports, "back")
 
 
