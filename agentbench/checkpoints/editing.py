@@ -189,8 +189,8 @@ def _find(root: Mapping[str, Any], path: str) -> Place:
     if not isinstance(value, str):
         msg = f"a path is text, such as 'draft.title', not a {type(value).__name__}"
         raise LookupError(msg)
-    if root[_HAS_INPUT]:
-        path = re.sub(rf"{_INPUT}(?![^.\[])", "pending_messages[0]", path, count=1) if path.startswith(_INPUT) else path
+    if root[_HAS_INPUT] and re.match(rf"{_INPUT}(?![^.[])", path):
+        path = path.replace(_INPUT, "pending_messages[0]", 1)
     of_message = _MESSAGE.fullmatch(path)
     if of_message is None or (of_message[1] == _MESSAGES and _MESSAGES in root[_STATE]):
         place = find_place(root[_STATE], path)

@@ -57,7 +57,7 @@ NAMES = ("checkpoints", "messages", "state", "events", "timeline", "usage", "req
 COLUMNS = {
     "checkpoints": "parent_id=string run_id=category superstep=int64 created=datetime64[ns, UTC] source=category "
     "n_messages=int64 n_requests=int64 size_bytes=int64 graph_hash=category seq=int64 depth=int64 "
-    "workflow_name=category",
+    "workflow_name=category input=string",
     "messages": "source=string target=string type=category size=int64 preview=string trace_id=string "
     "checkpoint_id=string run_id=category",
     "state": "value=object old=object op=category executor=category checkpoint_id=string run_id=category",
@@ -224,7 +224,7 @@ def test_a_stepper_is_a_source_for_its_run(storage: InMemoryCheckpointStorage):
     panel: Any = stepper(review(), "Once", storage=storage)
     panel.step()
     assert timeline_frame(panel).index.tolist() == timeline_frame(panel.handle).index.tolist() == [(0, "write")]
-    assert len(checkpoints_frame(panel)) == 1
+    assert list(checkpoints_frame(panel).index) == ["input", "cp-0001"]
     panel.close()
 
 
@@ -269,8 +269,31 @@ def test_checkpoints_beyond_a_restore_are_not_forgotten(storage: InMemoryCheckpo
     run = run_sync(main())
     assert len(run.checkpoints) == 4
     frame = checkpoints_frame(run)
-    assert len(frame) == 6
-    assert frame["depth"].tolist() == [0, 1, 2, 3, 2, 3]
+    assert list(frame.index) == ["input", *(f"cp-000{number}" for number in range(1, 7))]
+    assert frame["depth"].tolist() == [0, 0, 1, 2, 3, 2, 3]
+
+
+@pytest.mark.parametrize("save_input", [False, True])
+def test_the_input_is_the_first_row_of_a_run_with_its_secrets_masked(
+    storage: InMemoryCheckpointStorage, save_input: bool
+):
+    async def main() -> WorkflowRun:
+        options = RunOptions(save_input=save_input)
+        run = WorkflowBuilder(Pass(id="pass")).build().start({"left": 1, "api_key": "sk-hidden"}, checkpoint_storage=storage, options=options)
+        await run.result()
+        return run
+
+    class Pass(Executor):
+        @handler
+        async def work(self, given: dict[str, Any], ctx: WorkflowContext) -> None:
+            pass
+
+    frame = checkpoints_frame(run_sync(main()))
+    assert frame["superstep"].tolist() == [-1, 0]
+    assert (frame["source"].iloc[0], frame["input"].notna().tolist()) == ("input", [True, False])
+    assert (frame.index[0] == "input") is not save_input  # otherwise it is a checkpoint
+    assert "left" in frame["input"].iloc[0]
+    assert "sk-hidden" not in frame.to_string()
 
 
 def test_a_storage_is_narrowed_to_a_chain_or_a_run(storage: InMemoryCheckpointStorage):

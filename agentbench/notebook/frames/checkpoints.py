@@ -1,6 +1,7 @@
 """Checkpoints and their contents as data frames."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -10,10 +11,12 @@ from agentbench._text.escape import MASK
 from agentbench._text.redact import line_preview
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.info import CheckpointInfo
-from agentbench.checkpoints.metadata import RUN_ID
+from agentbench.checkpoints.metadata import INPUT, RUN_ID
 from agentbench.notebook.frames.columns import Column, build_frame
 from agentbench.notebook.history.sources import Chosen, Name, Since, read_checkpoints, read_infos
 from agentbench.notebook.history.state import StateAfter, StateBySuperstep
+from agentbench.workflows.run.execution import ABSENT
+from agentbench.workflows.run.first_input import read_input
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,6 +33,8 @@ def checkpoints_frame(
 ) -> "pd.DataFrame":
     """Tabulate checkpoints, one row each, in storage order. Contents are not read.
 
+    For a run, the row `input` comes before its first checkpoint, which stores the input: a position to fork from.
+
     A storage whose client belongs to a running event loop (as in a notebook) cannot be read here. Await its list:
     `checkpoints_frame(await storage.list_checkpoints(workflow_name=...))`. The storages of agentbench can be read.
 
@@ -44,8 +49,9 @@ def checkpoints_frame(
     Shapes:
         Index `checkpoint_id` string; columns `parent_id` string, `run_id` category, `superstep` int64, `created`
         datetime64[ns, UTC], `source` category, `n_messages`, `n_requests`, `size_bytes` int64, `graph_hash` category,
-        `seq`, `depth` int64, `workflow_name` category. `depth` is the number of ancestors, `workflow_name` is
-        the chain. No checkpoints: no rows, same columns.
+        `seq`, `depth` int64, `workflow_name` category, `input` string. `depth` is the number of ancestors,
+        `workflow_name` is the chain, `input` a preview of at most 120 characters, secrets masked, in the row of
+        the input alone. No checkpoints: no rows, same columns.
 
     Units: `size_bytes` is the number of bytes newly written for the checkpoint, 0 if nothing is written.
 
@@ -55,7 +61,8 @@ def checkpoints_frame(
     chosen = Chosen(workflow_name, run_id, since, limit)
     read = read_infos(source, chosen)
     depth = depths(list(read.by_id.values()))
-    infos = chosen.last([i for i in read.rows if chosen.includes(i.iteration, i.timestamp)])
+    rows = [row for i in read.rows for row in _with_input(i, is_run=i.run_id in read.run_ids)]
+    infos = chosen.last([i for i in rows if chosen.includes(i.iteration, i.timestamp)])
     return build_frame(
         "checkpoints",
         {
@@ -70,13 +77,27 @@ def checkpoints_frame(
             "size_bytes": ("int64", [i.size_bytes for i in infos]),
             "graph_hash": ("category", [i.graph_signature_hash for i in infos]),
             "seq": ("int64", [i.seq for i in infos]),
-            "depth": ("int64", [depth[i.checkpoint_id] for i in infos]),
+            "depth": ("int64", [depth.get(i.checkpoint_id, 0) for i in infos]),
             "workflow_name": ("category", [i.workflow_name for i in infos]),
+            "input": ("string", [_input_text(i) for i in infos]),
         },
         index=["checkpoint_id"],
         chosen=chosen,
         full=full,
     )
+
+
+def _with_input(info: CheckpointInfo, *, is_run: bool) -> list[CheckpointInfo]:
+    """Return the rows of a checkpoint of a run: the first one stores the input, which has a row of its own."""
+    if not is_run or INPUT not in info.metadata or info.iteration < 0 or info.forked_from is not None:
+        return [info]
+    row = replace(info, checkpoint_id=INPUT, iteration=-1, source=INPUT, seq=0, writers=(), size_bytes=0)
+    return [replace(row, n_messages=1, n_requests=0, previous_checkpoint_id=None), info]
+
+
+def _input_text(info: CheckpointInfo) -> str | None:
+    message = read_input(info.metadata) if info.iteration < 0 else ABSENT
+    return None if message is ABSENT else line_preview(message)
 
 
 def lineage_frame(

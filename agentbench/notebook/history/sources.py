@@ -3,7 +3,7 @@
 Storages are asynchronous, so they are read on the engine thread, once per view.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -94,6 +94,8 @@ class Read(Generic[T]):
 
     rows: Sequence[T]
     by_id: Mapping[str, T]
+    run_ids: Collection[str | None] = ()
+    """The ids of the runs among the sources."""
 
 
 @dataclass
@@ -151,7 +153,8 @@ def read_infos(source: object, chosen: Chosen) -> Read[CheckpointInfo]:
     async def of_chain(storage: CheckpointStorage, chain: str) -> list[CheckpointInfo]:
         return await list_infos(storage, workflow_name=chain)
 
-    return Read(*run_on_engine(_read(sources, chosen, infos, of_chain), *sources.all_storages))
+    rows, by_id = run_on_engine(_read(sources, chosen, infos, of_chain), *sources.all_storages)
+    return Read(rows, by_id, {run.run_id for run in sources.runs})
 
 
 def read_checkpoints(source: object, chosen: Chosen, *, content_wanted: bool = False) -> Contents:

@@ -160,9 +160,7 @@ class DrivenRun:
         """Return the content of a checkpoint, or of the input as one before superstep 0."""
         if checkpoint_id != INPUT:
             return await self._storage.load(checkpoint_id)
-        message = await self.handle._find_input()  # noqa: SLF001 - `input` blocks
-        messages = {WORKFLOW_SOURCE: [WorkflowMessage(message, WORKFLOW_SOURCE)]}
-        return WorkflowCheckpoint(self.handle.workflow.name, "", INPUT, messages=messages, iteration_count=-1)
+        return input_checkpoint(await self.handle._find_input())  # noqa: SLF001 - `input` blocks
 
     async def fork(self, info: CheckpointInfo, edits: Sequence[Edit], **more: Any) -> WorkflowRun:
         """Start a new run from a checkpoint or from the input; this run and its stored checkpoints do not change."""
@@ -197,6 +195,12 @@ class DrivenRun:
             if request.request_id in answers:
                 await branch.answer(request.request_id, answers[request.request_id])
         return branch
+
+
+def input_checkpoint(message: Any) -> WorkflowCheckpoint:
+    """Return the input of a run as the checkpoint that a run with `save_input` would begin with."""
+    messages = {WORKFLOW_SOURCE: [WorkflowMessage(message, WORKFLOW_SOURCE)]}
+    return WorkflowCheckpoint("", "", INPUT, messages=messages, iteration_count=-1)
 
 
 async def ancestors_of(storage: CheckpointStorage, checkpoint_id: str) -> list[CheckpointInfo]:

@@ -107,9 +107,9 @@ def _replay(course: Course) -> Iterator[StepperModel]:
     edges = [(edge.source, edge.target) for edge in course.shape.edges]
     model = StepperModel(course.name, Activity([node.id for node in course.shape.nodes], edges))
     reports, now = course.reports, course.facts
-    at = course.ancestors[-1].iteration if course.ancestors else None
+    at = course.ancestors[-1].iteration if course.ancestors else -1
     planned = _deliveries_of(reports[0], (), edges) if reports else now.planned
-    model.start(RunFacts(run_id=now.run_id, superstep=at, planned=planned), course.ancestors)
+    model.start(RunFacts(run_id=now.run_id, superstep=None if at < 0 else at, planned=planned), course.ancestors)
     yield model
     still_open = {request.request_id for request in now.requests}
     waiting: dict[str, Any] = {}
@@ -231,6 +231,9 @@ def record(course: Course) -> dict[str, Any]:
         sources = Sources(
             course.shape,
             _state(model, course, folded),
+            checkpoint=course.checkpoints.get(model.checkpoints.displayed_id or "")
+            if model.checkpoints.at_input
+            else None,
             events=model.reports[-1].events if model.reports else (),
             difference=_difference(model, course),
             times=course.times,

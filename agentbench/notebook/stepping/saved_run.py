@@ -25,12 +25,14 @@ from agentbench.notebook.look.html import shorten
 from agentbench.notebook.look.style import live_style, read_script
 from agentbench.notebook.runtime import settings
 from agentbench.notebook.stepping.answering import answer_html, require_site
-from agentbench.notebook.stepping.driven_run import ancestors_of
-from agentbench.notebook.stepping.model.messages import RunFacts
+from agentbench.notebook.stepping.driven_run import ancestors_of, input_checkpoint
+from agentbench.notebook.stepping.model.messages import INPUT, INPUT_POSITION, RunFacts
 from agentbench.notebook.stepping.page import SCRIPT, STYLE
 from agentbench.notebook.stepping.recording import Course, record, report_of_checkpoint, reports_of
 from agentbench.notebook.stepping.session import StepperSession
 from agentbench.workflows.draw.shape import read_shape
+from agentbench.workflows.run.execution import ABSENT
+from agentbench.workflows.run.first_input import read_input
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import StepReport
 
@@ -102,11 +104,15 @@ def _course(
         for checkpoint, before in zip(loaded[begins:], [None, *loaded][begins:], strict=False)
         if checkpoint is not None and writers_of(checkpoint.metadata)
     ]
+    begins_after = ancestors[:begins] if earlier else ancestors
+    message = read_input(infos[0].metadata) if infos and not begins_after else ABSENT
+    if message is not ABSENT:
+        begins_after, checkpoints[INPUT] = [INPUT_POSITION], input_checkpoint(message)
     return Course(
         name=workflow_name(workflow),
         shape=shape,
         reports=[*earlier, *reports],
-        ancestors=ancestors[:begins] if earlier else ancestors,
+        ancestors=begins_after,
         facts=facts,
         checkpoints=checkpoints,
         times=not settings.current().deterministic,

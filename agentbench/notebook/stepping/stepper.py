@@ -482,7 +482,11 @@ class Stepper:
 
     def __repr__(self) -> str:
         with self._session.reading() as model:
-            viewing = "" if model.checkpoints.viewed is None else f", viewing {model.checkpoints.place.removeprefix('checkpoint ')}"
+            viewing = (
+                ""
+                if model.checkpoints.viewed is None
+                else f", viewing {model.checkpoints.place.removeprefix('checkpoint ')}"
+            )
             return f"Stepper({esc(self.name, into='line', limit=80)}, {model.superstep_text}, {model.status}{viewing})"
 
     def _display_(self) -> Any:  # marimo calls it

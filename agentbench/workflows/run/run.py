@@ -672,7 +672,8 @@ class WorkflowRun(RunRevisions):
             options = replace(options, record=self._recorder.successor(copied.iteration))
         run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
         run = type(self)(target, run_input, options)
-        run._found_input = self._found_input  # noqa: SLF001 - as below
+        if copied.iteration >= 0:  # otherwise the copy contains the input, maybe an edited one
+            run._found_input = self._found_input  # noqa: SLF001 - as below
         run._origin, log = weakref.ref(self), run._log  # noqa: SLF001 - it is a run of this class
         if edits is not None and log.observed:
             log.append(edits)

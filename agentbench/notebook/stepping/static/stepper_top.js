@@ -104,9 +104,9 @@ function makeScrubber(post) {
       }
       slider.style.setProperty("--abs-part", String(Number(slider.value) / Math.max(count - 1, 1)));
       for (const control of [slider, number]) control.disabled = !view.scrubbing;
-      slider.setAttribute("aria-valuetext", count ? `${stops[shownAt]?.[0]}, ${shownAt + 1} of ${count}` : "none yet");
+      slider.setAttribute("aria-valuetext", count ? `${stops[shownAt]?.[0]}, ${view.position}` : "none yet");
       write(place, view.position);
-      place.title = count ? `checkpoint ${shownAt + 1} of ${count}: ${stops[shownAt]?.[0]}` : "no checkpoint yet";
+      place.title = count ? `${view.position}: ${stops[shownAt]?.[0]}` : "no checkpoint yet";
     },
   };
 }

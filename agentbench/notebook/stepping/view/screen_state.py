@@ -112,10 +112,9 @@ def _of_run(model: StepperModel) -> Banner:
         then = "It has no checkpoint; run its cell again to start over."
         if "back" in model.allowed:
             then = "Back shows its checkpoints; Step continues from one in a new run."
-        elif model.checkpoints.at_input:
-            then = "Fork starts a new run from its input."
         elif "fork" in model.allowed:
-            then = "Fork continues from its checkpoint in a new run."
+            place = "starts from its input" if model.checkpoints.at_input else "continues from its checkpoint"
+            then = f"Fork {place} in a new run."
         return Banner("note", f"The run was stopped. {then}")
     number = 0 if model.facts.superstep is None else model.facts.superstep + 1
     if model.status in IN_FLIGHT:
@@ -291,7 +290,9 @@ def screen_of(
         banner=banner,
         stops=tuple(past.stop for past in model.checkpoints.past),
         index=model.checkpoints.displayed,
-        position="no checkpoint" if model.checkpoints.displayed is None else model.checkpoints.place.removeprefix("the "),
+        position="no checkpoint"
+        if model.checkpoints.displayed is None
+        else model.checkpoints.place.removeprefix("the "),
         scrubbing=len(model.checkpoints.past) > 1 and model.status not in (*IN_FLIGHT, _S.CLOSED),
         breakpoints=tuple(_breakpoint(model, point) for point in model.breakpoints.all),
         states=model.activity.whole(model.states),

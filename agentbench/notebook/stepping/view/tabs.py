@@ -359,13 +359,14 @@ def _difference(model: StepperModel, difference: CheckpointDiff | None) -> tuple
     title = f"Checkpoint {at - first + 1} ({model.checkpoints.past[at].label})"
     if at == first:
         return f"{title} is the first checkpoint: nothing to compare with", ()
+    title += f" compared with {at - first}"
     if difference is None:
-        return f"{title} compared with {at - first}: loading …", ()
+        return f"{title}: loading …", ()
     changes = [change for change in difference if change.path not in _UNSAID]
     rows = tuple(change_row(change) for change in changes[:MAX_CHANGES])
     words = count_text(len(changes), "change") if changes else "no difference"
     return (
-        f"{title} compared with {at - first}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}",
+        f"{title}: {f'the first {len(rows)} of ' if len(rows) < len(changes) else ''}{words}",
         rows,
     )
 
