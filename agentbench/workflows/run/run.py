@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._bridge import await_on, call_on, run_sync
 from agentbench._clock import runtime_defaults
+from agentbench._copying import isolate_or_same
 from agentbench._display import call_view, drawn_by
 from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.checkpoint import id_of
@@ -85,7 +86,8 @@ class WorkflowRun(RunRevisions):
         self.workflow = workflow
         self.started_from = run_input.checkpoint_id
         self._first_input = run_input
-        self._found_input: Any = run_input.message if run_input.starts_fresh else ABSENT
+        # A copy, because executors may change what they get.
+        self._found_input: Any = isolate_or_same(run_input.message) if run_input.starts_fresh else ABSENT
         self._options = options
         self._recorder = self._make_recorder(options)
         self._graph = workflow.graph if keep_state else workflow.graph.fresh()
@@ -139,8 +141,8 @@ class WorkflowRun(RunRevisions):
 
     def _first_metadata(self) -> dict[str, Any]:
         """Return what only the first checkpoint of this run has in its metadata."""
-        first = self._first_input
-        stored = {INPUT: stored_input(first.message) if first.starts_fresh else None, CODE_HASHES: self.code_hashes}
+        message = stored_input(self._found_input) if self._first_input.starts_fresh else None
+        stored = {INPUT: message, CODE_HASHES: self.code_hashes}
         return {key: value for key, value in stored.items() if value}
 
     def _make_recorder(self, options: RunOptions) -> RunRecorder | None:

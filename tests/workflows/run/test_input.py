@@ -1,5 +1,7 @@
 """The input of a run as a position: kept with its first checkpoint, and a place to branch off."""
 
+from typing import Never
+
 import pytest
 
 from agentbench import Executor, WorkflowBuilder, WorkflowContext, handler
@@ -71,7 +73,7 @@ async def test_an_input_that_cannot_be_stored_does_not_fail_the_run(storage):
     odd = Odd("hi")
     run = build().start(odd, checkpoint_storage=storage)
     assert (await run.result()).get_outputs() == ["HI!"]
-    assert run.input is odd
+    assert run.input == odd
 
 
 async def test_an_unknown_input_is_an_error_that_says_what_to_pass():
@@ -101,3 +103,42 @@ async def test_with_save_input_a_checkpoint_before_superstep_0_runs_the_start_ex
     report = await resumed.step()
     assert report.superstep == 0
     assert (await resumed.result()).get_outputs() == ["HI!"]
+
+
+async def test_a_built_workflow_may_save_its_inputs_before_superstep_0(storage):
+    shout, end = Shout("shout"), End("end")
+    builder = WorkflowBuilder(start_executor=shout, name="shouting", save_input=True)
+    workflow = builder.add_edge(shout, end).build()
+    await workflow.run("hi", checkpoint_storage=storage)
+    saved = await storage.list_checkpoints(workflow_name="shouting")
+    assert [each.iteration_count for each in saved] == [-1, 0, 1]
+
+
+async def test_an_edited_copy_of_a_saved_input_is_the_input_of_its_branch(storage):
+    run = build().start("hi", checkpoint_storage=storage, options=RunOptions(save_input=True))
+    await run.result()
+    fork = await run.fork(run.checkpoints[0], messages={"Workflow": ["ho"]})
+    assert ((await fork.result()).get_outputs(), fork.input, run.input) == (["HO!"], "ho", "hi")
+
+
+async def test_the_input_stays_as_it_was_given_even_if_an_executor_changes_it(storage):
+    class Pop(Executor):
+        @handler
+        async def pop(self, items: list[str], ctx: WorkflowContext[Never, str]) -> None:
+            await ctx.yield_output(items.pop())
+
+    def popping():
+        return WorkflowBuilder(start_executor=Pop("pop"), name="popping").build()
+
+    run = popping().start(["a", "b"], checkpoint_storage=storage)
+    await run.result()
+    later = popping().start(resume_from=run.last_checkpoint, checkpoint_storage=storage)
+    assert run.input == later.input == ["a", "b"]
+    assert (await (await run.fork("input")).result()).get_outputs() == ["b"]
+
+
+async def test_the_input_is_unknown_where_the_beginning_of_the_chain_was_deleted(storage):
+    run = build().start("hi", checkpoint_storage=storage)
+    await run.result()
+    await storage.delete(run.checkpoints[0].checkpoint_id)
+    assert build().start(resume_from=run.last_checkpoint, checkpoint_storage=storage).input is None
