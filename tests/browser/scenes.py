@@ -143,6 +143,7 @@ STEPPER_SCENES = (
     _stepper("rejected", "panel.run()\npanel.respond(panel.pending[0].request_id, False)\npanel.run()"),
     _stepper("cancelled", "panel.step()\npanel.stop()"),
     _stepper("viewing", "panel.run()\npanel.back(2)"),
+    _stepper("input", "panel.step(2)\npanel.goto('input')\npanel.edit('input', 'dogs')"),
     _stepper("edited", "panel.step(2)\npanel.edit('topic', 'dogs')"),
     _stepper("edited-earlier", "panel.step(2)\npanel.back()\npanel.edit('topic', 'dogs')"),
     *OVERLAYS,

@@ -127,6 +127,26 @@ def test_looking_back_and_going_on_from_there(open_cells: Any) -> None:
     assert page.panel.locator(".abs-run").text_content() != run
 
 
+def test_the_input_is_edited_and_run_again(open_cells: Any) -> None:
+    page = open_cells([SETUP, SHOW])
+    page.button("Step").click()
+    expect(header(page)).to_contain_text("superstep 0")
+    slider = page.panel.get_by_role("slider", name="Checkpoint")
+    slider.focus()
+    slider.press("ArrowLeft")
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("Viewing the input.")
+    expect(page.panel.locator(".abs-place")).to_have_text("input")
+    assert slider.get_attribute("aria-valuetext") == "input, input"
+    page.button("Edit input").click()
+    page.panel.locator(".abs-field textarea").fill("dogs")
+    page.button("Save").click()
+    expect(page.panel.locator(".abs-banner-text")).to_contain_text("1 edit, not applied yet")
+    page.button("Step from here").click()
+    page.button("Start a new run here").click()
+    expect(header(page)).to_contain_text("superstep 0")
+    expect(page.panel.locator(".abs-side")).to_contain_text("dogs")
+
+
 def test_a_failure_is_reported_and_its_superstep_taken_again(open_cells: Any) -> None:
     page = open_cells([SETUP, "panel = stepper(build(fails=True), 'cats', height=320)\npanel"])
     page.button("Run").click()

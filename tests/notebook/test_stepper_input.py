@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,7 +25,8 @@ from agentbench import (
 )
 from agentbench.exceptions import InvalidEdit
 from agentbench.notebook import Stepper, stepper
-from agentbench.stategraph import END, START, append_items
+from agentbench.notebook.forms.text_values import text_of, value_of
+from agentbench.stategraph import END, START
 from tests.parts.errors import raises
 
 
@@ -54,6 +56,11 @@ class Give(Executor):
     @handler
     async def give(self, given: Any, ctx: WorkflowContext[Any, Any]) -> None:
         await ctx.yield_output(given)
+
+
+def read_back(value: object) -> Any:
+    """What a page stages if a person types this value."""
+    return value_of(text_of(value).text, value)
 
 
 def flow() -> Workflow:
@@ -108,7 +115,8 @@ def test_an_edited_input_starts_a_new_run_and_the_old_one_does_not_change(where:
         (3, "input", 4, 4),
         (Topic("cats"), "input.title", "dogs", Topic("dogs")),
         (Order(item="tea"), "input.count", "2", Order(item="tea", count=2)),
-        ([Message("user", "hi")], "input[0].role", "system", [Message("system", "hi")]),
+        ([Message("user", "hi")], "input[0]", Message("user", "hello"), [Message("user", "hello")]),
+        ([Message("user", "hi")], "input[0]", read_back(Message("user", "hello")), [Message("user", "hello")]),
         ({"a": {"b": 1}}, "input.a.b", 2, {"a": {"b": 2}}),
     ],
 )
@@ -198,7 +206,7 @@ def test_a_saved_input_is_the_same_position(resumed: bool) -> None:
 @dataclass
 class Notes:
     topic: str = ""
-    notes: Annotated[list[str], append_items] = field(default_factory=list)
+    notes: Annotated[list[str], operator.add] = field(default_factory=list)
 
 
 def graph(**settings: Any) -> Any:

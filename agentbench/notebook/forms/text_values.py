@@ -11,6 +11,7 @@ import math
 from typing import Any, NamedTuple, NoReturn
 
 from agentbench._secrets import mask_secrets
+from agentbench.messages.message import Message
 
 # Most servers limit a message from a page to ten megabytes.
 FILE_LIMIT = 5 * 1024 * 1024
@@ -153,6 +154,8 @@ def _json_text(value: object) -> str | None:
             return to_json(value).decode("utf-8")
         except PydanticSerializationError:
             return None
+    if isinstance(value, Message):  # pydantic reads it back
+        return json.dumps(value.to_dict(), ensure_ascii=False)
     plain = list(value) if isinstance(value, (tuple, set, frozenset)) else value
     return json.dumps(plain, ensure_ascii=False) if _is_json(plain) else None
 
