@@ -104,9 +104,11 @@ function makeScrubber(post) {
       }
       slider.style.setProperty("--abs-part", String(Number(slider.value) / Math.max(count - 1, 1)));
       for (const control of [slider, number]) control.disabled = !view.scrubbing;
-      slider.setAttribute("aria-valuetext", count ? `${stops[shownAt]?.[0]}, ${view.position}` : "none yet");
+      const label = stops[shownAt]?.[0] ?? view.position;
+      const words = label === view.position ? label : `${label}, ${view.position}`;
+      slider.setAttribute("aria-valuetext", words);
       write(place, view.position);
-      place.title = count ? `${view.position}: ${stops[shownAt]?.[0]}` : "no checkpoint yet";
+      place.title = words;
     },
   };
 }
