@@ -126,6 +126,7 @@ def test_there_is_a_frame_for_the_start_and_for_each_superstep(tmp_path: Path) -
         ("superstep 3", "waiting for an answer"),
         ("superstep 4", "finished"),
     ]
+    assert (saved.title(0, "state"), saved.rows(0, "state")) == ("The input, before superstep 0", {"input": "0"})
     assert saved.banners[0] == "Superstep 0 is next: the input goes to count."
     assert saved.banners[3] == "Superstep 3 is next: ask gets 1 message."
     assert saved.banners[5] == "Finished. Output: Print done?"
