@@ -27,8 +27,8 @@ from agentbench.notebook.runtime.kernel import cell_number
 from agentbench.notebook.stepping.driven_run import DrivenRun, ancestors_of
 from agentbench.notebook.stepping.model.messages import (
     IN_FLIGHT,
-    AllowCalls,
     INPUT_POSITION,
+    AllowCalls,
     CancelRun,
     CheckBreakpoints,
     Fork,
