@@ -251,9 +251,9 @@ class StepperCheckpoints:
         self.look_at(None)
 
     def begin_again(self) -> None:
-        """Drop all checkpoints, for a run that starts from the input."""
-        self.past.clear()
-        self._inherited = 0
+        """Drop all checkpoints, for a run that starts from the input; the position of the input itself remains."""
+        self.past = [past for past in self.past[:1] if past.info == INPUT_POSITION]
+        self._inherited = len(self.past)
         self.look_at(None)
 
     def add_missing(self, saved: Sequence[CheckpointInfo], before: ElementStates, now: ElementStates) -> None:
