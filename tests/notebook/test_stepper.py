@@ -344,7 +344,7 @@ def test_supersteps_have_the_engines_numbers_everywhere() -> None:
     title, *lines = timeline(panel.handle, by="step").text.splitlines()
     assert "supersteps 0 to 3" in title
     assert [line.split(":")[0] for line in lines] == [f"superstep {number}" for number in range(4)]
-    assert list(panel.frames().checkpoints()["superstep"]) == [1, 1, 2, 3]
+    assert list(panel.frames().checkpoints()["superstep"]) == [-1, 1, 1, 2, 3]
 
 
 @pytest.mark.filterwarnings("ignore::agentbench.exceptions.WorkflowWarning")
@@ -472,7 +472,7 @@ def test_a_workflow_makes_its_own_stepper() -> None:
 
 def test_a_run_can_be_had_as_tables(panel: Stepper) -> None:
     panel.run()
-    assert list(panel.frames().checkpoints()["superstep"]) == [0, 1, 2]
+    assert list(panel.frames().checkpoints()["superstep"]) == [-1, 0, 1, 2]  # -1 is the input
 
 
 def test_the_end_of_a_run_says_what_it_warned_of():
