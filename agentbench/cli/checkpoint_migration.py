@@ -6,18 +6,21 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
 from agentbench._text.phrases import count_text
 from agentbench.checkpoints.access import head_of
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.cli.checkpoint_commands import open_target, require_chain
 from agentbench.cli.checkpoint_text import line
 from agentbench.cli.commands import ask
 from agentbench.exceptions import MigrationError, WorkflowCheckpointException
 from agentbench.stategraph.compiled import CompiledGraph
-from agentbench.stategraph.threads.migration import thread_changes
-from agentbench.workflows.graph.graph import Graph
+from agentbench.stategraph.threads.migration import move_to_thread, thread_changes
+from agentbench.stategraph.threads.threads import Threads
 from agentbench.workflows.persist.executor_content import Changes
 from agentbench.workflows.persist.planned_migration import migrate_chain, plan_migration
 from agentbench.workflows.run.workflow import Workflow
@@ -27,22 +30,27 @@ _ARGUMENTS = {"renamed": dict, "dropped": frozenset, "functions": dict}
 
 async def migrate(options: argparse.Namespace) -> int:
     """Print the preview of a migration, and save it."""
-    graph, changes = _target(options.to, _changes(options.changes))
-    chain = options.chain
+    target = _target(options.to)
+    changes = _changes(options.changes)
+    chain, name = options.chain, options.name or f"{options.chain}~migrated"
+    adapt: Callable[[WorkflowCheckpoint], None] = lambda _: None  # noqa: E731 - a function that does nothing
+    if isinstance(target, CompiledGraph):
+        changes, name, thread_id = thread_changes(target.plan, changes), *_thread(options, target.threads)
+        adapt = partial(move_to_thread, thread_id)
+        target = target.workflow
     with open_target(options.target) as storage:
         await require_chain(storage, chain, target=options.target)
         head = await head_of(storage, chain)
         assert head is not None
-        preview = await plan_migration(storage, head, graph, changes)
+        preview = await plan_migration(storage, head, target.graph, changes)
         print(preview)
         if options.dry_run:
             return 0
-        name = options.name or f"{chain}~migrated"
         what = f"Copy the whole chain to {name!r}?" if options.all else "Save this checkpoint?"
         if not options.yes and sys.stdin.isatty() and not ask(line(what)):
             print("Nothing was saved.")
         elif options.all:
-            copies = await migrate_chain(storage, chain, name, graph, changes)
+            copies = await migrate_chain(storage, chain, name, target.graph, changes, adapt)
             print(line(f"Saved {count_text(len(copies), 'checkpoint')} as chain {name!r}."), file=sys.stderr)
         else:
             info = await preview.apply()
@@ -50,17 +58,27 @@ async def migrate(options: argparse.Namespace) -> int:
     return 0
 
 
-def _target(reference: str, changes: Changes) -> tuple[Graph, Changes]:
-    """Return the graph of a workflow or compiled graph, and the changes that this kind needs."""
+def _thread(options: argparse.Namespace, threads: Threads) -> tuple[str, str]:
+    """Return the chain and the id of the thread to which a whole thread is copied."""
+    name = options.name or threads.chain(unquote(options.chain.rpartition("/")[2]) + "~migrated")
+    saved = name if options.all else options.chain
+    if not saved.startswith(threads.prefix):
+        graph = f"Graph {threads.plan.name!r} finds its threads in chains named {threads.prefix}ID, not in {saved!r}."
+        fix = f"--as {threads.chain(name)}" if options.all else "--all, which copies the chain"
+        msg = f"{graph} Pass {fix}."
+        raise MigrationError(msg, name=saved)
+    thread_id = unquote(name.removeprefix(threads.prefix))
+    return threads.chain(thread_id), thread_id
+
+
+def _target(reference: str) -> Workflow | CompiledGraph[Any]:
     target = _named("--to", reference)
     if callable(target) and not isinstance(target, (Workflow, CompiledGraph)):
         target = target()
-    if isinstance(target, CompiledGraph):
-        return target.workflow.graph, thread_changes(target.plan, changes)
-    if not isinstance(target, Workflow):
+    if not isinstance(target, (Workflow, CompiledGraph)):
         msg = f"--to {reference} is a {type(target).__name__}; expected a workflow or a compiled state graph."
         raise MigrationError(msg, name=reference)
-    return target.graph, changes
+    return target
 
 
 def _changes(reference: str | None) -> Changes:

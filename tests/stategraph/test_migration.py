@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import operator
+from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
+from agentbench import run_sync
+from agentbench.checkpoints.file import FileCheckpointStorage
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
+from agentbench.cli import main
 from agentbench.exceptions import MigrationError, ThreadBusyError
 from agentbench.stategraph import END, START, AgentState, StateGraph, interrupt
 from agentbench.stategraph.compiled import CompiledGraph
+from agentbench.stategraph.running.executors import META
+from tests.checkpoints.flow_versions import ring
 from tests.parts.errors import raises
 
 CONFIG = {"thread_id": "t"}
@@ -39,8 +46,10 @@ def note(name: str, field: str) -> Any:
     return node
 
 
-def compiled(state: type, field: str, *names: str, storage: Any, pause: str | None = None) -> CompiledGraph[Any]:
-    graph: StateGraph[Any] = StateGraph(state, name="g")
+def compiled(
+    state: type, field: str, *names: str, storage: Any, pause: str | None = None, name: str = "g"
+) -> CompiledGraph[Any]:
+    graph: StateGraph[Any] = StateGraph(state, name=name)
     for name in names:
         graph.add_node(name, note(name, field))
     for source, target in zip((START, *names), (*names, END), strict=True):
@@ -59,6 +68,7 @@ async def test_a_paused_thread_continues_in_a_graph_with_other_nodes_fields_and_
     assert migration.after.state["owner"] == "nobody"
     assert migration.after.state["severity"] == 3
     assert "- state.leftover = 1" in str(migration)
+    assert "_graph" not in str(migration)  # notes of the graph that were only renamed
     await migration.apply()
     snapshot = await new.aget_state(CONFIG)
     assert snapshot.interrupts[0].next == ("decide",)
@@ -121,3 +131,57 @@ async def test_the_loser_of_two_migrations_of_a_thread_gets_a_busy_error() -> No
     await second.apply()
     with pytest.raises(ThreadBusyError):
         await first.apply()
+
+
+async def test_a_checkpoint_of_a_workflow_cannot_become_a_thread() -> None:
+    storage = InMemoryCheckpointStorage()
+    await ring("ping", "pong").run(1, checkpoint_storage=storage)
+    last = await storage.get_latest(workflow_name="ring")
+    assert last is not None
+    with raises(MigrationError, "it is of a workflow"):
+        await compiled(Old, "notes", "look", storage=storage).amigrate({**CONFIG, "checkpoint_id": last.checkpoint_id})
+
+
+# ---- the command
+
+newer = compiled(Old, "notes", "look", "decide", "write", storage=False)
+elsewhere = compiled(Old, "notes", "look", "decide", storage=False, name="h")
+migration = {"renamed": {"judge": "decide"}}
+COMMAND = ["--with", f"{__name__}:migration", "--to", f"{__name__}:newer"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with closing(FileCheckpointStorage(tmp_path)) as storage:
+        compiled(Old, "notes", "look", "judge", storage=storage, pause="judge").invoke({"messages": "hello"}, CONFIG)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("options", "thread"), [([], "t~migrated"), (["--as", "g/a b"], "a b")], ids=["", "a name"])
+def test_the_copy_of_a_thread_is_a_thread_of_its_own_that_continues(
+    folder: Path, options: list[str], thread: str
+) -> None:
+    assert main(["checkpoints", "migrate", str(folder), "g/t", *COMMAND, "--all", *options]) == 0
+    with closing(FileCheckpointStorage(folder)) as storage:
+        app = compiled(Old, "notes", "look", "decide", "write", storage=storage)
+        config = {"thread_id": thread}
+        assert app.list_threads() == sorted(["t", thread])
+        for copy in run_sync(storage.list_checkpoints(workflow_name=app.threads.chain(thread))):
+            assert (copy.metadata["thread_id"], copy.state[META]["thread_id"]) == (thread, thread)
+        app.invoke(None, config)
+        assert app.get_state(config).values.notes == ["look", "decide", "write"]
+        assert app.get_state(CONFIG).values.notes == ["look"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--all", "--as", "two"], ["--to", f"{__name__}:elsewhere"]],
+    ids=["another chain", "another graph"],
+)
+def test_a_chain_where_the_graph_would_not_find_the_thread_is_refused(
+    folder: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["checkpoints", "migrate", str(folder), "g/t", *COMMAND, *options]) == 1
+    assert "finds its threads in chains named" in capsys.readouterr().err
+    with closing(FileCheckpointStorage(folder)) as storage:
+        assert run_sync(storage.list_workflow_names()) == ["g/t"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import MigrationError, StateValidationError
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.running.executors import META, PENDING, WAITING, TaskResult
@@ -22,32 +23,54 @@ Names = Mapping[str, str]
 
 def thread_changes(plan: GraphPlan, changes: Changes) -> Changes:
     """Return the changes of a migration to a state graph."""
-    return replace(changes, settle=partial(_settle, plan))
+    return replace(changes, rename=_rename, settle=partial(_settle, plan))
 
 
-def _settle(plan: GraphPlan, content: Content, nodes: Names, fields: Names, checkpoint_id: str) -> None:
+def move_to_thread(thread_id: str, checkpoint: WorkflowCheckpoint) -> None:
+    """Write the id of another thread into a copied checkpoint."""
+    checkpoint.metadata = {**checkpoint.metadata, "thread_id": thread_id}
+    checkpoint.state = {**checkpoint.state, META: {**checkpoint.state[META], "thread_id": thread_id}}
+
+
+def _rename(content: Content, nodes: Names, fields: Names) -> None:
+    """Rename nodes and fields in the graph's own notes and in questions."""
     state = content.state
-    settled = dict(state)
     for request_id, event in [*content.requests.items()]:
         if isinstance(event.data, (Interrupt, BreakpointRequest)):
             content.requests[request_id] = renamed = copy.copy(event)
             renamed.data = _renamed_question(event.data, nodes)
     if META in state:
-        settled[META] = _renamed_meta(state[META], nodes)
+        state[META] = _renamed_meta(state[META], nodes)
     if state.get(PENDING):
-        settled[PENDING] = [_renamed_result(result, nodes, fields) for result in state[PENDING]]
-        for result in settled[PENDING]:
-            if result.writes.node not in plan.nodes:
-                node = next((old for old, new in nodes.items() if new == result.writes.node), result.writes.node)
-                msg = (
-                    f"Checkpoint {checkpoint_id!r} was not migrated: node {node!r} has run in a superstep that is not "
-                    "finished, and the new graph lacks it. Pass renamed=, or finish the superstep with the old graph."
-                )
-                raise MigrationError(msg, checkpoint_id=checkpoint_id, name=node)
+        state[PENDING] = [_renamed_result(result, nodes, fields) for result in state[PENDING]]
     if state.get(WAITING):
-        settled[WAITING] = _renamed_waiting(state[WAITING], nodes, plan)
-    values = {**plan.fields.initial(plan.template), **plan.values_in(settled)}
-    content.state = {**settled, **_checked(plan, values, checkpoint_id)}
+        state[WAITING] = _renamed_waiting(state[WAITING], nodes)
+
+
+def _settle(plan: GraphPlan, content: Content, nodes: Names, checkpoint_id: str) -> None:
+    """Fit the graph's own notes and the values of fields to the graph."""
+    state = content.state
+    before = f"Checkpoint {checkpoint_id!r} was not migrated"
+    if META not in state:
+        msg = f"{before}: it is of a workflow, and the new graph is a state graph."
+        raise MigrationError(msg, checkpoint_id=checkpoint_id)
+    for result in state.get(PENDING) or ():
+        if result.writes.node not in plan.nodes:
+            node = next((old for old, new in nodes.items() if new == result.writes.node), result.writes.node)
+            msg = (
+                f"{before}: node {node!r} has run in a superstep that is not finished, and the new graph lacks it. "
+                "Pass renamed=, or finish the superstep with the old graph."
+            )
+            raise MigrationError(msg, checkpoint_id=checkpoint_id, name=node)
+    if state.get(WAITING):  # nobody is left to wait for at joins and nodes that the new graph lacks
+        waiting: Waiting = state[WAITING]
+        known = {join.key for join in plan.joins}
+        state[WAITING] = Waiting(
+            {key: sources for key, sources in waiting.joins.items() if key in known},
+            {node: causes for node, causes in waiting.deferred.items() if node in plan.nodes},
+        )
+    values = {**plan.fields.initial(plan.template), **plan.values_in(state)}
+    content.state = {**state, **_checked(plan, values, checkpoint_id)}
 
 
 def _checked(plan: GraphPlan, values: dict[str, Any], checkpoint_id: str) -> dict[str, Any]:
@@ -94,6 +117,9 @@ def _renamed_meta(meta: Mapping[str, Any], nodes: Names) -> dict[str, Any]:
             renamed[key] = nodes.get(meta[key], meta[key])
     if meta.get("current_nodes"):
         renamed["current_nodes"] = tuple(nodes.get(each, each) for each in meta["current_nodes"])
+    data = meta.get("interrupt_data")
+    if data and data.get("node") == meta.get("interrupt_node"):
+        renamed["interrupt_data"] = {**data, "node": renamed["interrupt_node"]}
     if meta.get("interrupt_reason"):
         renamed["interrupt_reason"] = _renamed_reason(meta["interrupt_reason"], nodes)
     return renamed
@@ -111,16 +137,10 @@ def _renamed_result(result: TaskResult, nodes: Names, fields: Names) -> TaskResu
     return replace(result, writes=renamed, interrupts=tuple(replace(each, node=node) for each in result.interrupts))
 
 
-def _renamed_waiting(waiting: Waiting, nodes: Names, plan: GraphPlan) -> Waiting:
-    """Rename the nodes in joins; those that the new graph lacks have nobody to wait for."""
+def _renamed_waiting(waiting: Waiting, nodes: Names) -> Waiting:
     joins = {}
     for key, sources in waiting.joins.items():
         ends, target = key.rsplit(" -> ", 1)
         renamed = " + ".join(nodes.get(each, each) for each in ends.split(" + "))
         joins[f"{renamed} -> {nodes.get(target, target)}"] = [nodes.get(each, each) for each in sources]
-    known = {join.key for join in plan.joins}
-    deferred = {nodes.get(node, node): [*causes] for node, causes in waiting.deferred.items()}
-    return Waiting(
-        {key: sources for key, sources in joins.items() if key in known},
-        {node: causes for node, causes in deferred.items() if node in plan.nodes},
-    )
+    return Waiting(joins, {nodes.get(node, node): [*causes] for node, causes in waiting.deferred.items()})

@@ -57,7 +57,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The arguments of a migration. `settle` adapts what only a state graph stores; see `stategraph.threads.migration`.
+    """The arguments of a migration. `rename` and `settle` adapt what only a state graph stores.
 
     Names are those of executors of the old graph, or else those of fields of the shared state.
     """
@@ -65,7 +65,9 @@ class Changes:
     renamed: Mapping[str, str] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     functions: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
-    settle: Callable[[Content, Mapping[str, str], Mapping[str, str], str], None] | None = None
-    """Called with the content to change, the new names of executors and fields, and the id of the checkpoint."""
+    rename: Callable[[Content, Mapping[str, str], Mapping[str, str]], None] | None = None
+    """Called with the content to change, and the new names of executors and fields."""
+    settle: Callable[[Content, Mapping[str, str], str], None] | None = None
+    """Called with the content to change, the new names of executors, and the id of the checkpoint."""
     ignored: frozenset[str] = frozenset()
     """Names that other checkpoints of the chain have, so that they are no mistake."""

@@ -69,7 +69,7 @@ class _Move(Renaming):
                 after.state[key] = self.called(name, function, value)
                 self.require_storable(name, after.state[key], value)
         if self.changes.settle is not None:
-            self.changes.settle(after, self.names, self.field_names, self.original.checkpoint_id)
+            self.changes.settle(after, self.names, self.original.checkpoint_id)
         arrived = set(homes.values())
         return Moved(
             before,

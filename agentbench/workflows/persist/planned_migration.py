@@ -147,11 +147,17 @@ async def plan_migration(
 
 
 async def migrate_chain(
-    storage: CheckpointStorage, chain: str, new_chain: str, graph: Graph, changes: Changes
+    storage: CheckpointStorage,
+    chain: str,
+    new_chain: str,
+    graph: Graph,
+    changes: Changes,
+    adapt: Callable[[WorkflowCheckpoint], None] = lambda _: None,
 ) -> list[CheckpointInfo]:
     """Copy a whole chain to a new one, migrated; it becomes visible at once, or nothing is written.
 
-    Checkpoints that are of the new graph already are copied unchanged.
+    Checkpoints that are of the new graph already are copied unchanged. `adapt` is called with each copy, to replace
+    what the content says about the chain.
 
     Raises:
         MigrationError: A checkpoint cannot be migrated, the chain is empty, or the new one exists.
@@ -171,6 +177,8 @@ async def migrate_chain(
         _copied(original, graph, changes, is_current=current and not all(is_current))
         for original, current in zip(originals, is_current, strict=True)
     ]
+    for copy in copies:
+        adapt(copy)
     await save_new_chain(storage, _linked(new_chain, originals, copies))
     return [CheckpointInfo.of(copy) for copy in copies]
 

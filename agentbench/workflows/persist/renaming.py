@@ -122,7 +122,10 @@ class Renaming:
             each: request_from(event, names.get(event.source_executor_id, event.source_executor_id))
             for each, event in original.pending_request_info_events.items()
         }
-        return Content(self.renamed_messages(original.messages, names, sources), state, requests)
+        content = Content(self.renamed_messages(original.messages, names, sources), state, requests)
+        if self.changes.rename is not None:
+            self.changes.rename(content, names, self.field_names)
+        return content
 
     def barriers(self, names: Mapping[str, str]) -> dict[str, str]:
         """Return the new keys of the fan-in buffers of the old graph."""
