@@ -42,7 +42,10 @@ def graph_mismatch(graph: Graph, checkpoint: WorkflowCheckpoint) -> GraphMismatc
         return None
     stored: Any = checkpoint.metadata.get("graph_signature")
     what = f"Checkpoint {checkpoint.checkpoint_id!r} was made by another graph than that of workflow {graph.name!r}"
-    mend = "Rebuild the graph as it was, migrate the checkpoint (await workflow.migrate(...)), or start a new run."
+    mend = (
+        "Rebuild the graph as it was, migrate the checkpoint (await workflow.migrate(...), app.migrate(...) for a "
+        "thread), or start a new run."
+    )
     try:
         all_changes = graph_changes(stored, graph.signature)
     except (AttributeError, KeyError, TypeError):  # other software wrote the metadata, or none

@@ -89,7 +89,7 @@ class _Move(Renaming):
         """Remove the state and the requests of executors that are gone, and dropped fields."""
         for key in self.fields:
             if key in self.changes.dropped and key not in self.old_executors:
-                del content.state[key]
+                del content.state[self.field_keys[key]]
                 self.dropped.append(f"field {key!r}")
         if EXECUTOR_STATE in content.state:
             kept = {each: value for each, value in content.state[EXECUTOR_STATE].items() if each not in self.gone}
@@ -289,9 +289,9 @@ class _Move(Renaming):
         name = target if target in self.gone or source not in self.gone else source
         old = next((each for each, moved in self.names.items() if moved == name), name)
         text = (
-            f"A {type(message.data).__name__} from {source!r} waits for {target!r}, and the new graph cannot deliver "
-            f"it. Pass functions={{{old!r}: function}}, which hands the message over, or finish the superstep with the "
-            "old graph first."
+            f"A message of type {type(message.data).__name__} from {source!r} waits for {target!r}, and the new graph "
+            "cannot deliver it. Pass renamed= for another id of the same executor, or functions="
+            f"{{{old!r}: function}}, which hands the message over, or finish the superstep with the old graph first."
         )
         return self.refusal(text, old)
 

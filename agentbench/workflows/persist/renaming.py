@@ -55,11 +55,25 @@ class Renaming:
     def field_names(self) -> dict[str, str]:
         """The new names of the renamed fields."""
         renamed = {old: new for old, new in self.changes.renamed.items() if old not in self.old_executors}
+        stay = [key for key in self.fields if key not in {*renamed, *self.changes.dropped}]
+        taken = [*stay, *(new for old, new in renamed.items() if old in self.fields)]
         for old, new in renamed.items():
-            if old in self.fields and new in self.fields and new not in {*renamed, *self.changes.dropped}:
-                text = f"Field {old!r} cannot become {new!r}: the state has a field {new!r} already."
+            if str(new) != new or new.startswith("_"):
+                text = f"Field {old!r} cannot become {new!r}: expected a name that does not begin with an underscore."
+                raise self.refusal(text, old)
+            if old in self.fields and taken.count(new) > 1:
+                text = f"Field {old!r} cannot become {new!r}: the state would have two fields of this name."
                 raise self.refusal(text, new)
         return renamed
+
+    @cached_property
+    def field_keys(self) -> dict[str, str]:
+        """The key of each field during the move; a dropped field makes room for one that takes its name."""
+        taken, dropped = self.field_names.values(), self.changes.dropped
+        return {
+            key: f"{key} (old)" if key in dropped and key in taken else self.field_names.get(key, key)
+            for key in self.fields
+        }
 
     @cached_property
     def homes(self) -> dict[str, str | None]:
@@ -72,6 +86,9 @@ class Renaming:
                     what = "neither an executor of the checkpoint's graph nor a field of its state"
                     text = f"{argument} names {name!r}, which is {what}.{nearest(name, known)}"
                     raise self.refusal(text, name)
+        for name in changes.renamed.keys() & changes.dropped:
+            text = f"Both renamed and dropped name {name!r}. Pass it to one of them."
+            raise self.refusal(text, name)
         homes: dict[str, str | None] = {}
         for each in old:
             new = changes.renamed.get(each, each)
@@ -109,7 +126,7 @@ class Renaming:
         """Return the content with each executor under its new id; those that are gone keep theirs."""
         original, names = self.original, self.names
         sources = {**names, **{internal_source(old): internal_source(new) for old, new in names.items()}}
-        state = {self.field_names.get(key, key): value for key, value in original.state.items()}
+        state = {self.field_keys.get(key, key): value for key, value in original.state.items()}
         if EXECUTOR_STATE in state:
             state[EXECUTOR_STATE] = {names.get(each, each): value for each, value in state[EXECUTOR_STATE].items()}
         if FAN_IN_BUFFERS in state:

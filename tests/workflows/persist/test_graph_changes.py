@@ -191,7 +191,7 @@ async def test_the_error_of_a_mismatch_reads_like_a_diff_and_has_the_facts():
     assert str(caught.value) == (
         f"Checkpoint {point.checkpoint_id!r} was made by another graph than that of workflow 'w': executor 'b' is "
         "gone; edge a -> c is new. Rebuild the graph as it was, migrate the checkpoint "
-        "(await workflow.migrate(...)), or start a new run."
+        "(await workflow.migrate(...), app.migrate(...) for a thread), or start a new run."
     )
     assert [d["path"] for d in caught.value.differences] == [
         "edge_groups[a->b]",

@@ -189,6 +189,32 @@ async def test_fields_are_renamed_dropped_and_converted() -> None:
     assert [str(change) for change in migration.diff] == ["~ state.most: '3' -> 3", "- state.old = 'x'"]
 
 
+async def test_a_field_takes_the_name_of_one_that_is_dropped() -> None:
+    storage = InMemoryCheckpointStorage()
+    old = WorkflowBuilder(start_executor=(first := Limit("a")), name="flow").add_edge(first, Pass("b")).build()
+    info = await saved(old, storage, 1)
+    migration = await old.migrate(info, renamed={"limit": "old"}, dropped=["old"], checkpoint_storage=storage)
+    assert {key: value for key, value in migration.after.state.items() if key[0] != "_"} == {"old": "3"}
+
+
+@pytest.mark.parametrize(
+    ("renamed", "dropped"),
+    [
+        ({"limit": "old"}, []),
+        ({"limit": "new", "old": "new"}, []),
+        ({"limit": "_executor_state"}, []),
+        ({"limit": "most"}, ["limit"]),
+    ],
+    ids=["a name that is taken", "one name for two", "a name of the engine", "renamed and dropped"],
+)
+async def test_names_of_fields_that_would_lose_a_value_are_refused(renamed: dict[str, str], dropped: list[str]) -> None:
+    storage = InMemoryCheckpointStorage()
+    old = WorkflowBuilder(start_executor=(first := Limit("a")), name="flow").add_edge(first, Pass("b")).build()
+    info = await saved(old, storage, 1)
+    with raises(MigrationError, "limit"):
+        await old.migrate(info, renamed=renamed, dropped=dropped, checkpoint_storage=storage)
+
+
 @pytest.mark.parametrize("argument", ["renamed", "dropped", "functions"])
 async def test_unknown_names_are_refused_with_the_nearest_one(argument: str) -> None:
     storage = InMemoryCheckpointStorage()
