@@ -95,17 +95,20 @@ def compare_rows(a: Iterable[BatchRow], b: Iterable[BatchRow]) -> BatchCompariso
 def _pair(here: BatchRow, there: BatchRow | None) -> PairedRow:
     if there is None:
         return PairedRow(here.key, "only here")
-    where = _divergence(here, there)
+    where = divergence(here, there)
     verdict: Verdict = "changed" if where else "same"
     if here.status != there.status and RowStatus.FAILED in (here.status, there.status):
         verdict = "new error" if here.status == RowStatus.FAILED else "fixed"
     return PairedRow(here.key, verdict, where)
 
 
-def _divergence(here: BatchRow, there: BatchRow) -> str:
-    """Return the first difference in words: of the paths, then of the outputs, the errors and the statuses."""
+def divergence(here: BatchRow, there: BatchRow, first: int = 0) -> str:
+    """Return the first difference in words: of the paths, then of the outputs, the errors and the statuses.
+
+    `first` is the superstep with which the paths begin.
+    """
     steps = zip_longest(here.path.split(" > "), there.path.split(" > "), fillvalue="")
-    for superstep, (ran, other) in enumerate(steps):
+    for superstep, (ran, other) in enumerate(steps, first):
         if ran != other:
             return f"superstep {superstep}: here {ran or _how_it_ended(here)}, there {other or _how_it_ended(there)}"
     if here.status == there.status:

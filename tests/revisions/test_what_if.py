@@ -215,6 +215,12 @@ async def test_names_that_do_not_exist_are_refused_with_the_nearest(variants: An
         await run.what_if(at=1, variants=variants)
 
 
+async def test_differences_name_the_supersteps_of_the_run() -> None:
+    run = await asked()
+    result = await run.what_if(at=1, variants={"no": {"answers": {"ask": "no"}}}, repeat=1)
+    assert [row.divergence for row in result.rows] == ["", "superstep 2: here ask, there waiting"]
+
+
 async def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
     client = coin(1)
     run = await judged(client)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._plain_text import plain_line
 from agentbench._secrets import mask_text, masked_fields
-from agentbench.batch.comparison import compare_rows
+from agentbench.batch.comparison import divergence
 from agentbench.batch.rows import BatchRow, RowError, RowStatus
 from agentbench.revisions.what_if.effects import FEWEST, LEVEL, Outcome, distances, holm, least_p, permutation_p
 from agentbench.revisions.what_if.variants import AS_IT_WAS
@@ -184,8 +184,7 @@ class WhatIf(Displayable):
     def _divergence(self, row: BatchRow) -> str:
         if self._typical is None or row.status in (RowStatus.OPEN, RowStatus.CANCELLED):
             return ""
-        other = replace(self._typical, key=row.key)
-        return compare_rows([row], [other]).rows[0].where
+        return divergence(row, self._typical, self.at)
 
     def summary(self) -> WhatIfSummary:
         """Return what each variant changed, and whether that is more than chance."""

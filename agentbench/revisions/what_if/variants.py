@@ -66,7 +66,7 @@ def _read_variant(name: Any, entries: Any, runnable: Any) -> Variant:
         raise VariantError(msg, variant=name)
     for entry, given in {"": entries, **(entries if isinstance(entries, Mapping) else {})}.items():
         if entry:
-            _require_known(name, "entry", entry, _ENTRIES)
+            _require_known(name, "entry of a variant", entry, _ENTRIES)
         if not isinstance(given, Mapping) and entry != "workflow":
             place = f"{entry} of variant {shorten(name)}" if entry else f"Variant {shorten(name)}"
             msg = f"{place} is {shorten(given)}; expected a dictionary."
@@ -100,7 +100,7 @@ def _with_agents(name: str, runnable: Any, changes: Mapping[str, Mapping[str, An
     }
     executors = dict(runnable.executors)
     for entry, by_id in changes.items():
-        _require_known_all(name, f"agent node in {entry!r}", by_id, nodes)
+        _require_known_all(name, f"agent node whose {entry!r} could change", by_id, nodes)
         for key, value in by_id.items():
             node = copy.copy(executors[key])
             node.agent = copy.copy(node.agent)
@@ -149,8 +149,8 @@ def _require_known(variant: str, kind: str, given: Any, known: Iterable[str]) ->
         return
     nearest = next(iter(get_close_matches(str(given), names, 1, 0.5)), "")
     hint = f" Did you mean {nearest!r}?" if nearest else ""
-    listed = ", ".join(map(repr, names[:10])) or "none, because the workflow has none"
-    msg = f"Variant {shorten(variant)} names the {kind} {shorten(given)}.{hint} Expected one of {listed}."
+    expected = f"Expected one of {', '.join(map(repr, names[:10]))}." if names else "The workflow has none."
+    msg = f"Variant {shorten(variant)} names {shorten(given)}, which is no {kind}.{hint} {expected}"
     raise VariantError(msg, variant=variant, entry=str(given), nearest=nearest)
 
 
@@ -163,7 +163,7 @@ def match_answers(variant: Variant, requests: Mapping[str, Any], engine: Workflo
     asking = [key for key, executor in engine.executors.items() if executor.is_request_response_capable]
     askers = {event.source_executor_id for event in requests.values()}
     known = dict.fromkeys([*requests, *asking, *askers])
-    _require_known_all(variant.name, "request or executor in 'answers'", variant.answers, known)
+    _require_known_all(variant.name, "open request and no executor that asks", variant.answers, known)
     found = {}
     for request_id, event in requests.items():
         for key in (request_id, event.source_executor_id):
