@@ -15,9 +15,11 @@ from agentbench.exceptions import MergeError
 FORMAT = "agentbench answer 1"
 """The version of the file's format."""
 
+MOST_ITEMS = 50
+"""Changes in one file, so that the display shows every one."""
+
 _LARGEST = 5_000_000  # bytes
 _DEEPEST = 40
-_MOST_ITEMS = 50  # so that the display shows every one
 _LONGEST_NAME = 100
 _LONGEST_ID = 1000
 
@@ -59,9 +61,9 @@ def read_answer_file(path: str | Path) -> AnswerFile:
         raise MergeError(where, f"its name is not one printable line of at most {_LONGEST_NAME} characters")
     edits = [_fields(each, {"path": str, "before": str, "value": object}, "an edit", where) for each in fields["edits"]]
     answers = [_fields(each, {"request": str, "value": object}, "an answer", where) for each in fields["answers"]]
-    if len(edits) + len(answers) > _MOST_ITEMS or not edits + answers:
+    if len(edits) + len(answers) > MOST_ITEMS or not edits + answers:
         raise MergeError(
-            where, f"it has {len(edits)} edits and {len(answers)} answers, expected 1 to {_MOST_ITEMS} together"
+            where, f"it has {len(edits)} edits and {len(answers)} answers, expected 1 to {MOST_ITEMS} together"
         )
     for names in ([each["path"] for each in edits], [each["request"] for each in answers]):
         if len(set(names)) < len(names) or any(len(each) > _LONGEST_ID for each in names):

@@ -145,7 +145,9 @@ async def merge(run: WorkflowRun, path: str | Path) -> Merge:
             edit = make_edit(checkpoint, place, after, edits)
         except InvalidEdit as error:
             raise MergeError(where, f"the value of {place!r} does not fit: {error.problem}") from None
-        if edit.path != place or not is_plain(edit.after) or kind_of(edit.after) != kind_of(after):
+        is_number = value.kind == "number" and edit.after == after  # 2 for 1.5, which becomes 2.0
+        is_same_kind = is_number or kind_of(edit.after) == kind_of(after)
+        if edit.path != place or not is_plain(edit.after) or not is_same_kind:
             raise MergeError(where, f"the value of {place!r} would become another kind of value")
         if any(edit.steps[: len(other.steps)] == other.steps[: len(edit.steps)] for other in edits):
             raise MergeError(where, f"it edits {place!r} and a value around or inside it")

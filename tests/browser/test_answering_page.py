@@ -97,7 +97,11 @@ def test_a_reader_edits_and_answers_and_the_run_merges_the_file_into_a_branch(
     choose(page, "order.number", "12345678901234567891")
     choose(page, "order.rush", "true")
     choose(page, "tags", '["c"]')
-    page.get_by_label("Your name (shown as unverified)").fill("Ada")
+    choose(page, "tags[0]", "d")
+    expect(page.get_by_role("alert").last).to_contain_text("overlaps with this one")
+    choose(page, "tags", f'["{"c" * 20_000}"]')
+    expect(page.get_by_role("alert").last).to_contain_text("longer than 20000 characters")
+    page.get_by_label("Your name (shown as unverified)").fill("A\u200dda")
     assert violations(page) == []
     shot(page, f"answering_{'dark' if dark else 'light'}")
 

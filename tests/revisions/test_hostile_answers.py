@@ -35,6 +35,7 @@ if os.name == "nt":
 class Draft:
     title: str = "cats"
     count: int = 3
+    share: float = 0.5
     tags: list[str] = field(default_factory=lambda: ["a"])
     approval: Approval | None = None
 
@@ -282,6 +283,14 @@ def test_a_hostile_value_is_shown_whole_and_inert_and_applied_as_text(
     assert run_sync(merge.apply()).state["draft"].title == value
 
 
+def test_a_number_with_a_fraction_may_become_one_without(
+    run: WorkflowRun, good: dict[str, Any], tmp_path: Path
+) -> None:
+    edit("draft.share", "0.5", 2)(good)
+    merge = run_sync(run.merge(write(run, good, tmp_path / "answer.json")))
+    assert type(merge.edits[0].after) is float
+
+
 @pytest.mark.parametrize("marker", ["$type", "__type__", "__pickled__", "@type", "type"])
 def test_marks_of_stored_values_stay_data(run: WorkflowRun, good: dict[str, Any], tmp_path: Path, marker: str) -> None:
     value = {marker: "tests.revisions.test_hostile_answers:Draft", "value": {"title": "owned"}}
@@ -303,6 +312,7 @@ def test_the_page_offers_no_secret_no_approval_and_nothing_of_the_engine(run: Wo
     assert offered == [
         "draft.title",
         "draft.count",
+        "draft.share",
         "draft.tags",
         "draft.tags[0]",
         "flags.on",

@@ -14,8 +14,8 @@ from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_script
 from agentbench.notebook.stepping.recording import Course, displayed_checkpoints
-from agentbench.revisions.answer_file import FORMAT
-from agentbench.revisions.places import fingerprint, json_text, questions_of, values_of
+from agentbench.revisions.answer_file import FORMAT, MOST_ITEMS
+from agentbench.revisions.places import LONGEST_VALUE, fingerprint, json_text, questions_of, values_of
 
 
 def require_site(site: str | None, *, editable: bool) -> None:
@@ -72,4 +72,11 @@ def _sheet(course: Course) -> dict[str, Any]:
     frames = displayed_checkpoints(course)
     shown = [key for key in dict.fromkeys(frames) if key is not None and key in course.checkpoints]
     checkpoints = {key: of(course.checkpoints[key]) for key in shown}
-    return {"format": FORMAT, "frames": frames, "checkpoints": checkpoints, "places": [*map(json.loads, places)]}
+    return {
+        "format": FORMAT,
+        "most": MOST_ITEMS,
+        "longest": LONGEST_VALUE,
+        "frames": frames,
+        "checkpoints": checkpoints,
+        "places": [*map(json.loads, places)],
+    }

@@ -14,6 +14,8 @@ const make = (tag, properties = {}, ...children) => {
   made.append(...children);
   return made;
 };
+const isInside = (path, outer) => path.startsWith(outer) && /^[.[]/.test(path.slice(outer.length));
+const oneLine = (text) => text.replace(/\p{Z}/gu, " ").replace(/\p{C}/gu, "");
 const short = (text) => (text.length > 200 ? `${text.slice(0, 200)}…` : text);
 
 // Show a place: [change, name, label, kind, before as JSON, options as JSON, note].
@@ -44,9 +46,15 @@ function typed(kind, text) {
   }
 }
 
+// What the person who merges the file would have to refuse as a whole is refused here.
 function problemOf(place, input, text) {
   if (from !== null && from !== shown) return `All changes are at one superstep: remove those at superstep ${sheet.checkpoints[from].step} first.`;
   if (text === null) return `This must be ${WANTED[place[3]]}.`;
+  if (text.length > sheet.longest) return `This is longer than ${sheet.longest} characters.`;
+  const others = [...changes.values()].map((change) => change.place).filter((other) => other[0] !== place[0] || other[1] !== place[1]);
+  if (others.length >= sheet.most) return `A file holds at most ${sheet.most} changes.`;
+  const around = others.find((other) => place[0] === "edit" && other[0] === "edit" && (isInside(other[1], place[1]) || isInside(place[1], other[1])));
+  if (around) return `There is a change of ${around[2]} already, which overlaps with this one: remove it first.`;
   return place[0] === "edit" && input.value === input.dataset.initial ? "This is the value as it is." : "";
 }
 
@@ -81,7 +89,7 @@ function download() {
   const of = (change) => [...changes.values()].filter(({ place }) => place[0] === change);
   const edits = of("edit").map(({ place, text }) => `{"path": ${JSON.stringify(place[1])}, "before": ${JSON.stringify(place[4])}, "value": ${text}}`);
   const answers = of("answer").map(({ place, text }) => `{"request": ${JSON.stringify(place[1])}, "value": ${text}}`);
-  const fields = { format: sheet.format, run: sheet.checkpoints[from].run, checkpoint: from, name: get("name").value };
+  const fields = { format: sheet.format, run: sheet.checkpoints[from].run, checkpoint: from, name: oneLine(get("name").value) };
   const file = `${JSON.stringify(fields, null, 1).slice(0, -2)},\n "edits": [${edits.join(", ")}],\n "answers": [${answers.join(", ")}]\n}\n`;
   const link = make("a", { href: URL.createObjectURL(new Blob([file], { type: "application/json" })), download: "answer.json" });
   link.click();
