@@ -221,6 +221,20 @@ async def test_differences_name_the_supersteps_of_the_run() -> None:
     assert [row.divergence for row in result.rows] == ["", "superstep 2: here ask, there waiting"]
 
 
+async def test_equal_answers_of_agents_are_no_difference() -> None:
+    agent = Agent(ScriptedChatClient("yes", on_exhausted="repeat_last"), "Judge.", name="judge")
+    run = WorkflowBuilder(start_executor=agent, name="judging").build().start("a text")
+    await run.result()
+    other = ScriptedChatClient("no", on_exhausted="repeat_last")
+    variants: dict[str, Any] = {"same": {"instructions": {"judge": "Be kind."}}, "other": {"client": {"judge": other}}}
+    result = await run.what_if(at=0, variants=variants, repeat=3)
+    assert str(result.summary()).splitlines() == [
+        "as it was: 0 of 6 differ from its most typical outcome",
+        "same: 0 of 3 differ; no effect found, p = 1",
+        "other: 3 of 3 differ; effect, p = 0.012; output: here no, there yes",
+    ]
+
+
 async def test_what_does_not_fit_is_refused_before_anything_runs() -> None:
     client = coin(1)
     run = await judged(client)

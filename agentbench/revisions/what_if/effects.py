@@ -72,6 +72,17 @@ def _parts(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         yield place, repr(value)
 
 
+def readable(value: Any, depth: int = 0) -> Any:
+    """Return a value with the text of messages and answers of agents in place of them, because their ids differ."""
+    if text := message_text(value):
+        return text
+    if depth < _DEEPEST and isinstance(value, Mapping):
+        return {key: readable(each, depth + 1) for key, each in value.items()}
+    if depth < _DEEPEST and isinstance(value, (list, tuple)):
+        return [readable(each, depth + 1) for each in value]
+    return value
+
+
 def distances(outcomes: Sequence[Outcome]) -> list[list[float]]:
     """Return the distance of each pair of outcomes, between 0 and 2.
 

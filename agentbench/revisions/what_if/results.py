@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,16 @@ from agentbench._plain_text import plain_line
 from agentbench._secrets import mask_text, masked_fields
 from agentbench.batch.comparison import divergence
 from agentbench.batch.rows import BatchRow, RowError, RowStatus
-from agentbench.revisions.what_if.effects import FEWEST, LEVEL, Outcome, distances, holm, least_p, permutation_p
+from agentbench.revisions.what_if.effects import (
+    FEWEST,
+    LEVEL,
+    Outcome,
+    distances,
+    holm,
+    least_p,
+    permutation_p,
+    readable,
+)
 from agentbench.revisions.what_if.variants import AS_IT_WAS
 
 if TYPE_CHECKING:
@@ -184,7 +193,8 @@ class WhatIf(Displayable):
     def _divergence(self, row: BatchRow) -> str:
         if self._typical is None or row.status in (RowStatus.OPEN, RowStatus.CANCELLED):
             return ""
-        return divergence(row, self._typical, self.at)
+        here, there = (replace(each, output=readable(each.output)) for each in (row, self._typical))
+        return divergence(here, there, self.at)
 
     def summary(self) -> WhatIfSummary:
         """Return what each variant changed, and whether that is more than chance."""

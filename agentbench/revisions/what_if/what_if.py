@@ -64,7 +64,8 @@ async def what_if(  # noqa: PLR0913 - as of WorkflowRun
     keys = {f"{name}/{number}": (name, number) for name, number in turns}
     if progress is not False:
         others = count_text(len(known) - 1, "variant")
-        shown = f"{count_text(len(turns), 'run')}: {AS_IT_WAS!r} {repeat * share} times, {others} {repeat} times each"
+        own, each_of = count_text(repeat * share, "time"), count_text(repeat, "time")
+        shown = f"{count_text(len(turns), 'run')}: {AS_IT_WAS!r} {own}, {others} {each_of} each"
         sys.stdout.write(f"What if, from superstep {at}: {shown}\n")
     options, kwargs = _options_of(run)
     batch = run_many(
