@@ -24,7 +24,7 @@ from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
 from agentbench.workflows.graph.edge_groups import InternalEdgeGroup
 from agentbench.workflows.graph.graph import Graph
-from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
+from agentbench.workflows.persist.snapshot import RUNS_INSIDE, Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow
 
@@ -477,9 +477,9 @@ class WorkflowExecutor(Executor):
             for number, inner in enumerate(self._ab_waiting)
         }
         if contexts or self.concurrency == "isolate":
-            return {"execution_contexts": contexts}
+            return {RUNS_INSIDE: contexts}
         return {
-            "execution_contexts": {},
+            RUNS_INSIDE: {},
             "workflow": await _take_snapshot(self.workflow.graph, RunState(self._ab_state)),
         }
 
@@ -488,7 +488,7 @@ class WorkflowExecutor(Executor):
         shared, waiting = State(), []
         if "workflow" in state:
             await restore(self.workflow.graph, RunState(shared), Snapshot(**state["workflow"]))
-        for saved in state["execution_contexts"].values():
+        for saved in state[RUNS_INSIDE].values():
             inner = self._new_run(shared)
             parts = dict(saved)
             inner.responses.update(parts.pop("responses"))

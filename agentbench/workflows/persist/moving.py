@@ -17,7 +17,7 @@ from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.graph.routing import buffer_key
 from agentbench.workflows.persist.executor_content import Changes, Content, ExecutorContent, Messages
 from agentbench.workflows.persist.renaming import Renaming, nearest, request_from
-from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS
+from agentbench.workflows.persist.snapshot import EXECUTOR_STATE, FAN_IN_BUFFERS, RUNS_INSIDE
 
 _ALWAYS: Final = ("SingleEdgeGroup", "FanOutEdgeGroup")
 """Kinds of edges that deliver every message, if they have no condition and no selection."""
@@ -54,6 +54,7 @@ class _Move(Renaming):
 
     def moved(self) -> Moved:
         executors, fields, homes = self.old_executors, self.fields, self.homes
+        self.require_same_sub_workflows()
         before = self.renamed_content()
         after = Content({}, dict(before.state), dict(before.requests))
         self.drop(after)
@@ -82,6 +83,21 @@ class _Move(Renaming):
             dropped=tuple(self.dropped),
             new=tuple(each for each in self.graph.executors if each not in arrived),
         )
+
+    def require_same_sub_workflows(self) -> None:
+        """Refuse a sub-workflow that is amid a run and has another graph: its run would be lost without a word."""
+        states, old = self.original.state.get(EXECUTOR_STATE) or {}, self.signature.get("executors") or {}
+        for each, home in self.homes.items():
+            if home is None or each in self.changes.functions or not (states.get(each) or {}).get(RUNS_INSIDE):
+                continue
+            now = self.graph.signature["executors"][home]
+            if each in old and _sub_workflow(old[each]) != _sub_workflow(now):
+                text = (
+                    f"The sub-workflow of {each!r} has another graph, and is amid a run. Pass "
+                    f"functions={{{each!r}: function}}, which converts its state or returns it as it is, or finish the "
+                    "run with the old graph first."
+                )
+                raise self.refusal(text, each)
 
     # ---- dropping ----------------------------------------------------------------------------------------------------
 
@@ -294,6 +310,10 @@ class _Move(Renaming):
             f"{{{old!r}: function}}, which hands the message over, or finish the superstep with the old graph first."
         )
         return self.refusal(text, old)
+
+
+def _sub_workflow(signature: Any) -> Any:
+    return signature.get("sub_workflow") if isinstance(signature, Mapping) else None
 
 
 def _storable(part: ExecutorContent) -> list[Any]:

@@ -19,6 +19,7 @@ from agentbench.workflows.persist.graph_changes import require_fitting
 
 # Reserved keys of shared state.
 EXECUTOR_STATE = "_executor_state"
+RUNS_INSIDE = "execution_contexts"  # in the state of an executor with a sub-workflow: its unfinished runs
 FAN_IN_BUFFERS = "_fan_in_buffers"
 
 

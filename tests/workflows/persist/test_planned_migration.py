@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from agentbench.revisions import ExecutorContent
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.handlers import handler
+from agentbench.workflows.executors.handlers import handler, response_handler
+from agentbench.workflows.nested import WorkflowExecutor
 from agentbench.workflows.run.workflow import Workflow
 from tests.parts.errors import raises
 from tests.workflows.persist.test_migration import Pass, chained, saved
@@ -149,6 +151,41 @@ async def test_a_message_that_no_executor_of_the_new_graph_takes_is_refused() ->
 
     migration = await new.migrate(info, functions={"c": as_numbers}, checkpoint_storage=storage)
     assert [message.data for queued in migration.after.messages.values() for message in queued] == [3]
+
+
+class Asker(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(text, str)
+
+    @response_handler
+    async def answered(self, asked: str, answer: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(answer)
+
+
+async def test_a_sub_workflow_with_another_graph_is_refused_amid_its_run_unless_a_function_takes_it() -> None:
+    def outer(*inner: str) -> Workflow:
+        asks = [Asker(each) for each in inner]
+        sub = WorkflowBuilder(start_executor=asks[0], name="inside")
+        for one, other in pairwise(asks):
+            sub.add_edge(one, other)
+        ask = WorkflowExecutor(sub.build(), id="ask", propagate_request=True)
+        return WorkflowBuilder(start_executor=ask, name="flow").add_edge(ask, Pass("end")).build()
+
+    storage = InMemoryCheckpointStorage()
+    run = outer("one").start("x", checkpoint_storage=storage)
+    await run.result()
+    info = run.checkpoints[-1]
+    with raises(MigrationError, "sub-workflow", name="ask"):
+        await outer("other").migrate(info, checkpoint_storage=storage)
+    new = outer("one", "two")
+    with raises(MigrationError, "functions=", name="ask"):
+        await new.migrate(info, checkpoint_storage=storage)
+    migration = await new.migrate(info, functions={"ask": lambda old: old}, checkpoint_storage=storage)
+    answers = {run.pending_requests[0].request_id: "yes"}
+    copy = await migration.apply()
+    result = await new.run(checkpoint_id=copy, checkpoint_storage=storage, responses=answers)
+    assert result.get_outputs() == ["yes"]
 
 
 async def test_messages_that_wait_at_a_fan_in_follow_renames_and_new_sources() -> None:
