@@ -123,6 +123,18 @@ async def test_an_open_question_moves_with_its_node() -> None:
     assert (await new.aget_state(CONFIG)).values.notes == ["this"]
 
 
+async def test_a_graph_inside_a_node_that_changed_while_it_asks_is_refused() -> None:
+    def outer(name: str, storage: Any) -> CompiledGraph[Any]:
+        inner = StateGraph(Old, name="inside").add_node(name, lambda state: {"notes": [interrupt("Which one?")]})
+        graph = StateGraph(Old, name="g").add_node("sub", inner.add_edge(START, name).add_edge(name, END).compile())
+        return graph.add_edge(START, "sub").add_edge("sub", END).compile(checkpointer=storage)
+
+    storage = InMemoryCheckpointStorage()
+    await outer("one", storage).ainvoke({"messages": "x"}, CONFIG)
+    with raises(MigrationError, "another graph", name="sub"):
+        await outer("two", storage).amigrate(CONFIG)
+
+
 async def test_the_loser_of_two_migrations_of_a_thread_gets_a_busy_error() -> None:
     storage = InMemoryCheckpointStorage()
     await compiled(Old, "notes", "look", storage=storage).ainvoke({"messages": "x"}, CONFIG)

@@ -87,8 +87,10 @@ class _Move(Renaming):
     def require_same_sub_workflows(self) -> None:
         """Refuse a sub-workflow that is amid a run and has another graph: its run would be lost without a word."""
         states, old = self.original.state.get(EXECUTOR_STATE) or {}, self.signature.get("executors") or {}
+        asking = {event.source_executor_id for event in self.original.pending_request_info_events.values()}
         for each, home in self.homes.items():
-            if home is None or each in self.changes.functions or not (states.get(each) or {}).get(RUNS_INSIDE):
+            is_amid_run = each in asking or bool((states.get(each) or {}).get(RUNS_INSIDE))
+            if home is None or each in self.changes.functions or not is_amid_run:
                 continue
             now = self.graph.signature["executors"][home]
             if each in old and _sub_workflow(old[each]) != _sub_workflow(now):
