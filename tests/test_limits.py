@@ -151,6 +151,7 @@ COUNTS: dict[str, list[Limit]] = {
         Limit(lambda n: Workflow([], {"node": node}, node, max_iterations=n), 0),
         Limit(lambda n: call_tools(max_iterations=n), 1),
     ],
+    "record_limit": [Limit(lambda n: RunOptions(record_limit=n), 0)],
     "max_messages": [
         Limit(lambda n: WorkflowBuilder(max_messages=n), 0),
         Limit(lambda n: WorkflowBuilder().max_messages(n), 0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agentbench._display import shorten
 from agentbench.agents.clients.cassette.recording import ModelRecording, RecordedCall, check_new_calls
 from agentbench.checkpoints.access import list_lineage
 from agentbench.checkpoints.info import CheckpointInfo
@@ -12,6 +13,7 @@ from agentbench.checkpoints.metadata import CODE_HASHES
 from agentbench.exceptions import RedoError
 from agentbench.revisions.current_code import current_workflow
 from agentbench.workflows.executors.recorder import GivenAnswer
+from agentbench.workflows.run.definition import WorkflowDefinition
 from agentbench.workflows.run.run import WorkflowRun
 
 
@@ -24,6 +26,9 @@ async def redo(run: WorkflowRun, since: int | None, workflow: Any, new_calls: An
     if workflow is None:
         workflow = current_workflow(run)
     workflow = getattr(workflow, "workflow", workflow)  # of a compiled state graph
+    if not isinstance(workflow, WorkflowDefinition):
+        msg = f"workflow is {shorten(workflow)}; expected a Workflow or a compiled state graph."
+        raise TypeError(msg)
     lineage = await _lineage(run)
     if since is None:
         since = first_changed(run, lineage, workflow.graph.code_hashes)

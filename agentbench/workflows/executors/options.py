@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._clock import Clock, IdSource
+from agentbench._display import shorten
 from agentbench._limits import require_limit, require_seconds
 from agentbench._secrets import masked_fields
 
@@ -95,6 +96,9 @@ class RunOptions:
         require_limit("max_iterations", self.max_iterations, none="that of the workflow")
         require_limit("max_messages", self.max_messages, none="that of the workflow")
         require_limit("record_limit", self.record_limit)
+        if self.record is not None and not isinstance(self.record, bool) and not hasattr(self.record, "around"):
+            msg = f"record is {shorten(self.record)}; expected True, False, None or a ModelRecording."
+            raise TypeError(msg)
         require_seconds("timeout", self.timeout, none="no limit")
         if self.workers is not None:
             from agentbench.workflows.executors.placement import placement_of  # noqa: PLC0415 - most runs have none
