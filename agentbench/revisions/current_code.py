@@ -174,6 +174,8 @@ def _rebuilt(workflow: Any, note: _Note) -> Any | None:
         if value is workflow:
             return None
         graph = getattr(value, "graph", None)
+        if name in note.variables.get(id(value), ()):  # it was there when this workflow was noted, so it is not newer
+            continue
         if isinstance(graph, Graph) and isinstance(value, type(workflow)):  # names of workflows are random by default
             found[id(value)] = value
     found = {key: one for key, one in found.items() if one.graph.signature_hash == workflow.graph.signature_hash}
