@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from agentbench._display import call_view
@@ -82,12 +83,18 @@ def _search(workflow: object, cells: Cells) -> Origin:
         return next(names, None)
 
     if (name := holder(cells.values)) is not None and any(name in source for source in cells.sources):
-        for module, imported in list(sys.modules.items()):  # the cell may only have imported it
-            if module != "__main__" and getattr(imported, "__dict__", {}).get(name) is cells.values[name]:
+        for module, imported in _modules():  # the cell may only have imported it
+            if getattr(imported, "__dict__", {}).get(name) is cells.values[name]:
                 return Origin(name, module)
         return Origin(name)
-    for module, imported in list(sys.modules.items()):
-        if module != "__main__" and (name := holder(getattr(imported, "__dict__", {}))) is not None:
+    for module, imported in _modules():
+        if (name := holder(getattr(imported, "__dict__", {}))) is not None:
             return Origin(name, module)
     msg = f"No variable of an imported module or of a cell holds the workflow of this run. {_EXPECTED}"
     raise KeepTestError(msg)
+
+
+def _modules() -> list[tuple[str, ModuleType]]:
+    """Return the imported modules by name, without the main one, which processes also have under other names."""
+    main = sys.modules["__main__"]
+    return [(name, module) for name, module in list(sys.modules.items()) if module is not main]
