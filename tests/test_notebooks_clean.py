@@ -50,6 +50,7 @@ NAMES = (
     "15_evaluation",
     "16_orchestrations",
     "17_many_runs",
+    "18_revisions",
 )
 
 
