@@ -13,7 +13,7 @@ def merge_bundle(merge: Any) -> dict[str, Any]:
     asked = [[_whole(line)] for line in merge.asked]
     page = Page(
         "Merge",
-        facts=[merge.author, f"at superstep {merge.checkpoint.iteration}", "not applied: `apply()` makes the branch"],
+        facts=[merge.author, f"at superstep {merge.checkpoint.iteration}", "not applied: apply() makes the branch"],
         tables=[
             Table("Changes", ("where", "before", "after"), rows),
             Table(
