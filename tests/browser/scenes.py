@@ -354,6 +354,69 @@ FRAME_SCENES = (
     _output("plot-compare", "compare(run, other)"),
 )
 
+REVISIONS = """
+import json, re, tempfile
+from pathlib import Path
+from agentbench import Executor, RunOptions, WorkflowBuilder, WorkflowContext, executor, handler, response_handler
+
+@executor
+async def draft(topic: str, ctx: WorkflowContext[str]) -> None:
+    ctx.set_state("limit", "20")
+    await ctx.send_message(f"A <b>report</b> on {topic}")
+
+class Review(Executor):
+    @handler
+    async def review(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(text, Approval)
+
+    @response_handler
+    async def answered(self, text: str, answer: Approval, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(text)
+
+def reviewing(name):
+    return WorkflowBuilder(name="reports").add_chain([draft, Review(name)]).build()
+
+storage = InMemoryCheckpointStorage()
+run = reviewing("review").start("rain", checkpoint_storage=storage)
+await run.result()
+first = run.checkpoints[0]
+"""
+
+
+def _revision(name: str, last: str) -> Scene:
+    return Scene(name, REVISIONS + last, OUTPUT)
+
+
+REVISION_SCENES = (
+    _output(
+        "what-if",
+        "variants = {'owls': {'state': {'topic': 'owls'}}, 'no': {'answers': {'review': False}},\n"
+        "    'both': {'state': {'topic': 'owls'}, 'answers': {'review': False}}}\n"
+        "tried = await run.what_if(at=2, variants=variants, repeat=6, progress=False)\ntried",
+    ),
+    _output(
+        "what-if-paths",
+        "tried = await run.what_if(at=2, variants={'no': {'answers': {'review': False}}}, progress=False)\n"
+        "tried.plot()",
+    ),
+    _revision(
+        "migration",
+        "await reviewing('editor').migrate(\n"
+        "    first, renamed={'review': 'editor'}, functions={'limit': int}, checkpoint_storage=storage)",
+    ),
+    _revision(
+        "merge",
+        "page = run.save(Path(tempfile.mkdtemp(), 'run.html'), editable=True).read_text()\n"
+        "sheet = json.loads(re.search('id=\"sheet\">(.*?)</script>', page)[1])\n"
+        "edits = [{'path': path, 'before': before, 'value': value} for path, before, value in (\n"
+        "    ('limit', '\"20\"', '30'),\n"
+        "    ('messages[0]', '\"A <b>report</b> on rain\"', 'A report <i>on</i> sun'))]\n"
+        "head = {'format': sheet['format'], 'run': sheet['checkpoints'][first.checkpoint_id]['run']}\n"
+        "answer = head | {'checkpoint': first.checkpoint_id, 'edits': edits, 'answers': [], 'name': 'Ines'}\n"
+        "file = Path(tempfile.mkdtemp(), 'answer.json')\nfile.write_text(json.dumps(answer))\nawait run.merge(file)",
+    ),
+)
+
 AGENT = """
 from agentbench import Call, ScriptedChatClient, tool
 
@@ -501,4 +564,13 @@ BATCH_SCENES = (
     _batch("explore-static", "display(explore(batch()).bundle(), raw=True)", shown=OUTPUT),
 )
 
-SCENES = (*BATCH_SCENES, *STEPPER_SCENES, *TALK_SCENES, *FORM_SCENES, *FRAME_SCENES, *AGENT_SCENES, *GRAPH_SCENES)
+SCENES = (
+    *BATCH_SCENES,
+    *STEPPER_SCENES,
+    *TALK_SCENES,
+    *FORM_SCENES,
+    *FRAME_SCENES,
+    *REVISION_SCENES,
+    *AGENT_SCENES,
+    *GRAPH_SCENES,
+)
