@@ -382,6 +382,22 @@ def test_a_fork_includes_the_steps_before_it(forked: str, tmp_path: Path) -> Non
     assert saved.headers[-1][1] == "waiting for an answer"
 
 
+@pytest.mark.parametrize("again", [False, True], ids=["same process", "another process"])
+def test_a_page_of_a_branch_lets_its_reader_change_the_values_of_the_branch(again: bool, tmp_path: Path) -> None:
+    storage = InMemoryCheckpointStorage()
+    first = run_to_end(flow().start(0, checkpoint_storage=storage))
+    run = run_to_end(run_sync(first.fork(first.checkpoints[1], state_updates={"count": {"number": 77}})))
+    if again:
+        run = run_to_end(flow().start(resume_from=run.started_from, checkpoint_storage=storage))
+    page = run.save(tmp_path / "run.html", editable=True).read_text(encoding="utf-8")
+    found = re.search(r'id="sheet">(.*?)</script>', page, re.DOTALL)
+    assert found is not None
+    sheet = json.loads(found[1])
+    assert sheet["frames"][2] == run.started_from
+    places = [sheet["places"][place] for place in sheet["checkpoints"][run.started_from]["places"]]
+    assert ("count.number", "77") in [(place[1], place[4]) for place in places]
+
+
 def test_what_only_checkpoints_tell_of_the_steps_before_is_included(tmp_path: Path) -> None:
     storage = InMemoryCheckpointStorage()
     first = run_to_end(flow().start(0, checkpoint_storage=storage))

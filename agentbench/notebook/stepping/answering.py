@@ -10,6 +10,7 @@ from agentbench._secrets import secrets_in
 from agentbench._text.escape import esc
 from agentbench._text.redact import hide_secrets, line_preview
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.metadata import FORKED_FROM
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.notebook.look.html import Markup, element
 from agentbench.notebook.look.style import read_script
@@ -69,7 +70,14 @@ def _sheet(course: Course) -> dict[str, Any]:
                 offered.append(number(["answer", request_id, f"{who} asks: {asked}", question.kind, "", options, note]))
         return {"run": fingerprint(checkpoint), "step": checkpoint.iteration_count, "places": offered}
 
+    # A branch begins at the edited or migrated copy of a checkpoint, so that copy is what its reader changes.
+    known = course.checkpoints
+    copies = {(each.metadata.get(FORKED_FROM), each.iteration_count): key for key, each in known.items()}
     frames = displayed_checkpoints(course)
+    for place, key in enumerate(frames):
+        while key is not None and key in known:
+            frames[place] = key
+            key = copies.get((key, known[key].iteration_count))
     shown = [key for key in dict.fromkeys(frames) if key is not None and key in course.checkpoints]
     checkpoints = {key: of(course.checkpoints[key]) for key in shown}
     return {

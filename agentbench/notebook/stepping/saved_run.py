@@ -93,7 +93,8 @@ def _course(
     reports = _without_undone(reports, infos)
     saved = [report.checkpoint for report in reports if report.checkpoint is not None]
     ancestors = list(takewhile(lambda info: info not in saved, infos))
-    checkpoints = {} if storage is None else run_on_engine(_load(storage, [*ancestors, *saved]), storage)
+    copies = [info for info in infos if info.forked_from is not None and info not in ancestors]
+    checkpoints = {} if storage is None else run_on_engine(_load(storage, [*ancestors, *saved, *copies]), storage)
     shape = read_shape(workflow)
     edges = {(edge.source, edge.target) for edge in shape.edges}
     # A superstep without events is read from its checkpoints; the first one is where the stored chain begins.
