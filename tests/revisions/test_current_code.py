@@ -233,6 +233,19 @@ def test_agents_tools_and_clients_are_found_by_their_variables(cells: Cells, old
     assert current_workflow(workflow).executors["writer"].agent.instructions == cells["writer"].instructions
 
 
+def test_the_variable_of_the_first_workflow_does_not_undo_a_change_that_a_redo_took(cells: Cells) -> None:
+    cells.run(AGENT)
+    note_code(cells["workflow"])
+    cells.run(AGENT.partition("    workflow =")[0], "Be brief.", "Be polite.")
+    redone = current_workflow(cells["workflow"])
+    note_code(redone)
+    assert changed_parts(redone) == ()
+    assert current_workflow(redone).executors["writer"].agent.instructions == "Be polite."
+    cells.run(AGENT, "Be brief.", "Be short.")  # a newer workflow in the variable counts
+    assert current_workflow(redone) is not redone
+    assert changed_parts(redone) == ("writer",)
+
+
 def test_a_changed_tool_reaches_an_agent_without_a_variable(cells: Cells) -> None:
     cells.run(AGENT)
     cells.run("workflow = WorkflowBuilder(Agent(EchoChatClient(), name='writer', tools=[weather])).build()")

@@ -105,8 +105,10 @@ shop
     'run.keep_as_test("test_kept.py")',
 ]
 NOTEBOOK = f"""
+import sys
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
+sys.modules["__mp_main__"] = sys.modules["__main__"]  # as kernels have it
 for cell in {CELLS!r}:
     shell.run_cell(cell, store_history=True).raise_error()
 """
