@@ -99,7 +99,7 @@ def _svg(lines: Sequence[_Line], title: str) -> str:
     columns = min(16, 1 + max((line.depth for line in lines), default=0))
     left = [_EDGE + (min(line.depth, columns - 1) + 0.5) * _COLUMN for line in lines]
     texts = [f"{line.name} ({line.counts})" for line in lines]
-    need = max((x + 14 + room_for(each, 12) for x, each in zip(left, texts, strict=True)), default=0)
+    need = max((x + 14 + room_for(each, 13) for x, each in zip(left, texts, strict=True)), default=0)
     wide = max(280.0, min(_WIDEST, need + 2 * _EDGE), min(_WIDEST, room_for(title, 14) + 2 * _EDGE))
     parts = [text(_EDGE, 20, cut_to_width(title, wide - 2 * _EDGE), classes="ab_strong")]
     places = [(x, _HEAD + (at + 0.5) * _ROW) for at, x in enumerate(left)]
