@@ -412,7 +412,7 @@ REVISION_SCENES = (
         "    ('limit', '\"20\"', '30'),\n"
         "    ('messages[0]', '\"A <b>report</b> on rain\"', 'A report <i>on</i> sun'))]\n"
         "head = {'format': sheet['format'], 'run': sheet['checkpoints'][first.checkpoint_id]['run']}\n"
-        "answer = head | {'checkpoint': first.checkpoint_id, 'edits': edits, 'answers': [], 'name': 'Ines'}\n"
+        "answer = head | {'checkpoint': first.checkpoint_id, 'edits': edits, 'answers': [], 'name': 'Maria'}\n"
         "file = Path(tempfile.mkdtemp(), 'answer.json')\nfile.write_text(json.dumps(answer))\nawait run.merge(file)",
     ),
 )
