@@ -206,7 +206,7 @@ class UnrecordedCallError(ChatClientException):
     """A redone run needs an answer of the model that was not recorded, and no new call is allowed. It was not sent.
 
     Attributes:
-        executor_id: The executor whose handler makes the call.
+        executor_id: The executor whose handler makes the call; empty for a condition.
         request: The request, with `messages`, `tools` and `options` as plain values, masked.
     """
 

@@ -28,6 +28,7 @@ from agentbench.workflows.graph.graph import Graph
 if TYPE_CHECKING:
     from agentbench.workflows.engine.tracing import RunTracer
     from agentbench.workflows.executors.placement import Placement
+    from agentbench.workflows.executors.recorder import RunRecorder
 
 NOTHING: Mapping[str, Sequence[WorkflowMessage]] = MappingProxyType({})
 """No message is being delivered."""
@@ -111,6 +112,7 @@ class ActiveRun:
         placement: carries out the handlers of executors on workers. `around` is set then, so that no handler is called
             by the short way.
         around: wraps the call of a handler for tracing and captured text.
+        recorder: records the model calls of handlers, conditions and the boundary hook.
         on_send, on_yield: called with what handlers send and yield, for type checks and tracing.
         inner_steps: where runs inside nodes wait, if this run is being stepped through.
         gates: semaphores of executors with a concurrency limit, created on first use.
@@ -161,10 +163,12 @@ class ActiveRun:
             from agentbench.workflows.events.capture import capture_text  # noqa: PLC0415 - only observed runs capture
 
             self.around = partial(capture_text, log.append)
+        self.recorder: RunRecorder | None = None
         if options.record is not None and not isinstance(options.record, bool):
-            record, capture = options.record.around, self.around
-            self.around = (
-                record if capture is None else lambda delivery, call: record(delivery, capture(delivery, call))
+            self.recorder = recorder = options.record
+            capture = self.around or (lambda _, call: call)
+            self.around = lambda delivery, call: recorder.around(
+                delivery.executor_id, delivery.superstep, capture(delivery, call)
             )
         if options.workers is not None:
             from agentbench.workflows.executors.placement import placement_of  # noqa: PLC0415 - most runs have none

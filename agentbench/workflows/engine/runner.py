@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from agentbench._clock import runtime_defaults
 from agentbench.exceptions import WorkflowConvergenceException
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from agentbench.workflows.graph.boundary import BoundaryOutcome, SuperstepView
 
 Sends = Coroutine[Any, Any, list[WorkflowMessage]]
+_Result = TypeVar("_Result")
 
 
 class SavesCheckpoints(Protocol):
@@ -89,18 +90,25 @@ class SuperstepRunner:
 
     # ---- planning --------------------------------------------------------------------------------
 
-    async def plan(self) -> Plan:
-        """Return the next superstep, planned once. The superstep raises a condition's exception."""
+    async def plan(self, superstep: int | None = None) -> Plan:
+        """Return the next superstep (its number if it has begun), planned once. It raises a condition's exception."""
         plan = self._plan_at_once()
         if plan is None:
             router, run_state = self._router, self.run.run_state
             try:
-                verdicts = await router.decide(run_state.messages)
+                verdicts = await self._recorded(
+                    run_state.superstep + 1 if superstep is None else superstep, router.decide(run_state.messages)
+                )
                 plan = router.plan(run_state.messages, run_state.buffers, verdicts, traced=self.run.tracer is not None)
             except Exception as error:  # noqa: BLE001 - raised by the superstep, whose failure it is
                 plan, self._plan_error = Plan([]), error
             self._plan = plan
         return plan
+
+    def _recorded(self, superstep: int, call: Coroutine[Any, Any, _Result]) -> Coroutine[Any, Any, _Result]:
+        """Return the call of conditions or of the hook, which may call models, so that their calls are recorded."""
+        recorder = self.run.recorder
+        return call if recorder is None else recorder.around("", superstep, call)
 
     def _plan_at_once(self) -> Plan | None:
         """Return the next superstep; None if conditions have to be awaited for it."""
@@ -156,7 +164,7 @@ class SuperstepRunner:
         try:
             if plan is None:
                 run.log.superstep_started(superstep)
-                plan = self._plan_at_once() or await self.plan()
+                plan = self._plan_at_once() or await self.plan(superstep)
                 self._take(plan)
             sent = await self._deliver(plan, superstep)
             self._require_active()  # a handler may have suppressed its cancellation
@@ -164,7 +172,7 @@ class SuperstepRunner:
             if hook is None:
                 commit(run)
             else:
-                outcome = await hook.at_boundary(self.view(plan.deliveries))
+                outcome = await self._recorded(superstep, hook.at_boundary(self.view(plan.deliveries)))
                 self._require_active()
                 apply_outcome(run, outcome)
         except BaseException:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.executors.message import Delivery
+
+_Result = TypeVar("_Result")
 
 
 class GivenAnswer(NamedTuple):
@@ -49,8 +50,14 @@ class RunRecorder(Protocol):
     def begin(self, scene: RunScene) -> None:
         """Begin to record a run."""
 
-    def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Coroutine[Any, Any, Any]:
-        """Wrap the call of a handler."""
+    @property
+    def asks(self) -> bool:
+        """Whether a model call may wait for permission."""
+
+    def around(
+        self, executor_id: str, superstep: int, call: Coroutine[Any, Any, _Result]
+    ) -> Coroutine[Any, Any, _Result]:
+        """Wrap the call of a handler; without an executor that of conditions or of the boundary hook."""
 
     def allow(self, which: str) -> None:
         """Let a waiting request, or all requests, be sent."""

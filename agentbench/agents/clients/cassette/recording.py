@@ -42,7 +42,6 @@ from agentbench.workflows.graph.boundary import PauseReason
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.executors.message import Delivery
 
 NewCalls = Literal["ask", "allow", "refuse"] | int
 """What happens to a request that was not recorded; a number allows so many, and refuses the next."""
@@ -73,7 +72,7 @@ class NewCall:
     """A request to a model that was not recorded and waits for permission to be sent.
 
     Attributes:
-        executor_id: The executor that makes the call.
+        executor_id: The executor that makes the call; empty for a condition.
         request: The request, with `messages`, `tools` and `options` as plain values, masked.
         prompt: The text of the last user message.
 
@@ -95,7 +94,7 @@ class NewCall:
         return prompt_of(self.request)
 
     def __repr__(self) -> str:
-        return f"<new call of {self.executor_id}: {shorten(self.prompt)}>"
+        return f"<new call of {self.executor_id or 'a condition'}: {shorten(self.prompt)}>"
 
 
 @drawn_by("agentbench.notebook.cards.cassette:recording")
@@ -229,9 +228,14 @@ class ModelRecording(Displayable):
         """The calls of this run, without those of the runs that it continues."""
         return self.recorded[self._n_inherited :]
 
-    async def around(self, delivery: Delivery, call: Coroutine[Any, Any, Any]) -> Any:
-        """Await a handler, whose model calls are recorded."""
-        recording, place = recorder.set(self), _place.set((delivery.executor_id, delivery.superstep))
+    @property
+    def asks(self) -> bool:
+        """Whether a request may wait for permission."""
+        return self.new_calls == "ask"
+
+    async def around(self, executor_id: str, superstep: int, call: Coroutine[Any, Any, Any]) -> Any:
+        """Await a handler, or conditions, whose model calls are recorded."""
+        recording, place = recorder.set(self), _place.set((executor_id, superstep))
         try:
             return await call
         finally:
@@ -348,7 +352,7 @@ class ModelRecording(Displayable):
                 self._waiting.remove(call)
             return
         msg = (
-            f"{executor_id or 'The workflow'} makes a model call that was not recorded: {shorten(prompt_of(request))}. "
+            f"{executor_id or 'A condition'} makes a model call that was not recorded: {shorten(prompt_of(request))}. "
             "It was not sent. Pass new_calls='allow', 'ask' or a number to send new calls."
         )
         raise UnrecordedCallError(msg, executor_id=executor_id, request=request)

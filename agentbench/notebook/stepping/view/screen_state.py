@@ -84,7 +84,10 @@ def _news(model: StepperModel) -> Banner:
 def _of_present(model: StepperModel) -> Banner:
     call = model.facts.new_call
     if call is not None and model.status is _S.PAUSED:
-        asker, prompt = esc(call.executor_id, into="line", limit=60), line_preview(call.prompt, _NOTE_LIMIT)
+        asker, prompt = (
+            esc(call.executor_id or "a condition", into="line", limit=60),
+            line_preview(call.prompt, _NOTE_LIMIT),
+        )
         allow = (("allow_call", "This one"), ("allow_calls", "All that follow"), ("stop", "Stop"))
         text = f"Send a model request of {asker} that was not recorded? {prompt}"
         return Banner("ask", text, actions=allow)
