@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, TypeVar
 
 from agentbench._display import shorten
 from agentbench.agents.clients.cassette.recording import ModelRecording, RecordedCall, check_new_calls
 from agentbench.checkpoints.access import list_lineage
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import CODE_HASHES
-from agentbench.exceptions import RedoError
+from agentbench.exceptions import RedoError, WorkflowCheckpointException
 from agentbench.revisions.current_code import current_workflow
 from agentbench.workflows.executors.recorder import GivenAnswer
 from agentbench.workflows.run.definition import WorkflowDefinition
 from agentbench.workflows.run.run import WorkflowRun
+
+_One = TypeVar("_One")
 
 
 async def redo(run: WorkflowRun, since: int | None, workflow: Any, new_calls: Any) -> WorkflowRun:
@@ -32,9 +35,13 @@ async def redo(run: WorkflowRun, since: int | None, workflow: Any, new_calls: An
     lineage = await _lineage(run)
     if since is None:
         since = first_changed(run, lineage, workflow.graph.code_hashes)
-    recording = await _recorded_since(run, lineage, since, new_calls)
     before = [info for info in lineage if info.iteration < since]
-    return await run.fork(before[-1] if before else "input", workflow=workflow, record=recording)
+    if since > (lineage[-1].iteration + 1 if lineage else 0):
+        msg = f"since is {since}, but there is no checkpoint of the superstep before it."
+        raise WorkflowCheckpointException(msg)
+    start = before[-1] if before else None
+    recording = await _recorded_after(run, lineage, start, new_calls)
+    return await run.fork(start or "input", workflow=workflow, record=recording)
 
 
 async def _lineage(run: WorkflowRun) -> list[CheckpointInfo]:
@@ -64,6 +71,8 @@ def first_changed(run: WorkflowRun, lineage: Sequence[CheckpointInfo], now: Mapp
     executors = {part.partition("->")[0].partition("/")[0] for part in changed}
     if not executors <= run.workflow.executors.keys():
         return 0  # a reducer, or the code around all nodes
+    if not lineage:
+        return 0
     supersteps = [info.iteration for info in lineage if executors.intersection(info.writers)]
     report = run.last_report
     if report is not None and report.failures and executors.intersection(report.invoked):
@@ -77,24 +86,52 @@ def first_changed(run: WorkflowRun, lineage: Sequence[CheckpointInfo], now: Mapp
     return min(supersteps)
 
 
-async def _recorded_since(
-    run: WorkflowRun, lineage: Sequence[CheckpointInfo], since: int, new_calls: Any
+async def _recorded_after(
+    run: WorkflowRun, lineage: Sequence[CheckpointInfo], start: CheckpointInfo | None, new_calls: Any
 ) -> ModelRecording:
-    """Return a recording that gives the calls and answers of the lineage again; those of the newest run first."""
+    """Return a recording that gives the calls and answers after a checkpoint again; those of the newest run first."""
+    after = -1 if start is None else start.iteration
+    requests: Collection[str] = ()
+    if start is not None and start.n_requests and run.storage is not None:
+        requests = (await run.storage.load(start.checkpoint_id)).pending_request_info_events
     calls: list[RecordedCall] = []
     earlier: list[RecordedCall] = []
     answers: list[GivenAnswer] = []
-    run_ids = dict.fromkeys([run.run_id, *(info.run_id for info in reversed(lineage) if info.run_id is not None)])
-    chain = lineage[-1].workflow_name if lineage else ""
-    for run_id in run_ids:
-        recording = run.recording
-        if run_id != run.run_id:
-            recording = None if run.storage is None else await ModelRecording.of_run(run.storage, chain, run_id)
-        if recording is not None:
-            calls += [each for each in recording.own if each.superstep >= since]
-            earlier = [*(each for each in recording.own if each.superstep < since), *earlier]
-            answers += recording.answers
-    everything = run.recording is None or run.recording.everything
-    redone = ModelRecording(calls, answers or run.answers, new_calls=new_calls, everything=everything)
+    for recording in await _recordings(run, lineage):
+        unused, further = recording.unused
+        late = [each for each in (*recording.own, *unused) if each.superstep > after]
+        calls += _beyond(calls, late, lambda each: repr((each.call.request, each.call.response, each.call.updates)))
+        earlier = [*(each for each in recording.own if each.superstep <= after), *earlier]
+        given = [each for each in (*recording.answers, *further) if each.is_after(after, requests)]
+        answers += _beyond(answers, given, lambda each: repr((each.executor_id, each.request, each.value)))
+    if run.recording is None:
+        answers += [each for each in run.answers if each.is_after(after, requests)]
+        redone = ModelRecording(calls, answers, new_calls=new_calls)
+    else:
+        rules = {"everything": run.recording.everything, "limit": run.recording.limit}
+        redone = ModelRecording(calls, answers, new_calls=new_calls, **rules)
     redone.inherit(earlier)
     return redone
+
+
+async def _recordings(run: WorkflowRun, lineage: Sequence[CheckpointInfo]) -> list[ModelRecording]:
+    """Return the recordings of the runs that led to the current state, newest first."""
+    found = [] if run.recording is None else [run.recording]
+    for run_id, chain in dict.fromkeys((info.run_id, info.workflow_name) for info in reversed(lineage)):
+        if run_id is not None and run_id != run.run_id and run.storage is not None:
+            found.append(await ModelRecording.of_run(run.storage, chain, run_id))
+    return found
+
+
+def _beyond(present: Sequence[_One], more: Sequence[_One], key: Callable[[_One], str]) -> Sequence[_One]:
+    """Return what a run recorded beyond the runs after it; those that redo it record what is given again once more."""
+    shared = Counter(map(key, present))
+    if not shared:
+        return more
+    beyond = []
+    for each in more:
+        if shared[key(each)]:
+            shared[key(each)] -= 1
+        else:
+            beyond.append(each)
+    return beyond

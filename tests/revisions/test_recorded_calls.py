@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Never
 
+import pytest
+
 from agentbench import (
+    Agent,
     Executor,
     InMemoryCheckpointStorage,
     RunOptions,
@@ -14,10 +17,12 @@ from agentbench import (
     WorkflowContext,
     executor,
     handler,
+    response_handler,
 )
-from agentbench.revisions import UnrecordedCallError
+from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.revisions import ModelRecording, UnrecordedCallError
 from agentbench.stategraph import END, START, AgentState, CompiledGraph, StateGraph
-from agentbench.testing import ScriptedChatClient
+from agentbench.testing import Call, ScriptedChatClient
 from agentbench.workflows.run.run import WorkflowRun
 from tests.parts.errors import raises
 
@@ -96,3 +101,141 @@ async def test_the_model_calls_of_conditions_of_state_graphs_are_recorded_too() 
     asked = await run.redo(since=since, workflow=build("Stop?"))
     await asked.result()
     assert (asked.new_call.prompt, len(client.calls)) == ("Stop?", 1)
+
+
+class _Slow(Executor):
+    """Asks a model after a time."""
+
+    def __init__(self, client: Any, name: str, seconds: float) -> None:
+        super().__init__(name)
+        self._client, self._seconds = client, seconds
+
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        await asyncio.sleep(self._seconds)
+        await ctx.yield_output(f"{self.id}: {(await self._client.get_response(text)).text}")
+
+
+async def test_executors_with_equal_requests_get_their_own_answers_in_any_order() -> None:
+    client = Numbered()
+
+    def build(seconds: float) -> Workflow:
+        several = [_Slow(client, "a", 0.05 - seconds), _Slow(client, "b", seconds)]
+        return WorkflowBuilder(start_executor=start).add_fan_out_edges(start, several).build()
+
+    run = await recorded(build(0.0))
+    assert sorted(run.outputs) == ["a: late #2", "b: late #1"]
+    redone = await run.redo(since=1, workflow=build(0.05), new_calls="refuse")
+    await redone.result()
+    assert sorted(redone.outputs) == sorted(run.outputs)
+
+
+async def test_a_refused_request_of_a_tool_is_the_error_although_the_agent_goes_on() -> None:
+    helping, leading = Numbered(), ScriptedChatClient([Call("helper", {"task": "x"}), "done"])
+
+    def build(instructions: str) -> Workflow:
+        helper = Agent(helping, name="helper", instructions=instructions)
+        lead = Agent(leading, name="lead", id="lead", tools=[helper.as_tool()])
+        return WorkflowBuilder(start_executor=start).add_edge(start, lead).build()
+
+    run = await recorded(build("Help."))
+    redone = await run.redo(since=1, workflow=build("Help briefly."), new_calls="refuse")
+    with raises(UnrecordedCallError, executor_id="lead") as caught:
+        await redone.result()
+    assert "Help briefly." in str(caught.value.request)
+    assert (len(helping.calls), len(leading.calls)) == (1, 2)
+
+
+def _chain(client: Any, **instructions: str) -> Workflow:
+    agents = [Agent(client, name=name, id=name, instructions=instructions.get(name, "Go on.")) for name in "abc"]
+    builder = WorkflowBuilder(start_executor=agents[0], name="abc")
+    return builder.add_edge(agents[0], agents[1]).add_edge(agents[1], agents[2]).build()
+
+
+async def test_a_redo_that_was_stopped_or_rewound_is_redone_from_the_same_recording() -> None:
+    client = Numbered()
+    run = await recorded(_chain(client))
+    stopped = await run.redo(since=0, workflow=_chain(client, b="Other."))
+    await stopped.result()
+    stopped.stop()
+    await stopped.result()
+    redone = await stopped.redo(since=0, workflow=_chain(client), new_calls="refuse")
+    await redone.result()
+    await redone.restore_checkpoint(redone.checkpoints[0])
+    await redone.result()
+    assert (str(redone.outputs[-1]), len(client.calls)) == (str(run.outputs[-1]), 3)
+
+
+async def test_a_run_that_went_back_is_redone_from_what_came_after() -> None:
+    client = Numbered()
+    run = await recorded(_chain(client))
+    await run.restore_checkpoint(run.checkpoints[0])
+    await run.result()
+    for recording in (run.recording, await ModelRecording.of_run(run.storage, "abc", run.run_id)):
+        assert [each.superstep for each in recording.recorded] == [0, 1, 2]
+    redone = await run.redo(since=1, workflow=_chain(client), new_calls="refuse")
+    await redone.result()
+    assert (redone.outputs[-1].text, len(client.calls)) == (run.outputs[-1].text, 5)
+
+
+async def test_a_fork_on_another_chain_is_redone_from_the_recording_of_its_origin() -> None:
+    client = Numbered()
+    run = await recorded(_chain(client))
+    fork = await run.fork(run.checkpoints[1], chain="other")
+    await fork.result()
+    assert len(client.calls) == 4
+    redone = await fork.redo(since=1, workflow=_chain(client), new_calls="refuse")
+    await redone.result()
+    assert (redone.outputs[-1].text, len(client.calls)) == (fork.outputs[-1].text, 4)
+
+
+async def test_a_request_that_two_runs_recorded_is_answered_as_often_as_one_of_them_made_it() -> None:
+    client = Numbered()
+    run = await recorded(_chain(client))
+    once = await run.redo(since=1, workflow=_chain(client), new_calls="refuse")
+    await once.result()
+    twice = await once.redo(since=1, workflow=_chain(client), new_calls="refuse")
+    await twice.result()
+    assert twice.recording.unused == ([], [])
+
+
+async def test_a_run_without_storage_is_redone_from_its_input_only() -> None:
+    client = Numbered()
+    run = _chain(client).start("late", options=RunOptions(record=True))
+    await run.result()
+    with pytest.raises(WorkflowCheckpointException, match="since is 1"):
+        await run.redo(since=1, workflow=_chain(client))
+    redone = await run.redo(workflow=_chain(client, c="Other."))
+    await redone.result()
+    assert (redone.new_call.executor_id, len(client.calls)) == ("c", 3)
+
+
+class _Rounds(Executor):
+    """Asks the same question again until the answer is no."""
+
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext) -> None:
+        await ctx.request_info("Another round?", str)
+
+    @response_handler
+    async def go_on(self, question: str, answer: str, ctx: WorkflowContext[str, str]) -> None:
+        if answer == "no":
+            await ctx.yield_output("over")
+        else:
+            await ctx.send_message(answer)
+
+
+async def test_an_answer_from_before_the_redo_does_not_answer_a_later_question() -> None:
+    def build() -> Workflow:
+        rounds = _Rounds(id="rounds")
+        return WorkflowBuilder(start_executor=rounds).add_edge(rounds, start).add_edge(start, rounds).build()
+
+    run = await recorded(build(), "go")
+    for answer in ("yes", "no"):
+        await run.respond(run.pending_requests[0], answer)
+        await run.result()
+    assert run.outputs == ["over"]
+    for since, n_given in ((0, 2), (2, 1), (4, 1), (5, 0)):
+        redone = await run.redo(since=since, workflow=build())
+        await redone.result()
+        assert (redone.outputs, len(redone.recording.answers)) == (["over"], n_given), since

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflows.graph.boundary import PauseReason
 
 _Result = TypeVar("_Result")
 
 
 class GivenAnswer(NamedTuple):
-    """The answer that a person gave to a request of a run; `run.answers` lists them.
-
-    Attributes:
-        executor_id: The executor that made the request.
-        request: The data of the request.
-        value: The answer.
-
-    Example:
-        >>> [(answer.request, answer.value) for answer in run.answers]
-        [('Refund?', True)]
-    """
+    """The answer that a person gave to a request of a run, and the last superstep that had ended by then."""
 
     executor_id: str
     request: Any
     value: Any
+    request_id: str
+    superstep: int
+
+    def is_after(self, superstep: int, open_requests: Collection[str]) -> bool:
+        """Whether it was given after the checkpoint of a superstep, in which these requests are open."""
+        return self.superstep > superstep or self.request_id in open_requests
 
 
 class RunScene(NamedTuple):
@@ -35,8 +32,8 @@ class RunScene(NamedTuple):
     run_id: str
     chain: str
     storage: CheckpointStorage | None
-    hold: Callable[[Any], Awaitable[None]]
-    """Waits inside a superstep, for a `PauseReason`, until the driver of the run goes on."""
+    hold: Callable[[PauseReason], Awaitable[None]]
+    """Waits inside a superstep until the driver of the run goes on."""
     warn: Callable[[str], object]
 
 
@@ -67,6 +64,9 @@ class RunRecorder(Protocol):
 
     def answer_again(self, executor_id: str, request: Any) -> GivenAnswer | None:
         """Return the answer that was given to an equal request before, each once."""
+
+    async def rewind(self, superstep: int, open_requests: Collection[str]) -> None:
+        """Go back to the checkpoint of a superstep, in which these requests are open."""
 
     def successor(self, superstep: int) -> RunRecorder:
         """Return a recorder for a fork of the run after a superstep."""

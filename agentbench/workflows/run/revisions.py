@@ -78,7 +78,7 @@ class RunRevisions(Displayable):
             RedoError: No code has changed, or none that ran, or the current code of a part cannot be found.
             GraphMismatchError: The new workflow has another graph; `workflow.migrate` converts checkpoints.
             UnrecordedCallError: By driving the new run: a request was refused.
-            WorkflowCheckpointException: The run saved no checkpoints.
+            WorkflowCheckpointException: There is no checkpoint of the superstep before `since`.
             ValueError: `new_calls` has another value.
 
         Example:

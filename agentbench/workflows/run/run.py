@@ -488,7 +488,9 @@ class WorkflowRun(RunRevisions):
         self._responses.update(responses)
         for request_id, value in responses.items():
             event = open_requests[request_id]
-            self.answers.append(GivenAnswer(event.source_executor_id, event.data, value))
+            self.answers.append(
+                GivenAnswer(event.source_executor_id, event.data, value, request_id, self._state.superstep)
+            )
             if self._recorder is not None:
                 await self._recorder.note_answer(self.answers[-1])
 
@@ -606,6 +608,8 @@ class WorkflowRun(RunRevisions):
         self._responses, self._pause_reason = {}, None
         self._superstep = self._state.superstep
         self._log.checkpoints = cut_back(self._log.checkpoints, checkpoint)
+        if self._recorder is not None:
+            await self._recorder.rewind(self._superstep, self._state.requests)
 
     async def retry(self) -> None:
         """Restore a failed or cancelled run (otherwise `WorkflowRunnerException`) from its last checkpoint.
@@ -624,6 +628,8 @@ class WorkflowRun(RunRevisions):
             self._graph, self._state = self.workflow.graph.fresh(), RunState()
         self._inbox.clear()
         self._responses, self._pause_reason, self._superstep = {}, None, 0
+        if self._recorder is not None:
+            await self._recorder.rewind(-1, ())
         self._execute(self._first_input)
 
     async def fork(

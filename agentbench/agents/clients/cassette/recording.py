@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -111,6 +111,7 @@ class ModelRecording(Displayable):
         new_calls: What happens to a request without a recorded answer: `"allow"` sends it, `"refuse"` raises
             `UnrecordedCallError`, a number sends so many, and `"ask"` stops the run until it is allowed.
         everything: Record all clients; with False only those that are not offline, such as scripted ones.
+        limit: The size in bytes at which it stops recording.
 
     Attributes:
         calls: The calls of the run so far, in the order in which they ended; a fork includes those before it.
@@ -138,13 +139,14 @@ class ModelRecording(Displayable):
         self.recorded: list[RecordedCall] = []
         self.answers: list[GivenAnswer] = []
         self.everything = everything
-        self._limit = self._room = limit
+        self.limit = self._room = limit
         self._matcher = Matcher(None, Redaction(()))
-        self._given: dict[str, list[StoredCall]] = {}
+        self._given: dict[str, list[RecordedCall]] = {}
         for each in given:
-            call = each.call if isinstance(each, RecordedCall) else each
-            self._given.setdefault(self._matcher.key(call.request), []).append(call)
+            self._give(each if isinstance(each, RecordedCall) else RecordedCall("", 0, each))
         self._answers = list(answers)
+        self._replays = bool(self._given or self._answers) or new_calls != "allow"
+        self._refused: dict[tuple[str, int], UnrecordedCallError] = {}
         self._waiting: list[NewCall] = []
         self._scene: RunScene | None = None
         self._n_inherited = 0
@@ -193,7 +195,9 @@ class ModelRecording(Displayable):
         recording = cls()
         for checkpoint_id in await storage.list_checkpoint_ids(workflow_name=recorded_chain(chain, run_id)):
             state = (await storage.load(checkpoint_id)).state
-            if "answer" in state:
+            if "rewound_to" in state:
+                await recording.rewind(state["rewound_to"], state["open"])
+            elif "answer" in state:
                 recording.answers.append(GivenAnswer(**state["answer"]))
             else:
                 number = len(recording.recorded) + 1
@@ -214,7 +218,7 @@ class ModelRecording(Displayable):
 
     def successor(self, superstep: int) -> ModelRecording:
         """Return a recording for a fork of the run after a superstep: the calls up to there, and the same rules."""
-        following = ModelRecording(everything=self.everything, limit=self._limit)
+        following = ModelRecording(everything=self.everything, limit=self.limit)
         following.inherit(each for each in self.recorded if each.superstep <= superstep)
         return following
 
@@ -223,10 +227,29 @@ class ModelRecording(Displayable):
         self.recorded = [*earlier]
         self._n_inherited = len(self.recorded)
 
+    async def rewind(self, superstep: int, open_requests: Collection[str]) -> None:
+        """Go back to the end of a superstep: forget what came later, or give it again if this recording answers."""
+        calls = [each for each in self.own if each.superstep > superstep]
+        answers = [each for each in self.answers if each.is_after(superstep, open_requests)]
+        self.answers = [each for each in self.answers if not each.is_after(superstep, open_requests)]
+        inherited = [each for each in self.recorded[: self._n_inherited] if each.superstep <= superstep]
+        kept = [each for each in self.own if each.superstep <= superstep]
+        self.recorded, self._n_inherited = [*inherited, *kept], len(inherited)
+        if self._replays:
+            self._answers = [*answers, *self._answers]
+            for each in reversed(calls):
+                self._give(each, first=True)
+        await self._store({"rewound_to": superstep, "open": [*open_requests]})
+
     @property
     def own(self) -> list[RecordedCall]:
         """The calls of this run, without those of the runs that it continues."""
         return self.recorded[self._n_inherited :]
+
+    @property
+    def unused(self) -> tuple[list[RecordedCall], list[GivenAnswer]]:
+        """The calls and answers that were not given again so far."""
+        return [each for calls in self._given.values() for each in calls], self._answers
 
     @property
     def asks(self) -> bool:
@@ -235,12 +258,15 @@ class ModelRecording(Displayable):
 
     async def around(self, executor_id: str, superstep: int, call: Coroutine[Any, Any, Any]) -> Any:
         """Await a handler, or conditions, whose model calls are recorded."""
-        recording, place = recorder.set(self), _place.set((executor_id, superstep))
+        where = (executor_id, superstep)
+        recording, place = recorder.set(self), _place.set(where)
         try:
             return await call
         finally:
             recorder.reset(recording)
             _place.reset(place)
+            if (refused := self._refused.pop(where, None)) is not None:
+                raise refused  # also if the handler has caught it, such as the tool loop of an agent
 
     def allow(self, which: str) -> None:
         """Let the waiting request (`this`) or all requests (`all`) be sent."""
@@ -258,7 +284,8 @@ class ModelRecording(Displayable):
         """Return the answer that was given to an equal request before, each once."""
         for place, answer in enumerate(self._answers):
             if answer.executor_id == executor_id and are_equal(answer.request, request):
-                return self._answers.pop(place)
+                self.answers.append(self._answers.pop(place))
+                return answer
         return None
 
     async def note_answer(self, answer: GivenAnswer) -> None:
@@ -323,9 +350,18 @@ class ModelRecording(Displayable):
         plain = plain_options(options, model=getattr(client, "model", None))
         return {"messages": form(messages), **redaction.value({"tools": tools, "options": plain})}, redaction
 
+    def _give(self, each: RecordedCall, *, first: bool = False) -> None:
+        calls = self._given.setdefault(self._matcher.key(each.call.request), [])
+        calls.insert(0 if first else len(calls), each)
+
     def _serve(self, request: Plain) -> StoredCall | None:
+        """Return a recorded call with an equal request, if possible of the same executor."""
         calls = self._given.get(self._matcher.key(request)) if self._given else None
-        return calls.pop(0) if calls else None
+        if not calls:
+            return None
+        executor_id, _ = _place.get()
+        place = next((place for place, each in enumerate(calls) if each.executor_id == executor_id), 0)
+        return calls.pop(place).call
 
     async def _send(self, request: Plain, send: Callable[[], Awaitable[Any]]) -> Any:
         await self._require_permission(request)
@@ -336,7 +372,7 @@ class ModelRecording(Displayable):
             recorder.reset(unset)
 
     async def _require_permission(self, request: Plain) -> None:
-        executor_id, _ = _place.get()
+        executor_id, superstep = _place.get()
         if self.new_calls == "allow":
             return
         if isinstance(self.new_calls, int) and self.new_calls > 0:
@@ -355,7 +391,8 @@ class ModelRecording(Displayable):
             f"{executor_id or 'A condition'} makes a model call that was not recorded: {shorten(prompt_of(request))}. "
             "It was not sent. Pass new_calls='allow', 'ask' or a number to send new calls."
         )
-        raise UnrecordedCallError(msg, executor_id=executor_id, request=request)
+        error = UnrecordedCallError(msg, executor_id=executor_id, request=request)
+        raise self._refused.setdefault((executor_id, superstep), error)
 
     async def _keep_answer(self, request: Plain, answer: Plain) -> None:
         await self._keep(StoredCall(len(self.recorded) + 1, 0, request, **answer))
