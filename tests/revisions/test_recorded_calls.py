@@ -9,6 +9,7 @@ import pytest
 
 from agentbench import (
     Agent,
+    BaseChatClient,
     Executor,
     InMemoryCheckpointStorage,
     RunOptions,
@@ -239,3 +240,61 @@ async def test_an_answer_from_before_the_redo_does_not_answer_a_later_question()
         redone = await run.redo(since=since, workflow=build())
         await redone.result()
         assert (redone.outputs, len(redone.recording.answers)) == (["over"], n_given), since
+
+
+class _Forwarding(BaseChatClient[Any]):
+    """Passes requests on to another client."""
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self._client = client
+
+    def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **kwargs: Any) -> Any:
+        return self._client.get_response(messages, stream=stream)
+
+
+async def test_a_request_that_a_client_passes_on_counts_once_also_as_a_stream() -> None:
+    client = Numbered()
+
+    def build(prompt: str) -> Workflow:
+        @executor(id="ask")
+        async def ask(text: str, ctx: WorkflowContext[Never, str]) -> None:
+            async for update in _Forwarding(client).get_response(prompt, stream=True):
+                await ctx.yield_output(update.text)
+
+        return WorkflowBuilder(start_executor=ask).build()
+
+    run = await recorded(build("One?"))
+    assert len(run.recording.calls) == 1
+    redone = await run.redo(since=0, workflow=build("Two?"), new_calls=1)
+    await redone.result()
+    assert len(client.calls) == 2
+
+
+async def test_a_run_that_a_handler_starts_sends_nothing_new_even_if_it_records_itself() -> None:
+    client = Numbered()
+
+    def build(prompt: str) -> Workflow:
+        @executor(id="outer")
+        async def outer(text: str, ctx: WorkflowContext) -> None:
+            await recorded(_chain(client, a=prompt))
+
+        return WorkflowBuilder(start_executor=outer).build()
+
+    run = await recorded(build("One."))
+    redone = await run.redo(since=0, workflow=build("Two."), new_calls="refuse")
+    with raises(UnrecordedCallError, executor_id="outer"):
+        await redone.result()
+    assert len(client.calls) == 3
+
+
+async def test_a_fork_of_a_redone_run_sends_no_new_request_either() -> None:
+    client = Numbered()
+    run = await recorded(_chain(client))
+    redone = await run.redo(since=0, workflow=_chain(client), new_calls="refuse")
+    await redone.step()
+    fork = await redone.fork()
+    await fork.result()
+    assert (fork.outputs[-1].text, len(client.calls)) == (run.outputs[-1].text, 3)
+    with raises(UnrecordedCallError, executor_id="a"):
+        await (await redone.fork("input", message="early")).result()

@@ -217,8 +217,17 @@ class ModelRecording(Displayable):
         self._scene = scene
 
     def successor(self, superstep: int) -> ModelRecording:
-        """Return a recording for a fork of the run after a superstep: the calls up to there, and the same rules."""
-        following = ModelRecording(everything=self.everything, limit=self.limit)
+        """Return a recording for a fork of the run after a superstep: the calls up to there.
+
+        The fork of a redone run is redone too, under the same rule for new calls, until all of them are allowed.
+        """
+        if self.new_calls == "allow":
+            following = ModelRecording(everything=self.everything, limit=self.limit)
+        else:
+            unused, answers = self.unused
+            calls = [*(each for each in self.own if each.superstep > superstep), *unused]
+            rules: dict[str, Any] = {"everything": self.everything, "limit": self.limit}
+            following = ModelRecording(calls, answers, new_calls=self.new_calls, **rules)
         following.inherit(each for each in self.recorded if each.superstep <= superstep)
         return following
 
@@ -258,6 +267,8 @@ class ModelRecording(Displayable):
 
     async def around(self, executor_id: str, superstep: int, call: Coroutine[Any, Any, Any]) -> Any:
         """Await a handler, or conditions, whose model calls are recorded."""
+        if recorder.get() not in (None, self):
+            return await call  # a run inside a handler of a run that records: that one records its calls
         where = (executor_id, superstep)
         recording, place = recorder.set(self), _place.set(where)
         try:
@@ -330,7 +341,14 @@ class ModelRecording(Displayable):
         read: list[Plain] = []
 
         async def recorded() -> AsyncIterator[ChatResponseUpdate]:
-            async for update in stream:
+            while True:
+                unset = recorder.set(None)  # a client may call another client when its stream is read
+                try:
+                    update = await anext(stream, None)
+                finally:
+                    recorder.reset(unset)
+                if update is None:
+                    break
                 read.append(plain_answer(update))
                 yield update
             await self._keep_answer(request, redaction.answer({"updates": read}))
