@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+import pickle
 from typing import Any, Never
 
 import pytest
@@ -20,6 +22,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.batch import record_call
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.revisions import ModelRecording, UnrecordedCallError
 from agentbench.stategraph import END, START, AgentState, CompiledGraph, StateGraph
@@ -298,3 +301,57 @@ async def test_a_fork_of_a_redone_run_sends_no_new_request_either() -> None:
     assert (fork.outputs[-1].text, len(client.calls)) == (run.outputs[-1].text, 3)
     with raises(UnrecordedCallError, executor_id="a"):
         await (await redone.fork("input", message="early")).result()
+
+
+class _Elsewhere:
+    """Has handlers called as on another machine, which gets what can be pickled."""
+
+    def __init__(self) -> None:
+        self.n_calls = 0
+
+    async def prepare(self, executors: Any) -> None:
+        """Take all executors."""
+
+    async def call(self, executor: Executor, call: Any) -> Any:
+        self.n_calls += 1
+        there = record_call(executor, pickle.loads(pickle.dumps(call)))
+        return await asyncio.get_running_loop().create_task(there, context=contextvars.Context())
+
+
+class _Far(_Slow):
+    """Runs on workers."""
+
+    placement = "workers"
+
+
+async def test_a_redo_runs_all_handlers_in_this_process_where_it_sees_their_requests() -> None:
+    client, elsewhere = Numbered(), _Elsewhere()
+    far = _Far(client, "far", 0)
+    workflow = WorkflowBuilder(start_executor=start).add_edge(start, far).build()
+    run = workflow.start(
+        "late", checkpoint_storage=InMemoryCheckpointStorage(), options=RunOptions(record=True, workers=elsewhere)
+    )
+    await run.result()
+    redone = await run.redo(since=1, workflow=workflow, new_calls="refuse")
+    with raises(UnrecordedCallError, executor_id="far"):
+        await redone.result()
+    assert (elsewhere.n_calls, len(client.calls)) == (1, 1)
+
+
+async def test_a_person_may_take_longer_than_the_time_limit_of_a_handler_to_allow_its_request() -> None:
+    client = Numbered()
+
+    def build(prompt: str) -> Workflow:
+        @executor(id="ask", timeout=0.05)
+        async def ask(text: str, ctx: WorkflowContext[Never, str]) -> None:
+            await ctx.yield_output((await client.get_response(prompt)).text)
+
+        return WorkflowBuilder(start_executor=ask).build()
+
+    run = await recorded(build("One?"))
+    redone = await run.redo(since=0, workflow=build("Two?"))
+    await redone.result()
+    await asyncio.sleep(0.1)
+    redone.allow_new_calls()
+    await redone.result()
+    assert redone.outputs == ["Two? #2"]

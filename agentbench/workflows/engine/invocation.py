@@ -147,6 +147,8 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
             ctx._defer_events()  # noqa: SLF001 - the engine's side of the context
         try:
             timeout = run.timeout if policy.timeout is None else policy.timeout
+            if run.recorder is not None and run.recorder.asks:
+                timeout = None  # the handler may wait for a person
             if placement is None:
                 call = call_handler(spec, delivery, ctx)
             else:

@@ -25,7 +25,7 @@ async def call_elsewhere(placement: Placement, delivery: Delivery, ctx: HandlerC
         order=delivery.order,
         nth=delivery.nth,
         state=run.state.export_state(),
-        options=replace(run.options, workers=None, clock=None, ids=None, metadata={}),
+        options=replace(run.options, workers=None, record=None, clock=None, ids=None, metadata={}),
         streaming=run.streaming,
         strict_context=run.strict_context,
         observed=run.log.observed,

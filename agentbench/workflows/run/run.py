@@ -669,6 +669,8 @@ class WorkflowRun(RunRevisions):
         self._steps.require_none("fork")
         target = workflow or self.workflow
         options = replace(self._options, chain=chain or self._options.chain or self.workflow.name, record=record)
+        if record is not None:
+            options = replace(options, workers=None)  # it sees only the model calls of this process
         if info == "input":
             if record is None and self._recorder is not None:
                 options = replace(options, record=self._recorder.successor(-1))
