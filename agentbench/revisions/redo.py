@@ -64,6 +64,9 @@ def first_changed(run: WorkflowRun, lineage: Sequence[CheckpointInfo], now: Mapp
         RedoError: No code has changed, or only that of executors that did not run.
     """
     before = hashes_before(run, lineage)
+    if not before:
+        msg = "It is not known which code has changed, because the run was not observed. Pass since=."
+        raise RedoError(msg)
     changed = [part for part in {**before, **now} if before.get(part) != now.get(part)]
     if not changed:
         msg = "No code has changed since the run began. Pass since=, the superstep from which to redo it."

@@ -344,3 +344,14 @@ async def test_recorded_calls_are_not_listed_and_are_deleted_with_their_chain(ki
     assert {info.workflow_name for info in await list_infos(storage)} == {"chain"}
     await delete_chain(storage, "chain")
     assert await storage.list_workflow_names() == []
+
+
+async def test_wrong_arguments_and_unknown_changes_are_explained() -> None:
+    client = Counted()
+    run = await recorded(chain(client))
+    with pytest.raises(TypeError, match="expected a workflow"):
+        await run.redo(since=1, workflow="module:workflow")
+    plain = chain(client).start("late", options=RunOptions(record=True, observe=False))
+    await plain.result()
+    with pytest.raises(RedoError, match="not observed"):
+        await plain.redo(workflow=chain(client))

@@ -77,11 +77,13 @@ class RunRevisions(Displayable):
             The new run. Nothing has run yet. `compare(run, redone)` shows both.
 
         Raises:
-            RedoError: No code has changed, or none that ran, or the current code of a part cannot be found.
+            RedoError: No code has changed, or none that ran, or that is not known; or the current code of a part cannot
+                be found.
             GraphMismatchError: The new workflow has another graph; `workflow.migrate` converts checkpoints.
             UnrecordedCallError: By driving the new run: a request was refused.
             WorkflowCheckpointException: There is no checkpoint of the superstep before `since`.
-            ValueError: `new_calls` has another value.
+            TypeError: `workflow` is not a workflow.
+            ValueError: `new_calls` has another value, or `since` is no number.
 
         Example:
             >>> run = workflow.start("a late parcel", checkpoint_storage=storage, options=RunOptions(record=True))
