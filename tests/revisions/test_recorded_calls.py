@@ -72,8 +72,7 @@ async def test_the_model_calls_of_a_condition_are_recorded_and_new_ones_wait_or_
     with raises(UnrecordedCallError, executor_id=""):
         await refused.result()
     asked = await run.redo(since=0, workflow=build("Really?"))
-    asked.pause_when(lambda report, plan: bool(plan))
-    await asked.result()
+    asked.pause_when(lambda report, plan: "before the end" if plan else None)
     await asked.result()
     assert (asked.new_call.prompt, len(client.calls)) == ("Really? late", 1)
     asked.allow_new_calls()
@@ -175,7 +174,7 @@ async def test_a_run_that_went_back_is_redone_from_what_came_after() -> None:
     run = await recorded(_chain(client))
     await run.restore_checkpoint(run.checkpoints[0])
     await run.result()
-    for recording in (run.recording, await ModelRecording.of_run(run.storage, "abc", run.run_id)):
+    for recording in (run.recording, await ModelRecording.of_run(run.storage or InMemoryCheckpointStorage(), "abc", run.run_id)):
         assert [each.superstep for each in recording.recorded] == [0, 1, 2]
     redone = await run.redo(since=1, workflow=_chain(client), new_calls="refuse")
     await redone.result()

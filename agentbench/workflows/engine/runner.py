@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from agentbench._clock import runtime_defaults
-from agentbench.exceptions import WorkflowConvergenceException
+from agentbench.exceptions import UnrecordedCallError, WorkflowConvergenceException
 from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.invocation import invoke, run_all
 from agentbench.workflows.engine.superstep import apply_outcome, commit, fold, report_plan, roll_back
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from agentbench.workflows.graph.boundary import BoundaryOutcome, SuperstepView
 
 Sends = Coroutine[Any, Any, list[WorkflowMessage]]
-_Result = TypeVar("_Result")
 
 
 class SavesCheckpoints(Protocol):
@@ -96,19 +95,18 @@ class SuperstepRunner:
         if plan is None:
             router, run_state = self._router, self.run.run_state
             try:
-                verdicts = await self._recorded(
-                    run_state.superstep + 1 if superstep is None else superstep, router.decide(run_state.messages)
-                )
+                decision = router.decide(run_state.messages)
+                if (recorder := self.run.recorder) is not None:
+                    begins = run_state.superstep + 1 if superstep is None else superstep
+                    decision = recorder.around("", begins, decision, may_wait=superstep is not None)
+                verdicts = await decision
                 plan = router.plan(run_state.messages, run_state.buffers, verdicts, traced=self.run.tracer is not None)
             except Exception as error:  # noqa: BLE001 - raised by the superstep, whose failure it is
+                if superstep is None and isinstance(error, UnrecordedCallError):
+                    return Plan([])  # the superstep calls the condition again, and may ask for permission
                 plan, self._plan_error = Plan([]), error
             self._plan = plan
         return plan
-
-    def _recorded(self, superstep: int, call: Coroutine[Any, Any, _Result]) -> Coroutine[Any, Any, _Result]:
-        """Return the call of conditions or of the hook, which may call models, so that their calls are recorded."""
-        recorder = self.run.recorder
-        return call if recorder is None else recorder.around("", superstep, call)
 
     def _plan_at_once(self) -> Plan | None:
         """Return the next superstep; None if conditions have to be awaited for it."""
@@ -172,7 +170,8 @@ class SuperstepRunner:
             if hook is None:
                 commit(run)
             else:
-                outcome = await self._recorded(superstep, hook.at_boundary(self.view(plan.deliveries)))
+                decision = hook.at_boundary(self.view(plan.deliveries))
+                outcome = await (decision if run.recorder is None else run.recorder.around("", superstep, decision))
                 self._require_active()
                 apply_outcome(run, outcome)
         except BaseException:

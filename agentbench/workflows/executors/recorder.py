@@ -52,9 +52,12 @@ class RunRecorder(Protocol):
         """Whether a model call may wait for permission."""
 
     def around(
-        self, executor_id: str, superstep: int, call: Coroutine[Any, Any, _Result]
+        self, executor_id: str, superstep: int, call: Coroutine[Any, Any, _Result], *, may_wait: bool = True
     ) -> Coroutine[Any, Any, _Result]:
-        """Wrap the call of a handler; without an executor that of conditions or of the boundary hook."""
+        """Wrap the call of a handler; without an executor that of conditions or of the boundary hook.
+
+        With `may_wait=False`, model calls that would wait for permission raise `UnrecordedCallError`.
+        """
 
     def allow(self, which: str) -> None:
         """Let a waiting request, or all requests, be sent."""

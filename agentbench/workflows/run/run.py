@@ -391,8 +391,6 @@ class WorkflowRun(RunRevisions):
             return []
         await self._execution.prepare()
         await self._flush()
-        if self._recorder is not None and self._recorder.asks:  # a condition may call a model, but not before its turn
-            return planned_deliveries(self._execution.runner.plan_without_conditions())
         return planned_deliveries(await self._execution.runner.plan())
 
     @property

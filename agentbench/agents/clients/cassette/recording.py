@@ -49,6 +49,9 @@ NewCalls = Literal["ask", "allow", "refuse"] | int
 _place: Final[ContextVar[tuple[str, int]]] = ContextVar("agentbench_recorded_place", default=("", 0))
 """The executor whose handler is being called, and its superstep."""
 
+_may_wait: Final[ContextVar[bool]] = ContextVar("agentbench_may_wait", default=True)
+"""Whether a request may wait for permission; not while a run only looks ahead."""
+
 
 @dataclass(frozen=True, eq=False)
 class RecordedCall:
@@ -265,17 +268,20 @@ class ModelRecording(Displayable):
         """Whether a request may wait for permission."""
         return self.new_calls == "ask"
 
-    async def around(self, executor_id: str, superstep: int, call: Coroutine[Any, Any, Any]) -> Any:
+    async def around(
+        self, executor_id: str, superstep: int, call: Coroutine[Any, Any, Any], *, may_wait: bool = True
+    ) -> Any:
         """Await a handler, or conditions, whose model calls are recorded."""
         if recorder.get() not in (None, self):
             return await call  # a run inside a handler of a run that records: that one records its calls
         where = (executor_id, superstep)
-        recording, place = recorder.set(self), _place.set(where)
+        recording, place, waits = recorder.set(self), _place.set(where), _may_wait.set(may_wait)
         try:
             return await call
         finally:
             recorder.reset(recording)
             _place.reset(place)
+            _may_wait.reset(waits)
             if (refused := self._refused.pop(where, None)) is not None:
                 raise refused  # also if the handler has caught it, such as the tool loop of an agent
 
@@ -396,7 +402,7 @@ class ModelRecording(Displayable):
         if isinstance(self.new_calls, int) and self.new_calls > 0:
             self.new_calls -= 1
             return
-        if self.new_calls == "ask" and self._scene is not None:
+        if self.new_calls == "ask" and self._scene is not None and _may_wait.get():
             call = NewCall(executor_id, request)
             self._waiting.append(call)
             try:
