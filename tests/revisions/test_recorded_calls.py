@@ -174,7 +174,10 @@ async def test_a_run_that_went_back_is_redone_from_what_came_after() -> None:
     run = await recorded(_chain(client))
     await run.restore_checkpoint(run.checkpoints[0])
     await run.result()
-    for recording in (run.recording, await ModelRecording.of_run(run.storage or InMemoryCheckpointStorage(), "abc", run.run_id)):
+    for recording in (
+        run.recording,
+        await ModelRecording.of_run(run.storage or InMemoryCheckpointStorage(), "abc", run.run_id),
+    ):
         assert [each.superstep for each in recording.recorded] == [0, 1, 2]
     redone = await run.redo(since=1, workflow=_chain(client), new_calls="refuse")
     await redone.result()

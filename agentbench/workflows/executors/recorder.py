@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
-    from agentbench.workflows.graph.boundary import PauseReason
 
 _Result = TypeVar("_Result")
 
 
 class GivenAnswer(NamedTuple):
-    """The answer that a person gave to a request of a run, and the last superstep that had ended by then."""
+    """The answer that a person gave to a request of a run, and the last superstep that had ended by then.
+
+    Example:
+        >>> [answer.value for answer in run.answers]
+        [True]
+    """
 
     executor_id: str
     request: Any
@@ -32,8 +36,8 @@ class RunScene(NamedTuple):
     run_id: str
     chain: str
     storage: CheckpointStorage | None
-    hold: Callable[[PauseReason], Awaitable[None]]
-    """Waits inside a superstep until the driver of the run goes on."""
+    hold: Callable[[Any], Awaitable[None]]
+    """Waits inside a superstep, for a `PauseReason`, until the driver of the run goes on."""
     warn: Callable[[str], object]
 
 
