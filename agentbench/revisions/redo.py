@@ -30,7 +30,7 @@ async def redo(run: WorkflowRun, since: int | None, workflow: Any, new_calls: An
         workflow = current_workflow(run)
     workflow = getattr(workflow, "workflow", workflow)  # of a compiled state graph
     if not isinstance(workflow, WorkflowDefinition):
-        msg = f"workflow is {shorten(workflow)}; expected a Workflow or a compiled state graph."
+        msg = f"workflow is {shorten(workflow)}; expected a workflow or a compiled state graph."
         raise TypeError(msg)
     lineage = await _lineage(run)
     if since is None:
