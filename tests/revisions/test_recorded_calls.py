@@ -12,8 +12,10 @@ import pytest
 from agentbench import (
     Agent,
     BaseChatClient,
+    ChatResponse,
     Executor,
     InMemoryCheckpointStorage,
+    Message,
     RunOptions,
     Workflow,
     WorkflowBuilder,
@@ -357,3 +359,31 @@ async def test_a_person_may_take_longer_than_the_time_limit_of_a_handler_to_allo
     redone.allow_new_calls()
     await redone.result()
     assert redone.outputs == ["Two? #2"]
+
+
+class Foreign:
+    """A chat client that is not derived from one of this library."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+
+    async def get_response(self, messages: Any, *, stream: bool = False, **_: Any) -> ChatResponse:
+        self.requests += 1
+        return ChatResponse(messages=[Message("assistant", [f"answer {self.requests}"])])
+
+
+async def test_the_calls_of_an_agent_with_a_client_of_another_library_are_recorded_and_held_back() -> None:
+    client = Foreign()
+
+    def build(instructions: str) -> Workflow:
+        agent = Agent(client, name="a", id="a", instructions=instructions)
+        return WorkflowBuilder(start_executor=agent).build()
+
+    run = build("Read.").start("hi", checkpoint_storage=InMemoryCheckpointStorage(), options=RunOptions(record=True))
+    await run.result()
+    redone = await run.redo(0, build("Read."), "refuse")
+    assert (await redone.result()).get_outputs()[0].text == "answer 1"
+    changed = await run.redo(0, build("Write."), "refuse")
+    with raises(UnrecordedCallError, executor_id="a"):
+        await changed.result()
+    assert client.requests == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from functools import partial
 from operator import is_
 from typing import Any, NoReturn
 
@@ -15,6 +16,9 @@ from agentbench.agents.history.history import HistoryProvider, InMemoryHistoryPr
 from agentbench.agents.history.pending_calls import replace_messages
 from agentbench.agents.history.per_call_history import PerCallHistory
 from agentbench.agents.middleware.sorting import flat_middleware
+from agentbench.agents.model.recording import recorder
+from agentbench.agents.model.request import response_of, stream_of
+from agentbench.agents.model.settings import ClientSettings
 from agentbench.agents.sessions.session import AgentSession, SessionTurn, after_abandoned_streams
 from agentbench.agents.sessions.session_context import UNNAMED, SessionContext, add_author
 from agentbench.agents.tools.collection import connect_once, enter_tool, normalize_tools, split_mcp_tools
@@ -24,7 +28,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse, ChatResponse
-from agentbench.messages.stream import abandoned_streams
+from agentbench.messages.stream import ResponseStream, abandoned_streams
 from agentbench.messages.update import AgentResponseUpdate, ChatResponseUpdate, map_chat_to_agent_update
 
 _MERGED_ELSEWHERE = frozenset({"instructions", "tools", "additional_function_arguments"})
@@ -179,6 +183,7 @@ class AgentRun:
         "_context",
         "_hooks",
         "_input",
+        "_is_foreign",
         "_per_call_history",
         "_raises",
         "_request",
@@ -191,6 +196,7 @@ class AgentRun:
         self._agent, self._input, self._arguments = agent, messages, arguments
         self._session: AgentSession | None = arguments.get("session")
         self._raises = raise_on_user_input
+        self._is_foreign = not isinstance(agent.client, ClientSettings)
         self._hooks: RunHooks | None = None  # set together with `_session` and `_context`
         self._context: SessionContext
         self._per_call_history: PerCallHistory | None = None
@@ -202,7 +208,8 @@ class AgentRun:
         """Return the response. A cancelled run stores its input."""
         try:
             messages = await self._prepare()
-            answer = self._agent.client.get_response(messages, **self._request)
+            ask = self._ask_foreign if self._is_foreign else self._agent.client.get_response
+            answer = ask(messages, **self._request)
             answer = await answer if hasattr(answer, "__await__") else answer
         except GeneratorExit:  # the event loop has ended, so nothing can be awaited
             raise
@@ -228,7 +235,8 @@ class AgentRun:
         stream: Any = None
         try:
             messages = await self._prepare()
-            stream = agent.client.get_response(messages, stream=True, **self._request)
+            ask = self._ask_foreign if self._is_foreign else agent.client.get_response
+            stream = ask(messages, stream=True, **self._request)
             stream = stream if hasattr(stream, "__aiter__") else await stream
             async for update in stream:
                 received.append(update)
@@ -248,6 +256,21 @@ class AgentRun:
             self._response = await self._finish(answer)
         except Exception as error:  # noqa: BLE001 - as above
             self._raise(error)
+
+    def _ask_foreign(self, messages: list[Message], *, stream: bool = False, **request: Any) -> Any:
+        """Ask a client that does not record its calls itself, because it is not derived from `BaseChatClient`."""
+        client, recording = self._agent.client, recorder.get()
+        streamed = {"stream": True} if stream else {}
+        if recording is None or not recording.covers(client):
+            return client.get_response(messages, **streamed, **request)
+        options = request.get("options") or {}
+        convert, pass_on = (stream_of, recording.open) if stream else (response_of, recording.respond)
+        build_stream = partial(ResponseStream, finalizer=ChatResponse.from_updates)
+
+        async def send() -> Any:
+            return await convert(client.get_response(messages, **streamed, **request), build_stream)
+
+        return pass_on(client, messages, options, send)
 
     def final(self, _: object = None) -> AgentResponse[Any]:
         """Return the response, once the updates are exhausted."""

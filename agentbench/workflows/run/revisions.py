@@ -58,10 +58,10 @@ class RunRevisions(Displayable):
 
         The new run takes the answer to each model request that was recorded from the recording, each once, and gives
         the answers of people again to equal requests of the same executor; other requests stay open. Tools and
-        embedding models are really called, as are chat clients that do not derive from `BaseChatClient`. All handlers
-        run in this process, with `"ask"` without time limits. To have the answers of models recorded, start the run
-        with `RunOptions(record=True)`; steppers record models that are not offline. This run and its checkpoints do
-        not change.
+        embedding models are really called, as is a chat client that does not derive from `BaseChatClient` and that a
+        handler calls without an agent. All handlers run in this process, with `"ask"` without time limits. To have the
+        answers of models recorded, start the run with `RunOptions(record=True)`; steppers record models that are not
+        offline. This run and its checkpoints do not change.
 
         Args:
             since: The superstep from which to redo, counted from 0: it is executed again. By default the first one in
