@@ -72,7 +72,7 @@ def _thread(options: argparse.Namespace, threads: Threads) -> tuple[str, str]:
 
 
 def _target(reference: str) -> Workflow | CompiledGraph[Any]:
-    target = _named("--to", reference)
+    target = _read_name("--to", reference)
     if callable(target) and not isinstance(target, (Workflow, CompiledGraph)):
         target = target()
     if not isinstance(target, (Workflow, CompiledGraph)):
@@ -82,14 +82,14 @@ def _target(reference: str) -> Workflow | CompiledGraph[Any]:
 
 
 def _changes(reference: str | None) -> Changes:
-    found = {} if reference is None else _named("--with", reference)
+    found = {} if reference is None else _read_name("--with", reference)
     if not isinstance(found, Mapping) or not found.keys() <= _ARGUMENTS.keys():
         msg = f"--with {reference} is not a migration; expected a dict with some of the keys {', '.join(_ARGUMENTS)}."
         raise MigrationError(msg, name=reference)
     return Changes(**{name: _ARGUMENTS[name](value) for name, value in found.items()})
 
 
-def _named(option: str, reference: str) -> Any:
+def _read_name(option: str, reference: str) -> Any:
     """Import an object that the user named; the current folder is searched too."""
     module, separator, name = reference.partition(":")
     if os.getcwd() not in sys.path:

@@ -75,7 +75,7 @@ def note_code(workflow: Any) -> None:
             variables.setdefault(id(_workflow_of(value)), []).append(name)
     look = _Lookup(_Note({}))
     look.graph(workflow.graph, "")
-    factories = {key: part_hash(made) for key in look.factories if (made := _named(*key)) is not None}
+    factories = {key: part_hash(made) for key in look.factories if (made := _find_by_name(*key)) is not None}
     _notes[workflow] = _Note(code_hashes(workflow.graph), variables, frozenset(look.replaced), factories)
 
 
@@ -182,8 +182,8 @@ def _rebuilt(workflow: Any, note: _Note) -> Any | None:
     return next(iter(found.values())) if len(found) == 1 else None
 
 
-def _named(module: str | None, qualname: str) -> Any:
-    """Return what has a qualified name now, without running code of properties and the like; None if nothing has."""
+def _find_by_name(module: str | None, qualname: str) -> Any:
+    """Return the object that now has a qualified name, without running properties and the like; None if none has."""
     variables = user_variables()
     value: Any = None
     if module is not None and (module == "__main__" or module in sys.modules):
@@ -281,7 +281,7 @@ class _Lookup:
         return renewed
 
     def _held(self, value: Any, fits: Any) -> Any:
-        """Return what the variable that held a value holds now, if that fits."""
+        """Return the current value of the variable that held a value, if it fits."""
         variables = user_variables()
         for name in self._note.variables.get(id(value), ()):
             now = variables.get(name)
@@ -316,11 +316,11 @@ class _Lookup:
         if "<locals>" in qualname:
             key = (module, qualname.partition(".<locals>")[0])
             self.factories.add(key)
-            before, factory = self._note.factories.get(key), _named(*key)
+            before, factory = self._note.factories.get(key), _find_by_name(*key)
             if not self._rebuilt and before is not None and factory is not None and part_hash(factory) != before:
                 self._miss(f"{key[1]}() made it and was changed: call it again")
             return definition
-        now = _named(module, qualname)
+        now = _find_by_name(module, qualname)
         if now is definition:
             return self._with_bases(definition)
         if now is None or "<lambda>" in qualname:
@@ -337,7 +337,7 @@ class _Lookup:
             now = (
                 definition
                 if _is_library(base) or "<" in base.__qualname__
-                else _named(base.__module__, base.__qualname__)
+                else _find_by_name(base.__module__, base.__qualname__)
             )
             is_other = isinstance(now, type) and now is not base and now is not definition
             if is_other and id(base) not in self._note.shadowed and part_hash(now) != part_hash(base):

@@ -92,7 +92,7 @@ class Merge(Displayable):
 
     @property
     def rows(self) -> list[tuple[str, str, str]]:
-        """What happens where: (place, before, after), each whole and with special characters made visible."""
+        """The changes as (place, before, after), each whole and with special characters made visible."""
         rows = [(edit.path, json_text(edit.before), json_text(edit.after)) for edit in self.edits]
         asked = self._content.pending_request_info_events
         for request_id, value in self.answers.items():
@@ -111,7 +111,7 @@ class Merge(Displayable):
 
     @property
     def author(self) -> str:
-        """Who made the changes, in words."""
+        """The author of the changes, in words."""
         return f"by {esc(self.name, into='line', limit=200)} (unverified)" if self.name else "by an unnamed reader"
 
     def __str__(self) -> str:

@@ -127,7 +127,7 @@ async def _recordings(run: WorkflowRun, lineage: Sequence[CheckpointInfo]) -> li
 
 
 def _beyond(present: Sequence[_One], more: Sequence[_One], key: Callable[[_One], str]) -> Sequence[_One]:
-    """Return what a run recorded beyond the runs after it; those that redo it record what is given again once more."""
+    """Return what only the earlier run recorded; a run that redoes it records once more what it is given."""
     shared = Counter(map(key, present))
     if not shared:
         return more

@@ -94,10 +94,10 @@ def source_of_names(names: Collection[str], cells: Sequence[str]) -> str:
         source = statements[index].source
         if source not in lines or "import" not in source.split()[0:3]:
             lines.append(source)
-    return "\n".join(_spaced(lines))
+    return "\n".join(_with_blank_lines(lines))
 
 
-def _spaced(sources: Sequence[str]) -> Iterator[str]:
+def _with_blank_lines(sources: Sequence[str]) -> Iterator[str]:
     """Yield the statements with the blank lines that a formatter would put between them."""
     for index, source in enumerate(sources):
         is_block = source.startswith(("class ", "def ", "async def ", "@"))
@@ -152,7 +152,7 @@ def _read(source: str, node: ast.stmt) -> Statement:
         _read_table(child, statement, called_later=child.get_type() == "function")
     # A comprehension, lambda or class at the top level runs at once, and so do default values and decorators.
     statement.now -= {each for each in statement.defines if not isinstance(node, ast.AugAssign)} - _read_first(node)
-    statement.changes = set(_changed(node)) - statement.defines
+    statement.changes = set(_find_changes(node)) - statement.defines
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         statement.defines.discard(node.target.id)
         statement.changes.add(node.target.id)
@@ -205,7 +205,7 @@ def _is_stored(name: ast.Name) -> bool:
     return isinstance(name.ctx, ast.Store)
 
 
-def _changed(node: ast.stmt) -> Iterator[str]:
+def _find_changes(node: ast.stmt) -> Iterator[str]:
     """Yield the names of objects that a statement changes in place."""
     for each in _at_top(node):
         if isinstance(each, (ast.Attribute, ast.Subscript)) and isinstance(each.ctx, (ast.Store, ast.Del)):

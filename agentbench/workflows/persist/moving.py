@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import iscoroutine
 from typing import Any, Final
 
 from agentbench._copying import isolate
@@ -37,7 +38,7 @@ class Moved:
 
 def move(original: WorkflowCheckpoint, graph: Graph, changes: Changes) -> Moved:
     """Return the content of a checkpoint for another graph; `MigrationError` if that cannot work."""
-    return _Move(original, graph, changes).moved()
+    return _Move(original, graph, changes).move()
 
 
 def known_names(checkpoint: WorkflowCheckpoint, graph: Graph) -> set[str]:
@@ -52,7 +53,7 @@ class _Move(Renaming):
 
     dropped: list[str] = field(default_factory=list)
 
-    def moved(self) -> Moved:
+    def move(self) -> Moved:
         executors, fields, homes = self.old_executors, self.fields, self.homes
         self.require_same_sub_workflows()
         before = self.renamed_content()
@@ -67,7 +68,7 @@ class _Move(Renaming):
         for name, function in self.changes.functions.items():
             if name not in executors and (key := self.field_names.get(name, name)) in after.state:
                 value = after.state[key]
-                after.state[key] = self.called(name, function, value)
+                after.state[key] = self.call_function(name, function, value)
                 self.require_storable(name, after.state[key], value)
         if self.changes.settle is not None:
             self.changes.settle(after, self.names, self.original.checkpoint_id)
@@ -85,7 +86,7 @@ class _Move(Renaming):
         )
 
     def require_same_sub_workflows(self) -> None:
-        """Refuse a sub-workflow that is amid a run and has another graph: its run would be lost without a word."""
+        """Refuse a sub-workflow that is in the middle of a run and has another graph, because its run would be lost."""
         states, old = self.original.state.get(EXECUTOR_STATE) or {}, self.signature.get("executors") or {}
         asking = {event.source_executor_id for event in self.original.pending_request_info_events.values()}
         for each, home in self.homes.items():
@@ -235,7 +236,7 @@ class _Move(Renaming):
 
     def call_functions(self, contents: Mapping[str, ExecutorContent], after: Content) -> None:
         for each, (name, function) in self.functions.items():
-            returned = self.called(name, function, contents[each])
+            returned = self.call_function(name, function, contents[each])
             parts = [returned] if isinstance(returned, ExecutorContent) else returned
             if not isinstance(parts, (list, tuple)) or not all(isinstance(part, ExecutorContent) for part in parts):
                 text = (
@@ -281,13 +282,18 @@ class _Move(Renaming):
             self.queue(message, executor_id, old, after.messages)
         after.requests.update({key: request_from(event, executor_id) for key, event in part.requests.items()})
 
-    def called(self, name: str, function: Callable[[Any], Any], value: Any) -> Any:
+    def call_function(self, name: str, function: Callable[[Any], Any], value: Any) -> Any:
         """Call a function with a copy, so that the preview can show the difference."""
         try:
-            return function(isolate(value))
+            returned = function(isolate(value))
         except Exception as error:
             text = f"The function of {name!r} raised {type(error).__name__}: {str(error).rstrip('.')}."
             raise self.refusal(text, name, error) from error
+        if iscoroutine(returned):
+            returned.close()
+            text = f"The function of {name!r} is async; pass a plain function."
+            raise self.refusal(text, name)
+        return returned
 
     def require_storable(self, name: str, value: Any, before: Any) -> None:
         """Refuse a value without a stored form, unless the storage already held one (it may be in memory)."""

@@ -70,7 +70,7 @@ class Migration(Displayable):
 
     @cached_property
     def diff(self) -> CheckpointDiff:
-        """What functions and dropping change; renaming alone is no difference."""
+        """The differences that functions and dropping make; renaming alone is no difference."""
         named = replace(self.after, checkpoint_id=self.before.checkpoint_id, timestamp=self.before.timestamp)
         named.messages, named.state = self._named.messages, self._named.state
         named.pending_request_info_events = self._named.requests
@@ -174,16 +174,16 @@ async def migrate_chain(
     changes = replace(changes, ignored=known)
     is_current = [each.graph_signature_hash == graph.signature_hash for each in originals]
     copies = [
-        _copied(original, graph, changes, is_current=current and not all(is_current))
+        _make_copy(original, graph, changes, is_current=current and not all(is_current))
         for original, current in zip(originals, is_current, strict=True)
     ]
     for copy in copies:
         adapt(copy)
-    await save_new_chain(storage, _linked(new_chain, originals, copies))
+    await save_new_chain(storage, _link_copies(new_chain, originals, copies))
     return [CheckpointInfo.of(copy) for copy in copies]
 
 
-def _copied(original: WorkflowCheckpoint, graph: Graph, changes: Changes, *, is_current: bool) -> WorkflowCheckpoint:
+def _make_copy(original: WorkflowCheckpoint, graph: Graph, changes: Changes, *, is_current: bool) -> WorkflowCheckpoint:
     original.require_known_version()
     if is_current:
         return replace(original)
@@ -192,7 +192,7 @@ def _copied(original: WorkflowCheckpoint, graph: Graph, changes: Changes, *, is_
     return replace(original, graph_signature_hash=graph.signature_hash, metadata=metadata, **content)
 
 
-def _linked(
+def _link_copies(
     chain: str, originals: Sequence[WorkflowCheckpoint], copies: list[WorkflowCheckpoint]
 ) -> list[WorkflowCheckpoint]:
     """Give copies their own ids and links; the number of each stays."""

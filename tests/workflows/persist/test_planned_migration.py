@@ -263,6 +263,10 @@ async def test_unknown_names_are_refused_with_the_nearest_one(argument: str) -> 
     assert "Did you mean 'gamma'?" in str(caught.value)
 
 
+async def same_later(old: ExecutorContent) -> ExecutorContent:
+    return old
+
+
 @pytest.mark.parametrize(
     "function",
     [
@@ -271,8 +275,9 @@ async def test_unknown_names_are_refused_with_the_nearest_one(argument: str) -> 
         lambda old: ExecutorContent("b", {"lock": threading.Lock()}),
         lambda old: ExecutorContent("a", {"got": 1}),
         lambda old: 1 / 0,
+        same_later,
     ],
-    ids=["nothing", "an unknown executor", "a lock", "a state that exists", "an error"],
+    ids=["nothing", "an unknown executor", "a lock", "a state that exists", "an error", "a coroutine"],
 )
 async def test_results_of_functions_that_cannot_work_are_refused_and_nothing_is_written(
     function: Callable[[ExecutorContent], Any],

@@ -346,7 +346,7 @@ class ModelRecording(Displayable):
         stream = await self._send(request, send)
         read: list[Plain] = []
 
-        async def recorded() -> AsyncIterator[ChatResponseUpdate]:
+        async def read_and_keep() -> AsyncIterator[ChatResponseUpdate]:
             while True:
                 unset = recorder.set(None)  # a client may call another client when its stream is read
                 try:
@@ -359,7 +359,7 @@ class ModelRecording(Displayable):
                 yield update
             await self._keep_answer(request, redaction.answer({"updates": read}))
 
-        following = ResponseStream(recorded(), finalizer=lambda _: stream.get_final_response())
+        following = ResponseStream(read_and_keep(), finalizer=lambda _: stream.get_final_response())
         return following.with_cleanup_hook(stream.aclose)
 
     def _stored_form(
