@@ -149,7 +149,7 @@ def test_anybody_steps_back_and_forth_by_button_key_and_slider(open_file: Any, t
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")  # nothing is before the start
     expect(header).to_contain_text("no superstep yet")
-    expect(values).to_contain_text("No shared state")
+    expect(values).to_contain_text("harvest")  # the input
     expect(log.locator("li")).to_have_count(0)
     expect(button(page, "Back")).to_have_attribute("aria-disabled", "true")
 

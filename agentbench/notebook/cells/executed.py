@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +12,10 @@ def executed_cells() -> tuple[Sequence[str], Mapping[str, Any]]:
     from IPython.core.getipython import get_ipython
 
     shell = get_ipython()
-    if shell is None or shell.history_manager is None:
+    if shell is None:
         return (), {}
-    return list(shell.history_manager.input_hist_parsed), shell.user_ns
+    history = [] if shell.history_manager is None else list(shell.history_manager.input_hist_parsed)
+    if not any(history):  # tools that run notebooks, such as nbval, store no history; tracebacks need the sources too
+        names = [name for name in linecache.cache if name.startswith("<ipython-input-") or "/ipykernel_" in name]
+        history = ["".join(linecache.getlines(name)) for name in names]
+    return history, shell.user_ns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Coroutine
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -11,8 +12,16 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-class GivenAnswer(NamedTuple):
-    """The answer that a person gave to a request of a run, and the last superstep that had ended by then.
+@dataclass(frozen=True, slots=True)
+class GivenAnswer:
+    """The answer that a person gave to a request of a run; `run.answers` lists them.
+
+    Attributes:
+        executor_id: The executor that made the request.
+        request: The data of the request.
+        value: The answer.
+        request_id: The id of the request.
+        superstep: The last superstep that had ended by then.
 
     Example:
         >>> [answer.value for answer in run.answers]

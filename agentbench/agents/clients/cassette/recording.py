@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -308,7 +308,7 @@ class ModelRecording(Displayable):
     async def note_answer(self, answer: GivenAnswer) -> None:
         """Keep the answer of a person."""
         self.answers.append(answer)
-        await self._store({"answer": answer._asdict()})
+        await self._store({"answer": {each.name: getattr(answer, each.name) for each in fields(answer)}})
 
     # ---- as the recorder of model calls ----------------------------------------------------------
 
