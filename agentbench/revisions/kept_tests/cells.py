@@ -210,7 +210,7 @@ def _find_changes(node: ast.stmt) -> Iterator[str]:
     for each in _at_top(node):
         if isinstance(each, (ast.Attribute, ast.Subscript)) and isinstance(each.ctx, (ast.Store, ast.Del)):
             yield from _root(each)
-        elif isinstance(each, ast.Expr):
+        elif isinstance(each, (ast.Expr, ast.Assign)):  # `_ = builder.add_edge(…)` displays nothing
             call: ast.expr = each.value
             while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 if call.func.attr.startswith(_CHANGES):
