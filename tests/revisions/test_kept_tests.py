@@ -31,7 +31,9 @@ from agentbench import (
 from agentbench.batch import run_many
 from agentbench.cli import main
 from agentbench.exceptions import KeepTestError, UnrecordedCallError
+from agentbench.revisions.kept_tests import keep
 from agentbench.revisions.kept_tests.cells import source_of_names
+from agentbench.revisions.kept_tests.origin import Cells
 from agentbench.stategraph import END, START, AgentState, StateGraph, interrupt
 from agentbench.testing import replay
 from tests.parts.errors import raises
@@ -344,6 +346,32 @@ async def test_nothing_is_written_when_a_run_cannot_be_kept(tmp_path: Path) -> N
         run.keep_as_test(tmp_path / "x.py", HERE)
     with raises(KeepTestError):
         (await run_of(make_workflow, "api_key=s3cr3t-s3cr3t")).keep_as_test(path, HERE)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'environ["API_KEY"] = "hunter2"',
+        'environ.setdefault("API_KEY", "hunter2")',
+        'user, password = "me", "hunter2"',
+        'api_key = environ.get("API_KEY") or "hunter2"',
+        'url = "postgres://me:hunter2@host/db"',
+        "keys = ['sk-proj-hunter2-hunter2-hunter2']",
+        "keys = []  # was ghp_hunter2hunter2hunter2",
+        '"""\\nold: ghp_hunter2hunter2hunter2\\n"""',
+    ],
+)
+async def test_a_secret_in_the_source_is_found_and_not_repeated(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = await run_of(make_workflow, "hi")
+    source = f"from os import environ\n{line}\nfrom {__name__} import make_workflow"
+    monkeypatch.setattr(keep, "source_of_names", lambda names, cells: source)
+    monkeypatch.setattr(keep, "cells_of_notebook", lambda: Cells([source], {"make_workflow": make_workflow}))
+    with pytest.raises(KeepTestError, match="would contain a secret") as caught:
+        run.keep_as_test(tmp_path / "test_x.py", "make_workflow")
+    assert "hunter2" not in str(caught.value)
     assert os.listdir(tmp_path) == []
 
 

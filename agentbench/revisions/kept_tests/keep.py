@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 _INDENT: Final = "    "
 _SHORTEST_SECRET: Final = 6
 _PASSWORD: Final = re.compile(r"://[^/\s:@]+:[^/\s@]+@")
+_TOKEN: Final = re.compile(
+    r"\b(?:sk-[\w-]{16,}|(?:gh[a-z]|github_pat)_\w{20,}|xox[a-z]-[\w-]{10,}|AKIA[A-Z0-9]{16,}|AIza[\w-]{30,})"
+)
+"""How the keys of well-known services look."""
+_LOOKUPS: Final = ("get", "getenv", "setdefault", "setenv", "putenv")
+"""Functions whose arguments are a name and its value."""
 
 
 def keep_as_test(run: WorkflowRun, path: str | Path, workflow: str | None = None, *, overwrite: bool = False) -> Path:
@@ -147,13 +153,15 @@ def _refuse_secrets(source: str, run: WorkflowRun) -> None:
     lines = {
         number
         for number, line in enumerate(source.splitlines(), 1)
-        if any(len(secret) >= _SHORTEST_SECRET and secret in line for secret in known)
+        if _TOKEN.search(line) or any(len(secret) >= _SHORTEST_SECRET and secret in line for secret in known)
     }
     for node in ast.walk(ast.parse(source)):
         for name, value in _named_values(node):
-            text = value.value if isinstance(value, ast.Constant) else None
-            if isinstance(text, str) and text.strip("•") and (is_secret_name(name) or _PASSWORD.search(text)):
-                lines.add(value.lineno)
+            # A default counts, too: `os.getenv("API_KEY") or "…"`.
+            for each in value.values if isinstance(value, ast.BoolOp) else [value]:
+                text = each.value if isinstance(each, ast.Constant) else None
+                if isinstance(text, str) and text.strip("•") and (is_secret_name(name) or _PASSWORD.search(text)):
+                    lines.add(each.lineno)
     if lines:
         texts = source.splitlines()
         places = "; ".join(f"line {number}: {_without_texts(texts[number - 1])}" for number in sorted(lines))
@@ -169,9 +177,12 @@ def _named_values(node: ast.AST) -> list[tuple[str, ast.expr]]:
     if isinstance(node, ast.keyword):
         return [(node.arg or "", node.value)]
     if isinstance(node, ast.Assign):
-        return [(getattr(each, "id", getattr(each, "attr", "")), node.value) for each in node.targets]
+        return [pair for target in node.targets for pair in _assigned(target, node.value)]
     if isinstance(node, ast.AnnAssign) and node.value is not None:
-        return [(getattr(node.target, "id", getattr(node.target, "attr", "")), node.value)]
+        return _assigned(node.target, node.value)
+    if isinstance(node, ast.Call) and len(node.args) > 1:
+        function = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        return [(str(getattr(node.args[0], "value", "")), node.args[1])] if function in _LOOKUPS else []
     if isinstance(node, ast.Dict):
         return [(str(getattr(key, "value", "")), value) for key, value in zip(node.keys, node.values, strict=True)]
     if isinstance(node, ast.arguments):
@@ -182,9 +193,18 @@ def _named_values(node: ast.AST) -> list[tuple[str, ast.expr]]:
     return [("", node)] if isinstance(node, ast.Constant) else []
 
 
+def _assigned(target: ast.expr, value: ast.expr) -> list[tuple[str, ast.expr]]:
+    """Return the names that an assignment gives to values, also as keys: `environ["API_KEY"] = "…"`."""
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        return [pair for each in zip(target.elts, value.elts, strict=False) for pair in _assigned(*each)]
+    if isinstance(target, ast.Subscript):
+        return [(str(getattr(target.slice, "value", "")), value)]
+    return [(getattr(target, "id", getattr(target, "attr", "")), value)]
+
+
 def _without_texts(line: str) -> str:
-    """Return a line without its texts and their contents."""
-    return re.sub(r"""(["']).*""", r"\1…\1", line.strip())
+    """Return a line without its texts and comments, and without the keys in it."""
+    return re.sub(r"""([#"']).*""", r"\1…", _TOKEN.sub("…", line.strip()))
 
 
 def _module(path: Path, header: list[str], body: list[str]) -> str:
