@@ -339,7 +339,7 @@ async def test_a_notebook_gets_one_more_cell_each_time(tmp_path: Path) -> None:
 async def test_nothing_is_written_when_a_run_cannot_be_kept(tmp_path: Path) -> None:
     run = await run_of(make_workflow, "hi")
     path = tmp_path / "test_x.py"
-    for wanted in (None, "nowhere:workflow", f"{__name__}:nothing", "nothing"):
+    for wanted in (None, "nowhere:workflow", ":make_workflow", f"{__name__}:nothing", "nothing"):
         with raises(KeepTestError):
             run.keep_as_test(path, wanted)
     with raises(KeepTestError):

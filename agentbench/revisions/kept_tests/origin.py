@@ -51,6 +51,9 @@ def find_origin(workflow: object, wanted: str | None, cells: Cells) -> Origin:
     module, colon, name = wanted.partition(":")
     if not colon:
         return Origin(_require(wanted, wanted, cells.values))
+    if not all(part.isidentifier() for part in module.split(".")):
+        msg = f"workflow is {wanted!r}, but {module!r} is not the name of a module. {_EXPECTED}"
+        raise KeepTestError(msg, names=[wanted])
     if module == "__main__":
         msg = f"workflow is {wanted!r}, but a test cannot import the running script. {_EXPECTED}"
         raise KeepTestError(msg, names=[wanted])
