@@ -421,6 +421,16 @@ async def test_model_calls_are_kept_in_a_cassette_and_a_new_request_fails(
     assert Live.calls == count
 
 
+async def test_each_cell_of_a_notebook_has_a_recording_of_its_own(tmp_path: Path) -> None:
+    for text in ("hi", "hello"):
+        run = make_agents().start(text, options=RunOptions(record=True))
+        await run.result()
+        run.keep_as_test(tmp_path / "kept.ipynb", AGENTS)
+    sources = ["".join(cell["source"]) for cell in json.loads((tmp_path / "kept.ipynb").read_text())["cells"]]
+    for source, name in zip(sources, ("kept.jsonl", "kept-2.jsonl"), strict=True):
+        exec(source.replace(repr(name), repr(str(tmp_path / name))), {})
+
+
 def make_two_agents() -> Workflow:
     first = Agent(Live(), name="first", id="first")
     last = Agent(Live(), name="last", id="last", instructions=INSTRUCTIONS[-1])

@@ -49,8 +49,11 @@ def keep_as_test(run: WorkflowRun, path: str | Path, workflow: str | None = None
         run = run_sync(_from_its_input(run))
     recording = recording_of(run)
     cassette = path.with_suffix(".jsonl") if recording is not None else None
-    taken = [each for each in (cassette, path if path.suffix == ".py" else None) if each is not None and each.exists()]
-    if taken and not overwrite:
+    taken = [each for each in (cassette, path) if each is not None and each.exists()]
+    if path.suffix == ".ipynb":  # each cell has a recording of its own
+        names = (path.with_name(f"{path.stem}{number}.jsonl") for number in ("", *(f"-{n}" for n in range(2, 1000))))
+        cassette = next(name for name in names if not name.exists()) if recording is not None else None
+    elif taken and not overwrite:
         msg = f"{taken[0]} exists. Choose another name, or pass overwrite=True to replace it."
         raise KeepTestError(msg)
     header, body = _parts(run, path, workflow, cassette)

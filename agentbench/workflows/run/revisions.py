@@ -184,10 +184,10 @@ class RunRevisions(Displayable):
 
         Args:
             path: `test_NAME.py` for a file of pytest; a name that ends in `.ipynb` for a notebook, which gets one more
-                cell.
+                cell with a recording of its own.
             workflow: `"module:name"` of the workflow or of a function without arguments that makes it, or a name that
                 a cell defines. By default the variable that holds the workflow.
-            overwrite: Replace a test and a recording of this name.
+            overwrite: Replace a file of pytest of this name and its recording.
 
         Returns:
             The path.
