@@ -512,9 +512,13 @@ async def test_the_command_shows_the_difference_and_rewrites_only_the_values(
     assert main(["tests", "update", str(path)]) == 1
     assert path.read_text() == wrong
     assert "['ü', 'HO']" in capsys.readouterr().out
+    (tmp_path / "test_latin.py").write_bytes(b"# coding: latin-1, \xfc")
     assert main(["tests", "update", str(tmp_path), "--yes"]) == 0
     assert path.read_text() == right
     assert main(["tests", "update", str(tmp_path)]) == 0
+    path.write_text(right + "(")
+    assert main(["tests", "update", str(tmp_path)]) == 1
+    assert "test_x.py is not valid Python" in capsys.readouterr().err
 
 
 def run_kept(path: Path) -> None:

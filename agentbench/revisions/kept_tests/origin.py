@@ -11,7 +11,10 @@ from typing import Any, NamedTuple
 from agentbench._display import call_view
 from agentbench.exceptions import KeepTestError
 
-_EXPECTED = 'Pass workflow="module:name" with the name of the workflow, or of a function that makes it.'
+_EXPECTED = (
+    'Pass workflow="module:name", or workflow="name" for a name in a cell: that of the workflow, or of a function that '
+    "makes it."
+)
 
 
 class Origin(NamedTuple):

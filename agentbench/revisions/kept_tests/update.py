@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from agentbench.exceptions import KeepTestError
 from agentbench.revisions.kept_tests.facts import ASSERTED, Replayed
 from agentbench.revisions.kept_tests.literals import expected_source
 
@@ -60,10 +61,15 @@ def find_kept_tests(paths: Iterable[Path]) -> list[KeptTest]:
     files = [each for path in paths for each in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
     found: list[KeptTest] = []
     for file in files:
-        text = file.read_text(encoding="utf-8")
-        if f"{_VARIABLE}." not in text:
+        source = file.read_bytes()  # files of other people may have another encoding
+        if f"{_VARIABLE}.".encode() not in source:
             continue
-        functions = [node for node in ast.parse(text, str(file)).body if isinstance(node, ast.FunctionDef)]
+        try:
+            tree = ast.parse(source, str(file))
+        except SyntaxError as error:
+            msg = f"{file} is not valid Python: {error}. Repair it, or pass the paths of the other tests."
+            raise KeepTestError(msg) from error
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
         kept = [KeptTest(file, node.name, list(_expected_in(node))) for node in functions]
         found += [test for test in kept if test.expected]
     return found
