@@ -455,6 +455,21 @@ async def test_a_redone_run_is_kept_from_its_input_without_a_model_call(
         edited.keep_as_test(tmp_path / "test_edited.py", f"{__name__}:make_two_agents")
 
 
+async def test_a_redone_run_is_kept_under_the_variable_that_holds_its_new_workflow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = RunOptions(record=True)
+    run = make_agents().start("hi", checkpoint_storage=InMemoryCheckpointStorage(), options=options)
+    await run.result()
+    monkeypatch.setattr(f"{__name__}.INSTRUCTIONS", ["Be polite."])
+    flow = make_agents()
+    redone = await run.redo(workflow=flow.clone(), new_calls="allow")
+    await redone.result()
+    cell = f"from {__name__} import make_agents\nold = None\nflow = make_agents()"
+    monkeypatch.setattr(keep, "cells_of_notebook", lambda: Cells([cell], {"old": run.workflow, "flow": flow}))
+    run_kept(redone.keep_as_test(tmp_path / "test_redone.py"))
+
+
 async def test_model_calls_that_were_not_recorded_are_an_error(tmp_path: Path) -> None:
     with raises(KeepTestError, names=["Live"]):
         (await run_of(make_agents, "hi")).keep_as_test(tmp_path / "test_x.py", AGENTS)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from agentbench._display import call_view
 from agentbench.exceptions import KeepTestError
+from agentbench.workflows.graph.code_hash import code_hash
+from agentbench.workflows.run.definition import WorkflowDefinition
 
 _EXPECTED = (
     'Pass workflow="module:name", or workflow="name" for a name in a cell: that of the workflow, or of a function that '
@@ -78,26 +80,39 @@ def _require(name: str, wanted: str, values: Mapping[str, Any]) -> str:
 
 
 def _search(workflow: object, cells: Cells) -> Origin:
-    def is_it(value: object) -> bool:
+    def workflow_of(value: object) -> object:
         # The run of a state graph has the workflow that the compiled graph contains.
         is_graph = type(value).__module__ == "agentbench.stategraph.compiled"
-        return value is workflow or (is_graph and getattr(value, "workflow", None) is workflow)
+        return getattr(value, "workflow", None) if is_graph else value
 
-    def holder(values: Mapping[str, Any]) -> str | None:
+    def holder(values: Mapping[str, Any], is_it: Callable[[Any], bool]) -> str | None:
         # The names `_` and `_12` are IPython's own for the values that cells have displayed.
-        names = (name for name, value in list(values.items()) if not name.startswith("_") and is_it(value))
+        names = (name for name, value in list(values.items()) if not name.startswith("_") and is_it(workflow_of(value)))
         return next(names, None)
 
-    if (name := holder(cells.values)) is not None and any(name in source for source in cells.sources):
+    def is_same(value: object) -> bool:
+        return value is workflow
+
+    def is_copy(value: object) -> bool:
+        return isinstance(value, WorkflowDefinition) and _code_of(value) == _code_of(workflow)
+
+    # A redone run has a copy of the workflow that a variable holds, with the same code.
+    name = holder(cells.values, is_same) or holder(cells.values, is_copy)
+    if name is not None and any(name in source for source in cells.sources):
         for module, imported in _modules():  # the cell may only have imported it
             if getattr(imported, "__dict__", {}).get(name) is cells.values[name]:
                 return Origin(name, module)
         return Origin(name)
     for module, imported in _modules():
-        if (name := holder(getattr(imported, "__dict__", {}))) is not None:
+        if (name := holder(getattr(imported, "__dict__", {}), is_same)) is not None:
             return Origin(name, module)
     msg = f"No variable of an imported module or of a cell holds the workflow of this run. {_EXPECTED}"
     raise KeepTestError(msg)
+
+
+def _code_of(workflow: Any) -> tuple[str, str]:
+    """Return what tells workflows apart. Functions that a workflow calls may be new, so nothing is cached."""
+    return workflow.graph.signature_hash, code_hash(workflow.graph)
 
 
 def _modules() -> list[tuple[str, ModuleType]]:
