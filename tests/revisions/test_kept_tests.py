@@ -470,6 +470,18 @@ async def test_a_redone_run_is_kept_under_the_variable_that_holds_its_new_workfl
     run_kept(redone.keep_as_test(tmp_path / "test_redone.py"))
 
 
+async def test_a_redone_run_is_kept_with_the_answers_that_were_given_again(tmp_path: Path) -> None:
+    run = await topics.astart({"topic": "rain"})
+    await run.result()
+    await run.respond(run.pending_requests[0], "heavy")
+    await run.result()
+    redone = await run.redo(since=0, workflow=topics)
+    await redone.result()
+    path = redone.keep_as_test(tmp_path / "test_topic.py")
+    assert "'heavy'" in path.read_text()
+    await asyncio.to_thread(run_kept, path)
+
+
 async def test_model_calls_that_were_not_recorded_are_an_error(tmp_path: Path) -> None:
     with raises(KeepTestError, names=["Live"]):
         (await run_of(make_agents, "hi")).keep_as_test(tmp_path / "test_x.py", AGENTS)

@@ -69,7 +69,8 @@ def keep_as_test(run: WorkflowRun, path: str | Path, workflow: str | None = None
 
 def _parts(run: WorkflowRun, path: Path, workflow: str | None, cassette: Path | None) -> tuple[list[str], list[str]]:
     """Return the lines above the test, and those of the test; all that can be wrong is found here."""
-    message, answers = _input_of(run), run.answers
+    message = _input_of(run)
+    answers = run.answers if run.recording is None else run.recording.answers  # those given again by a redo, too
     outside = [message, *(answer.value for answer in answers)]
     facts = facts_of(run, outside=outside)
     cells = cells_of_notebook()
