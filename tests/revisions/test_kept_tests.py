@@ -215,6 +215,7 @@ def test_names_that_no_cell_defines_are_listed(cells: list[str], missing: list[s
         (["x = 1", "x = x + 1", "f = x"], "x = 1\nx = x + 1\nf = x"),
         (["x = 1", "x += 1", "f = x"], "x = 1\nx += 1\nf = x"),
         (["x = [1]", "_ = x.append(2)", "f = x"], "x = [1]\n_ = x.append(2)\nf = x"),
+        (["x = list", "y = x().append(2)", "f = x"], "x = list\nf = x"),
         (["d = {}", "d['a'] = 1", "f = d"], "d = {}\nd['a'] = 1\nf = d"),
         (["x = 7", "f = [x for x in range(3)]"], "f = [x for x in range(3)]"),
         (["import json, os", "from math import *", "f = sqrt(4)"], "from math import *\nf = sqrt(4)"),

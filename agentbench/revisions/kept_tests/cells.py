@@ -212,10 +212,13 @@ def _find_changes(node: ast.stmt) -> Iterator[str]:
             yield from _root(each)
         elif isinstance(each, (ast.Expr, ast.Assign)):  # `_ = builder.add_edge(…)` displays nothing
             call: ast.expr = each.value
+            changed: list[str] = []
             while isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
                 if call.func.attr.startswith(_CHANGES):
-                    yield from _root(call.func)
+                    changed += _root(call.func)
                 call = call.func.value
+            if isinstance(each, ast.Expr) or not isinstance(call, ast.Call):  # `x = Builder().add_edge(…)` makes x
+                yield from changed
 
 
 def _root(node: ast.expr) -> Iterator[str]:
