@@ -267,6 +267,9 @@ def make_workflow() -> Workflow:
     return WorkflowBuilder(start_executor=Shout("shout")).build()
 
 
+OTHER = WorkflowBuilder(start_executor=Shout(id="other")).build()
+
+
 def make_uneven() -> Workflow:
     start, one, two = Pass("start"), Slow("one"), Slow("two")
     return WorkflowBuilder(start_executor=start).add_fan_out_edges(start, [one, two]).build()
@@ -340,7 +343,7 @@ async def test_a_notebook_gets_one_more_cell_each_time(tmp_path: Path) -> None:
 async def test_nothing_is_written_when_a_run_cannot_be_kept(tmp_path: Path) -> None:
     run = await run_of(make_workflow, "hi")
     path = tmp_path / "test_x.py"
-    for wanted in (None, "nowhere:workflow", ":make_workflow", f"{__name__}:nothing", "nothing"):
+    for wanted in (None, "nowhere:workflow", ":make_workflow", f"{__name__}:nothing", "nothing", f"{__name__}:OTHER"):
         with raises(KeepTestError):
             run.keep_as_test(path, wanted)
     with raises(KeepTestError):

@@ -55,7 +55,7 @@ def find_origin(workflow: object, wanted: str | None, cells: Cells) -> Origin:
         return _search(workflow, cells)
     module, colon, name = wanted.partition(":")
     if not colon:
-        return Origin(_require(wanted, wanted, cells.values))
+        return Origin(_require(wanted, wanted, cells.values, workflow))
     if not all(part.isidentifier() for part in module.split(".")):
         msg = f"workflow is {wanted!r}, but {module!r} is not the name of a module. {_EXPECTED}"
         raise KeepTestError(msg, names=[wanted])
@@ -67,13 +67,16 @@ def find_origin(workflow: object, wanted: str | None, cells: Cells) -> Origin:
     except ModuleNotFoundError as error:
         msg = f"workflow is {wanted!r}, but there is no module {error.name!r} to import. {_EXPECTED}"
         raise KeepTestError(msg, names=[wanted]) from error
-    return Origin(_require(name, wanted, vars(found)), module)
+    return Origin(_require(name, wanted, vars(found), workflow), module)
 
 
-def _require(name: str, wanted: str, values: Mapping[str, Any]) -> str:
+def _require(name: str, wanted: str, values: Mapping[str, Any], workflow: object) -> str:
     found = values.get(name)
-    if not (hasattr(found, "start") or callable(found)):
+    hashes = [getattr(getattr(each, "workflow", each), "graph_signature_hash", None) for each in (found, workflow)]
+    is_other = hashes[0] is not None and hashes[0] != hashes[1]
+    if is_other or not (hasattr(found, "start") or callable(found)):
         state = "does not exist" if name not in values else f"is a {type(found).__name__}"
+        state = "has another graph than the workflow of this run" if is_other else state
         msg = f"workflow is {wanted!r}, but {name!r} {state}. {_EXPECTED}"
         raise KeepTestError(msg, names=[wanted])
     return name
