@@ -22,13 +22,13 @@ from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.message import Buffers, Delivery, MessageType, WorkflowMessage, internal_source
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import State
-from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.graph.graph import Graph
 
 if TYPE_CHECKING:
     from agentbench.workflows.engine.tracing import RunTracer
     from agentbench.workflows.executors.placement import Placement
     from agentbench.workflows.executors.recorder import RunRecorder
+    from agentbench.workflows.graph.boundary import PauseReason
 
 NOTHING: Mapping[str, Sequence[WorkflowMessage]] = MappingProxyType({})
 """No message is being delivered."""
@@ -301,6 +301,8 @@ class InnerSteps:
     async def wait(self, path: tuple[str, ...], superstep: int) -> None:
         """Wait after a superstep of the run inside these nodes, outermost first, if inner runs wait."""
         if self.holds:
+            from agentbench.workflows.graph.boundary import PauseReason  # noqa: PLC0415 - few runs are stepped inside
+
             await self.hold(PauseReason(f"inside {'/'.join(path)}, after its superstep {superstep}", "inside"))
 
     async def hold(self, reason: PauseReason) -> None:
