@@ -14,7 +14,7 @@ _door = Door(
     what_if.results: Effect WhatIf WhatIfRow WhatIfSummary
     agentbench.exceptions: MergeError
     merge: Merge
-    current_code: CurrentCode changed_parts current_workflow find_current note_code
+    current_code: changed_parts current_workflow
     """,
 )
 __all__ = _door.names

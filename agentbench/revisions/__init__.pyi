@@ -9,11 +9,8 @@ from agentbench.exceptions import MergeError as MergeError
 from agentbench.exceptions import RedoError as RedoError
 from agentbench.exceptions import UnrecordedCallError as UnrecordedCallError
 from agentbench.exceptions import VariantError as VariantError
-from agentbench.revisions.current_code import CurrentCode as CurrentCode
 from agentbench.revisions.current_code import changed_parts as changed_parts
 from agentbench.revisions.current_code import current_workflow as current_workflow
-from agentbench.revisions.current_code import find_current as find_current
-from agentbench.revisions.current_code import note_code as note_code
 from agentbench.revisions.merge import Merge as Merge
 from agentbench.revisions.what_if.results import Effect as Effect
 from agentbench.revisions.what_if.results import WhatIf as WhatIf

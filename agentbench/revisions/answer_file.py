@@ -1,4 +1,4 @@
-"""Reads the file that an editable page lets its reader download: data only, checked before anything looks at it."""
+"""Reads the file that an editable page lets its reader download: data only, checked before it is used."""
 
 from __future__ import annotations
 

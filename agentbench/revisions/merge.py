@@ -47,11 +47,11 @@ class Merge(Displayable):
     branch.
 
     Attributes:
-        name: The name that the reader typed; nobody verified it.
+        name: The name that the reader typed, unverified.
         checkpoint: The checkpoint at which the reader made the changes.
         edits: The edited values.
         answers: The answers by request id, as they are in the file.
-        questions: The requests for approval that the file answers, in vain.
+        questions: The requests for approval that the file answers; these answers are not applied.
 
     Example:
         >>> merge = await run.merge("answer.json")
@@ -186,7 +186,7 @@ async def _checkpoint_of(run: WorkflowRun, file: AnswerFile, where: str) -> Work
         ids.add(at)
         at = (await load_checkpoint(storage, at)).previous_checkpoint_id
     if file.checkpoint not in ids:
-        raise MergeError(where, "it is for a different run: its checkpoint is none of this run's")
+        raise MergeError(where, "it is for a different run: its checkpoint does not belong to this run")
     try:
         checkpoint = await load_checkpoint(storage, file.checkpoint)
     except WorkflowCheckpointException:
@@ -214,7 +214,7 @@ def _answer(question: OpenQuestion, value: Any, request_id: str, where: str) -> 
     place, wanted = f"answer to {request_id}", question.request.response_type
     _require_kind(value, question.kind, place, where)
     if question.kind == "choice" and not any(type(each) is type(value) and each == value for each in question.options):
-        raise MergeError(where, f"the {place!r} is none of the options")
+        raise MergeError(where, f"the {place!r} is not one of the options")
     answer = coerce_answer(value, wanted)
     if not is_instance_of(answer, wanted):
         from pydantic import PydanticUserError, TypeAdapter, ValidationError

@@ -116,7 +116,7 @@ def _below(steps: tuple[Any, ...]) -> str:
 
 
 def is_plain(value: object, depth: int = 0) -> bool:
-    """Whether a value is JSON as it stands, so that the file can contain it without knowing its class."""
+    """Whether a value is JSON without a conversion, so that the file can contain it without knowing its class."""
     if depth > _MOST_DEPTH or _is_approval_data(value):
         return False
     if type(value) is dict:
@@ -131,7 +131,7 @@ def is_plain(value: object, depth: int = 0) -> bool:
 
 
 def _is_ours(value: object) -> bool:
-    """Whether a value is of this library, such as a message; what it means is more than its fields show."""
+    """Whether a value is of this library, such as a message, whose fields alone do not say what it means."""
     return type(value).__module__.partition(".")[0] == "agentbench"
 
 

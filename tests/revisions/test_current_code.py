@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from agentbench.exceptions import RedoError
-from agentbench.revisions import changed_parts, current_workflow, find_current, note_code
+from agentbench.revisions import changed_parts, current_workflow
 from agentbench.revisions import current_code as module
+from agentbench.revisions.current_code import find_current, note_code
 
 IMPORTS = """
     import functools

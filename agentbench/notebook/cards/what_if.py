@@ -31,7 +31,7 @@ def summary_bundle(summary: WhatIfSummary) -> dict[str, str]:
 
 def _page(title: str, summary: WhatIfSummary, facts: list[str]) -> Page:
     found = sum(effect.is_found for effect in summary.effects)
-    rows = [(AS_IT_WAS, f"{summary.varied} of {summary.runs}", "varies by itself", "")]
+    rows = [(AS_IT_WAS, f"{summary.varied} of {summary.runs}", "without a change", "")]
     for effect in summary.effects:
         changed = f"{effect.changed} of {effect.runs}"
         rows.append((mask_text(effect.variant), changed, verdict_text(effect), mask_text(effect.change)))

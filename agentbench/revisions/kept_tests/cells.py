@@ -112,7 +112,7 @@ def _imports(statement: Statement, name: str) -> bool:
 
 
 def _statements(cell: str) -> Iterator[Statement]:
-    """Yield the statements of a cell; a cell that is no Python was not executed either."""
+    """Yield the statements of a cell; a cell that is not Python was not executed either."""
     try:
         nodes = ast.parse(cell).body
     except SyntaxError:

@@ -38,7 +38,7 @@ class Replayed:
         outputs: The outputs, in order; those of one superstep by the id of the executor.
         path: For each superstep the ids of the executors that ran, sorted.
         state: The shared state at the end.
-        questions: The requests that nobody has answered, each as the executor's id and its data.
+        questions: The open requests, each as the executor's id and its data.
         error: The class and the text of the error that ended the run; None if it did not fail.
 
     Example:

@@ -150,7 +150,7 @@ def _require_known(variant: str, kind: str, given: Any, known: Iterable[str]) ->
     nearest = next(iter(get_close_matches(str(given), names, 1, 0.5)), "")
     hint = f" Did you mean {nearest!r}?" if nearest else ""
     expected = f"Expected one of {', '.join(map(repr, names[:10]))}." if names else "The workflow has none."
-    msg = f"Variant {shorten(variant)} names {shorten(given)}, which is no {kind}.{hint} {expected}"
+    msg = f"Variant {shorten(variant)} names {shorten(given)}, which is not a known {kind}.{hint} {expected}"
     raise VariantError(msg, variant=variant, entry=str(given), nearest=nearest)
 
 

@@ -70,4 +70,4 @@ class Changes:
     settle: Callable[[Content, Mapping[str, str], str], None] | None = None
     """Called with the content to change, the new names of executors, and the id of the checkpoint."""
     ignored: frozenset[str] = frozenset()
-    """Names that other checkpoints of the chain have, so that they are no mistake."""
+    """Names that other checkpoints of the chain have, so that they do not count as mistakes."""

@@ -90,13 +90,13 @@ class _Move(Renaming):
         states, old = self.original.state.get(EXECUTOR_STATE) or {}, self.signature.get("executors") or {}
         asking = {event.source_executor_id for event in self.original.pending_request_info_events.values()}
         for each, home in self.homes.items():
-            is_amid_run = each in asking or bool((states.get(each) or {}).get(RUNS_INSIDE))
-            if home is None or each in self.changes.functions or not is_amid_run:
+            is_running = each in asking or bool((states.get(each) or {}).get(RUNS_INSIDE))
+            if home is None or each in self.changes.functions or not is_running:
                 continue
             now = self.graph.signature["executors"][home]
             if each in old and _sub_workflow(old[each]) != _sub_workflow(now):
                 text = (
-                    f"The sub-workflow of {each!r} has another graph, and is amid a run. Pass "
+                    f"The sub-workflow of {each!r} has another graph, and its run has not ended. Pass "
                     f"functions={{{each!r}: function}}, which converts its state or returns it as it is, or finish the "
                     "run with the old graph first."
                 )

@@ -83,7 +83,7 @@ class RunRevisions(Displayable):
             UnrecordedCallError: By driving the new run: a request was refused.
             WorkflowCheckpointException: There is no checkpoint of the superstep before `since`.
             TypeError: `workflow` is not a workflow.
-            ValueError: `new_calls` has another value, or `since` is no number.
+            ValueError: `new_calls` has another value, or `since` is not a number of a superstep.
 
         Example:
             >>> run = workflow.start("a late parcel", checkpoint_storage=storage, options=RunOptions(record=True))
