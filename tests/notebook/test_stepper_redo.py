@@ -97,7 +97,7 @@ def test_a_redo_asks_no_model_for_what_was_recorded(notebook: Notebook) -> None:
     assert panel.handle.outputs == ["answer 0!"]
     assert panel.before_redo.outputs == ["answer 0."]
     assert len(notebook.variables["client"].calls) == 1
-    assert "Before the redo: answer 0." in panel._screen.state.banner.text
+    assert panel._screen.state.banner.text == "Finished. Output: answer 0! Before the redo: answer 0."
     assert "changed" not in panel._screen.state.banner.text
     assert compare(panel.before_redo, panel.handle)._repr_mimebundle_()
     panel.close()

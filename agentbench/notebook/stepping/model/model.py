@@ -349,6 +349,11 @@ class StepperModel:
         else:
             origin = copy.previous_checkpoint_id or copy.checkpoint_id
             self.checkpoints.branch(self.checkpoints.past[self.checkpoints.index_of(origin)].info, copy)
+        leading = [past.info for past in self.checkpoints.past]
+        self.record = RunRecord()  # the outputs of the supersteps that are executed again do not count twice
+        for report in self.reports:
+            if report.checkpoint in leading:
+                self.record.add(report)
         iteration = -1 if copy is None else copy.iteration
         self.note_down([LogLine.of_fork(self.facts.run_id, iteration, facts.run_id)])
         following = self.take_restore(facts)
