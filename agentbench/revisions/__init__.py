@@ -5,7 +5,8 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    agentbench.agents.clients.cassette.recording: ModelRecording NewCall RecordedCall
+    agentbench.agents.clients.cassette.recorded_call: NewCall RecordedCall
+    agentbench.agents.clients.cassette.recording: ModelRecording
     agentbench.exceptions: KeepTestError RedoError UnrecordedCallError
     agentbench.workflows.executors.recorder: GivenAnswer
     agentbench.workflows.persist.executor_content: ExecutorContent

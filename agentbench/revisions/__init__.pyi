@@ -1,9 +1,9 @@
 # Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand.
 
 from agentbench._lazy import Door
+from agentbench.agents.clients.cassette.recorded_call import NewCall as NewCall
+from agentbench.agents.clients.cassette.recorded_call import RecordedCall as RecordedCall
 from agentbench.agents.clients.cassette.recording import ModelRecording as ModelRecording
-from agentbench.agents.clients.cassette.recording import NewCall as NewCall
-from agentbench.agents.clients.cassette.recording import RecordedCall as RecordedCall
 from agentbench.exceptions import KeepTestError as KeepTestError
 from agentbench.exceptions import MergeError as MergeError
 from agentbench.exceptions import RedoError as RedoError

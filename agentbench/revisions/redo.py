@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 from agentbench._display import shorten
-from agentbench.agents.clients.cassette.recording import ModelRecording, RecordedCall, check_new_calls
+from agentbench.agents.clients.cassette.recorded_call import RecordedCall, check_new_calls
+from agentbench.agents.clients.cassette.recording import ModelRecording
 from agentbench.checkpoints.access import list_lineage
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.metadata import CODE_HASHES

@@ -6,14 +6,15 @@ import json
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from agentbench._display import Displayable, drawn_by, shorten
 from agentbench.agents.clients.cassette.cassette import Cassette
 from agentbench.agents.clients.cassette.client import CassetteChatClient, response_for
 from agentbench.agents.clients.cassette.lines import StoredCall, header_line, pruned_lines
+from agentbench.agents.clients.cassette.recorded_call import NewCall, NewCalls, RecordedCall, check_new_calls
 from agentbench.agents.clients.cassette.request import (
     Matcher,
     Plain,
@@ -43,61 +44,11 @@ from agentbench.workflows.graph.boundary import PauseReason
 if TYPE_CHECKING:
     from agentbench.checkpoints.storage import CheckpointStorage
 
-NewCalls = Literal["ask", "allow", "refuse"] | int
-"""What happens to a request that was not recorded; a number allows so many, and refuses the next."""
-
 _place: Final[ContextVar[tuple[str, int]]] = ContextVar("agentbench_recorded_place", default=("", 0))
 """The executor whose handler is being called, and its superstep."""
 
 _may_wait: Final[ContextVar[bool]] = ContextVar("agentbench_may_wait", default=True)
 """Whether a request may wait for permission; not while a run only looks ahead."""
-
-
-@dataclass(frozen=True, eq=False)
-class RecordedCall:
-    """A model call of a run: the executor that made it, the superstep, and the call as in a cassette.
-
-    Example:
-        >>> run.recording.recorded
-        [<superstep 0, classify: <call 1: 'a late parcel' -> 'refund'>>]
-    """
-
-    executor_id: str
-    superstep: int
-    call: StoredCall
-
-    def __repr__(self) -> str:
-        return f"<superstep {self.superstep}, {self.executor_id}: {self.call!r}>"
-
-
-@dataclass(eq=False)
-class NewCall:
-    """A request to a model that was not recorded and waits for permission to be sent.
-
-    Attributes:
-        executor_id: The executor that makes the call; empty for a condition.
-        request: The request, with `messages`, `tools` and `options` as plain values, masked.
-        prompt: The text of the last user message.
-
-    Example:
-        redone = await run.redo(new_calls="ask")
-        await redone.result()
-        if redone.new_call:
-            print(redone.new_call.prompt)
-            redone.allow_new_calls("this")
-    """
-
-    executor_id: str
-    request: Plain
-    is_allowed: bool = field(default=False, repr=False)
-
-    @property
-    def prompt(self) -> str:
-        """The text of the last user message of the request."""
-        return prompt_of(self.request)
-
-    def __repr__(self) -> str:
-        return f"<new call of {self.executor_id or 'a condition'}: {shorten(self.prompt)}>"
 
 
 @drawn_by("agentbench.notebook.cards.cassette:recording")
@@ -461,11 +412,3 @@ class ModelRecording(Displayable):
 async def _each(updates: Sequence[ChatResponseUpdate]) -> AsyncIterator[ChatResponseUpdate]:
     for update in updates:
         yield update
-
-
-def check_new_calls(new_calls: Any) -> Any:
-    """Return the argument `new_calls`; `ValueError` if it is none of the possible values."""
-    if new_calls in ("ask", "allow", "refuse") or (type(new_calls) is int and new_calls >= 0):
-        return new_calls
-    msg = f"new_calls is {new_calls!r}; expected 'ask', 'allow', 'refuse', or the number of calls to allow."
-    raise ValueError(msg)
