@@ -11,7 +11,8 @@ from agentbench.cli.commands import Commands, ask
 _ABOUT = (
     "Runs the tests that run.keep_as_test() has written, as pytest does, and shows which outputs, paths, states and "
     "questions differ from the expected ones. Asks before it rewrites the expected values. No model is called: if a "
-    "workflow asks a model something that is not recorded, keep the test again from a new run, with overwrite=True."
+    "workflow asks a model something that is not recorded, keep the test again from a new run, with overwrite=True. "
+    "Cells in notebooks are not read."
 )
 
 
@@ -34,7 +35,7 @@ def _update(options: argparse.Namespace) -> int:
 
     tests = find_kept_tests(options.paths)
     if not tests:
-        print("No kept tests found.")
+        print("No kept tests found in .py files.")
         return 0
     run_kept_tests(tests, listen)
     for test in tests:
