@@ -927,8 +927,8 @@ class GraphError(WorkflowException):
         }
 
 
-class GraphCompileError(GraphError, WorkflowValidationError):
-    """A state graph is built incorrectly; raised by `compile()`. `validation_type` is the closest matching rule."""
+class GraphCompileError(GraphError, WorkflowValidationError, ValueError):
+    """A state graph is built incorrectly. `validation_type` is the closest matching rule."""
 
     def __init__(
         self,
@@ -944,7 +944,7 @@ class GraphCompileError(GraphError, WorkflowValidationError):
         GraphError.__init__(self, message, error_code, context, node=node, field=field)
 
 
-class GraphRecursionError(GraphError, WorkflowConvergenceException):
+class GraphRecursionError(GraphError, WorkflowConvergenceException, RecursionError):
     """A call needs more supersteps than its `recursion_limit` allows. Its work is stored, and the call can be resumed.
 
     Attributes: `result`, the state when the limit was reached.
@@ -996,12 +996,12 @@ class ReducerError(GraphError):
     """A reducer failed, or changed its left argument; `__cause__` is its own error."""
 
 
-class StateValidationError(GraphError):
+class StateValidationError(GraphError, ValueError):
     """A value does not fit its field of the state; `__cause__` is the validator's error."""
 
 
-class ConcurrentUpdateError(GraphError):
-    """Two nodes returned different values for one field without a reducer in the same superstep."""
+class ConcurrentUpdateError(InvalidUpdateError):
+    """Two nodes wrote one field without a reducer in the same superstep; an `AgentState` allows equal values."""
 
 
 # ------------------------------------------------------------------------------------------------------------- notebook

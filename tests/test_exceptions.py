@@ -23,9 +23,11 @@ BUILTIN: dict[type[Exception], set[str]] = {
         "UnstorableValueError",
     },
     ValueError: {
-        "BatchInputError", "FunctionCheckpointError", "HistoryFileError", "KeepTestError", "MagicUsageError",
-        "MergeError", "RequestAlreadyAnswered", "RequestExpired", "VariantError", "WorkflowTextError",
+        "BatchInputError", "FunctionCheckpointError", "GraphCompileError", "HistoryFileError", "KeepTestError",
+        "MagicUsageError", "MergeError", "RequestAlreadyAnswered", "RequestExpired", "StateValidationError",
+        "VariantError", "WorkflowTextError",
     },
+    RecursionError: {"GraphRecursionError"},
     KeyError: {"BatchNotFoundError"},
     RuntimeError: {"NestedLoopError", "NoBlockingError", "PlacementError", "WorkflowBusyError"},
     TimeoutError: {"ExecutorTimeoutError", "NodeTimeoutError", "RunTimeoutError"},

@@ -252,7 +252,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         self, input_data: Any, config: Mapping[str, Any] | None, *, is_watched: bool
     ) -> tuple[ThreadCall, Execution]:
         """Claim the thread of a call; return the call with the engine's run of it."""
-        read = read_config(config)
+        read = read_config(config, self.plan.recursion_limit)
         call = ThreadCall(read, self.threads, is_named=read.get("thread_id") is not None, is_watched=is_watched)
         await call.claim(self._running)
         try:
@@ -357,7 +357,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             >>> run = app.start({"messages": "Hello"}, {"thread_id": "t1"})
             >>> await run.step()
         """
-        read = read_config(config)
+        read = read_config(config, self.plan.recursion_limit)
         call = ThreadCall(read, self.threads, is_named=True, is_watched=True)
         run_input, options = await self._prepare(input_data, call)
         run = ThreadRun(self.workflow, run_input, replace(options, record=record))

@@ -99,7 +99,10 @@ def _check(plan: GraphPlan) -> None:
     if unreached and not anywhere:
         name = unreached[0]
         what = "cannot be reached from START" if name in named else "has no edge"
-        _refuse(f"Node {name!r} {what}, so it never runs. Connect it with add_edge().", "GRAPH_003", name)
+        message = f"Node {name!r} {what}, so it never runs. Connect it with add_edge()."
+        if plan.fields.is_agent_state:
+            _refuse(message, "GRAPH_003", name)
+        warn_user(message, UserWarning)
     elif unreached:
         message = (
             f"No edge leads to {_list_names(unreached)}: they run only where a condition or a Command names them, and "

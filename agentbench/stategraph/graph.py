@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args
 
 from agentbench._limits import require_limit, require_seconds
 from agentbench._signatures import flatten_union
-from agentbench.exceptions import GraphError
+from agentbench.exceptions import GraphCompileError, GraphError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiler import compile_graph
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class, state_fields
@@ -130,7 +130,8 @@ class StateGraph(Generic[StateT]):
             replace: Replace an existing node of the same name.
 
         Raises:
-            GraphError: `GRAPH_009`, a node has this name; `GRAPH_007`, the graph cannot fill one of its parameters.
+            GraphCompileError: `GRAPH_009`, a node has this name.
+            GraphError: `GRAPH_007`, the graph cannot fill one of its parameters.
             ValueError: The name is empty, `START` or `END`.
         """
         if not isinstance(name_or_func, str):
@@ -145,7 +146,7 @@ class StateGraph(Generic[StateT]):
             raise ValueError(message)
         if name in self.nodes and not replace:
             message = f"There is a node {name!r}. Use override_node({name!r}, ...) or add_node(..., replace=True)."
-            raise GraphError(message, "GRAPH_009", node=name)
+            raise GraphCompileError(message, "GRAPH_009", node=name)
         order = self.nodes[name].order if name in self.nodes else len(self.nodes)
         declared = None if goes_to is None else tuple(goes_to)
         spec = NodeSpec(name, order, func, defer, timeout, retries, metadata or {}, declared, asks=asks)
@@ -166,18 +167,20 @@ class StateGraph(Generic[StateT]):
             when: With `"active"`, a join continues with the nodes that have finished when nothing else is left to run.
 
         Raises:
-            GraphError: The edge already exists.
+            GraphError: The edge already exists, and the state is an `AgentState`.
         """
         if not isinstance(from_node, str):
             join = Join(tuple(from_node), to_node, when == "active")
-            if join in self.joins:
+            if join not in self.joins:
+                self.joins.append(join)
+            elif self.fields.is_agent_state:
                 raise _duplicate_edge(join)
-            self.joins.append(join)
             return self
         targets = self.edges.setdefault(from_node, [])
-        if to_node in targets:
+        if to_node not in targets:
+            targets.append(to_node)
+        elif self.fields.is_agent_state:
             raise _duplicate_edge(Join((from_node,), to_node))
-        targets.append(to_node)
         return self
 
     def add_conditional_edges(

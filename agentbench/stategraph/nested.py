@@ -143,7 +143,10 @@ class WorkflowTask:
 
 
 class GraphTask(WorkflowTask):
-    """Runs a graph as one task of another one: it gets the fields that both have, and returns those it changed."""
+    """Runs a graph as one task of another one: it gets the fields that both have, and returns them.
+
+    For an `AgentState` the update is what it changed; for any other state it is its result, as that of a function.
+    """
 
     continues_failed_runs = True
 
@@ -180,8 +183,10 @@ class GraphTask(WorkflowTask):
             ) from error
         finally:
             done["goto"] = [*done.get("goto", ()), *record.parent_goto]
-        update = updates_between(given, {name: outputs[-1][name] for name in shared if name in outputs[-1]})
-        return Command(update=update, goto=done["goto"] or None)
+        after = {name: outputs[-1][name] for name in shared if name in outputs[-1]}
+        if fields.is_agent_state:
+            return Collected((Command(update=updates_between(given, after)), *done["goto"]))
+        return Collected(done["goto"]) if done["goto"] else after
 
 
 async def _drive(execution: Execution, around: ActiveRun, node: str) -> None:
@@ -229,7 +234,7 @@ class GraphExecutor(WorkflowExecutor):
         return [GraphResult]
 
     def _ab_options(self, run: ActiveRun) -> RunOptions:
-        config = read_config({"thread_id": self.id, "run_id": run.run_id})
+        config = read_config({"thread_id": self.id, "run_id": run.run_id}, self.graph.plan.recursion_limit)
         return GraphOptions(
             clock=run.options.clock,
             ids=run.options.ids,

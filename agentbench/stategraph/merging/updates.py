@@ -25,6 +25,7 @@ from agentbench.messages.whole_copies import ATOMS, copy_whole
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.merging.fields import MESSAGE_REDUCERS, StateField
+from agentbench.stategraph.merging.messages import to_messages
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
 from agentbench.stategraph.state import START, AgentState
@@ -35,13 +36,17 @@ Write = tuple[str, Any]
 
 @dataclass(slots=True)
 class TaskWrites:
-    """The result of one activation of a node: its writes, and its targets if its edges are not followed."""
+    """The result of one activation of a node: its writes, the targets of its commands, if any, and warnings.
+
+    `parent_goto` holds the commands for the outer graph.
+    """
 
     node: str
     task_id: str
     writes: Sequence[Write] = ()
     goto: Sequence[str | Send] | None = None
-    parent_goto: Sequence[str | Send] = ()
+    parent_goto: Sequence[Command] = ()
+    warnings: Sequence[str] = ()
 
 
 @dataclass(slots=True)
@@ -65,39 +70,53 @@ def read_return(
         InvalidUpdateError: The result is not an update of this state.
     """
     if value.__class__ is dict:  # as most nodes return
-        return TaskWrites(node, task_id, _writes(value, fields, node, copied))
+        ignored: list[str] = []
+        return TaskWrites(node, task_id, _writes(value, fields, node, copied, ignored), warnings=ignored)
     writes: list[Write] = []
-    goto: list[str | Send] | None = None
-    parent_goto: list[str | Send] = []
-    for part in value if isinstance(value, Collected) else (value,):
-        if isinstance(part, Command):
-            writes += _writes(part.state, fields, node, copied)
-            writes += _writes(part.update, fields, node, copied)
-            targets = [part.goto] if isinstance(part.goto, (str, Send)) else [*(part.goto or ())]
-            if part.graph == Command.PARENT:
-                parent_goto += targets
-                goto = goto or []
-            elif part.goto is not None:
-                goto = [*(goto or ()), *targets]
+    warnings: list[str] = []
+    read = TaskWrites(node, task_id, writes, warnings=warnings)
+    for part in value if _is_several(value) else (value,):
+        if not isinstance(part, Command):
+            writes += _writes(part, fields, node, copied, warnings)
+        elif part.graph == Command.PARENT and not fields.is_agent_state:
+            read.parent_goto = [*read.parent_goto, Command(update=part.update, goto=part.goto)]
         else:
-            writes += _writes(part, fields, node, copied)
-    return TaskWrites(node, task_id, writes, goto, parent_goto)
+            writes += _writes(part.state, fields, node, copied, warnings)
+            writes += _writes(part.update, fields, node, copied, warnings)
+            if part.graph == Command.PARENT:
+                read.parent_goto = [*read.parent_goto, Command(goto=part.goto)]
+                read.goto = read.goto or []
+            elif part.goto is not None:
+                read.goto = [*(read.goto or ()), *([part.goto] if isinstance(part.goto, (str, Send)) else part.goto)]
+    return read
+
+
+def _is_several(value: Any) -> bool:
+    """Return whether a node's result consists of several updates, such as a list with commands."""
+    return isinstance(value, Collected) or (
+        isinstance(value, (list, tuple)) and any(isinstance(part, Command) for part in value)
+    )
 
 
 class Collected(tuple[Any, ...]):
     """The values that a generator yielded, each of them an update."""
 
 
-def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any] | None) -> list[Write]:
+def _writes(
+    value: Any, fields: StateFields, node: str, copied: Mapping[str, Any] | None, warnings: list[str]
+) -> list[Write]:
     if value is None:
         return []
     if isinstance(value, (str, Message, RemoveMessage)):
         value = [value]
-    if isinstance(value, (dict, Mapping)):
+    if not fields.is_agent_state:
+        declared = (owner for owner in (fields, *fields.views.values()) if owner.is_instance(value))
+        update = next((owner.values_of(value) for owner in declared), value)
+        if isinstance(update, Mapping):
+            return _known_writes(update, fields, node, warnings)
+    elif isinstance(value, (dict, Mapping)):
         return [(_require_field(name, fields, node), _stamp(update)) for name, update in value.items()]
-    if fields.is_instance(value):
-        if not fields.is_agent_state:
-            return [(name, _stamp(value)) for name, value in fields.values_of(value).items()]
+    elif fields.is_instance(value):
         after = {name: value for name, value in value.__dict__.items() if name in fields.by_name}
         return [*updates_between(copied or {}, after).items()]
     added: Any = getattr(value, "messages", None)  # an agent's response
@@ -110,6 +129,24 @@ def _writes(value: Any, fields: StateFields, node: str, copied: Mapping[str, Any
         f"messages, text, a Command, a {fields.cls.__name__}, or None."
     )
     raise InvalidUpdateError(message, node=node)
+
+
+def _known_writes(update: Mapping[str, Any], fields: StateFields, node: str, warnings: list[str]) -> list[Write]:
+    """Return the writes of an update without keys that are not fields, of which it warns."""
+    writes: list[Write] = []
+    for name, value in update.items():
+        try:
+            field = _require_field(name, fields, node)
+        except InvalidUpdateError as error:
+            warnings.append(f"{error.message} It is ignored.")
+            continue
+        talks = fields.by_name[field].reducer in MESSAGE_REDUCERS
+        writes.append((field, _stamp(_convert(value) if talks else value)))
+    return writes
+
+
+def _convert(update: Any) -> Any:
+    return Overwrite(to_messages(update.value)) if isinstance(update, Overwrite) else to_messages(update)
 
 
 def _require_field(name: Any, fields: StateFields, node: str) -> str:
@@ -172,17 +209,18 @@ def merge(
         values: The committed state, which stays unchanged.
         tasks: The results of the tasks.
         debug: Treat reducers that change their left value as an error.
-        last_wins: Let the last of several different writes to a field without a reducer win; otherwise raise.
+        last_wins: Let the last of several writes to a field without a reducer win; otherwise raise.
         shares: Take the written objects themselves, which their owner may change afterwards, instead of copies.
 
     Raises:
-        ConcurrentUpdateError: Two tasks wrote different values to a field without a reducer.
+        ConcurrentUpdateError: Two tasks wrote to a field without a reducer; with an `AgentState`, different values.
         ReducerError: A reducer raised, or changed the value.
         StateValidationError: A value does not fit its field, or the fields do not fit together.
     """
     merged = MergedState({**values})
     by_field: dict[str, list[tuple[TaskWrites, Any]]] = {}
     for task in tasks:
+        merged.warnings += task.warnings
         for name, update in task.writes:
             if update.__class__ not in ATOMS:
                 if task.node != START:
@@ -249,7 +287,7 @@ def _merge_field(
     if state_field.reducer is None:
         overwrites, plain = overwrites + plain, []
     if len(overwrites) > 1:
-        _compare(name, overwrites, merged, last_wins)
+        _compare(name, overwrites, merged, last_wins=last_wins, may_agree=fields.is_agent_state)
     if overwrites:
         task, value = overwrites[-1]
         _overwrite(fields, name, task, value, merged.values)
@@ -317,13 +355,19 @@ def _refuse(error: Exception, task: TaskWrites, name: str, value: Any) -> NoRetu
     raise StateValidationError(message, node=task.node, field=name, task_id=task.task_id) from error
 
 
-def _compare(name: str, writes: list[tuple[TaskWrites, Any]], merged: MergedState, last_wins: bool) -> None:
-    """Raise `ConcurrentUpdateError` if two tasks wrote different values; or warn, if the last one wins."""
+def _compare(
+    name: str, writes: list[tuple[TaskWrites, Any]], merged: MergedState, *, last_wins: bool, may_agree: bool
+) -> None:
+    """Raise `ConcurrentUpdateError` if two tasks wrote to a field; or warn, if the last one wins.
+
+    Equal values are fine if the writers `may_agree`.
+    """
     first, value = writes[0]
     for task, other in writes[1:]:
-        if task is first or are_equal(value, other):
+        if task is first or (may_agree and are_equal(value, other)):
             continue
-        problem = f"Nodes {first.node!r} and {task.node!r} returned different values for {name!r} in one superstep"
+        values = "different values" if may_agree else "values"
+        problem = f"Nodes {first.node!r} and {task.node!r} returned {values} for {name!r} in one superstep"
         if last_wins:
             merged.warnings.append(f"{problem}; the value of {writes[-1][0].node!r} is used.")
             return
@@ -362,6 +406,11 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
     Raises:
         InvalidUpdateError: A key is neither a field nor one of those keywords, or there is no field for messages.
     """
+    if not fields.is_agent_state:
+        read = read_return(_as_update(data, fields), fields, START, START)
+        return read, [
+            message for name, value in read.writes if name == fields.conversation for message in _messages_in(value)
+        ]
     writes: list[Write] = []
     messages: Any = None
     values: Any = None
@@ -373,7 +422,7 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
         others = {**data}
         messages, values, _ = (_word(others, word, fields) for word in ("messages", "state", "resume"))
         writes += read_return(others, fields, START).writes
-    elif fields.is_instance(data) or isinstance(data, AgentState):
+    elif isinstance(data, AgentState):
         values = data
     else:
         messages = data
@@ -381,16 +430,33 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
         values = fields.values_of(values)
         messages = values.pop(fields.conversation, messages)
     elif isinstance(values, AgentState):
-        message = f"The input is a {type(values).__name__}. Expected a {fields.cls.__name__}, the state of this graph."
-        raise InvalidUpdateError(message, node=START)
+        raise _wrong_class(values, fields)
     writes += read_return(values or None, fields, START).writes
     added = [message.stamp() for message in normalize_messages(messages)]
-    if added and fields.is_agent_state and fields.by_name["context"].reducer is not add_messages:
+    if added and fields.by_name["context"].reducer is not add_messages:
         # A new turn never erases the conversation, whatever reducer the field has.
         writes.append(("context", Overwrite(add_messages(current.get("context", []), added))))
     else:
         writes += read_return(added, fields, START).writes
     return TaskWrites(START, START, writes, goto), added
+
+
+def _as_update(data: Any, fields: StateFields) -> Any:
+    """Return an input of a graph without an `AgentState` in the form of a node's result."""
+    if isinstance(data, Mapping):
+        others = {**data}
+        values, _ = (_word(others, word, fields) for word in ("state", "resume"))
+        return Collected((others, values))
+    if isinstance(data, Command) or fields.is_instance(data):
+        return data
+    if isinstance(data, AgentState):
+        raise _wrong_class(data, fields)
+    return normalize_messages(to_messages(data))
+
+
+def _wrong_class(values: AgentState, fields: StateFields) -> InvalidUpdateError:
+    message = f"The input is a {type(values).__name__}. Expected a {fields.cls.__name__}, the state of this graph."
+    return InvalidUpdateError(message, node=START)
 
 
 def _word(data: dict[str, Any], word: str, fields: StateFields) -> Any:

@@ -147,6 +147,7 @@ class _Call:
         self.meta = {"step": 0, "status": "running", "current_node": START}
         self.meta.update(_of_run(self.config))
         self.pending, self.waiting = [], Waiting()
+        self.passed = [*self.view.pending_requests]
         try:
             writes, messages = read_input(data, fields, self.values)
             merged = merge(fields, self.values, [writes])
@@ -232,7 +233,7 @@ class _Call:
             if not task.parent_goto:
                 continue
             if not self.is_nested:
-                message = f"Node {task.node!r} goes to {task.parent_goto} of the outer graph, but there is none."
+                message = f"Node {task.node!r} returned {task.parent_goto[0]} for the outer graph, but there is none."
                 raise GraphError(message, "GRAPH_ROUTING_001", node=task.node)
             self.record.parent_goto += task.parent_goto
 

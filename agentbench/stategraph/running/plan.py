@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
+from agentbench.stategraph.command import Command
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.workflows.executors.options import RunOptions
 
@@ -93,6 +94,11 @@ class GraphPlan:
         except KeyError:
             return {name: state[name] for name in by_name if name in state}
 
+    @property
+    def recursion_limit(self) -> int:
+        """The number of supersteps that a call may take by default."""
+        return 25 if self.fields.is_agent_state else 10_000
+
     def refuse_pause(self) -> GraphError:
         """Return the error for a pause of a graph that saves no threads."""
         message = "This graph cannot pause: it was compiled with checkpointer=False. Remove that argument."
@@ -114,8 +120,8 @@ class CallRecord:
     tasks: list[tuple[int, int, str, str, list[str]]] = field(default_factory=list)
     done: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Results of unfinished tasks, by task id."""
-    parent_goto: list[Any] = field(default_factory=list)
-    """The targets to which a graph in a node sends the outer graph."""
+    parent_goto: list[Command] = field(default_factory=list)
+    """The commands of a graph in a node for the outer graph."""
     is_watched: bool = False
     n_supersteps: int = 0
 

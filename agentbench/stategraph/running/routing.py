@@ -17,7 +17,7 @@ from agentbench.stategraph.command import Send
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, read_return, without_new_answers
 from agentbench.stategraph.running.plan import Condition, GraphPlan
-from agentbench.stategraph.state import END, AgentState
+from agentbench.stategraph.state import END, START, AgentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,17 +109,15 @@ def _route_all(
             elif node.defer and send is None:
                 deferred.setdefault(node.name, []).append(task.task_id)
             else:
-                due.append(_Due(node.order, position, place, node.name, task.task_id, send))
+                due.append(_Due.of(plan, node.name, task.task_id, send, (position, place)))
     if not due:
-        due = [
-            _Due(plan.nodes[node].order, 0, 0, node, source, None) for node, via in deferred.items() for source in via
-        ]
+        due = [_Due.of(plan, node, source, None) for node, via in deferred.items() for source in via]
         deferred = {}
     if not due:
         for join in plan.joins:
             if join.active and join.key in arrived:
                 via = ", ".join(arrived.pop(join.key))
-                due.append(_Due(plan.nodes[join.target].order, 0, 0, join.target, via, None))
+                due.append(_Due.of(plan, join.target, via, None))
     frontier = _activations(due, step)
     return Routed(frontier, Waiting(arrived, deferred), [] if frontier else _join_warnings(plan, arrived))
 
@@ -163,12 +161,18 @@ def _with_fields(plan: GraphPlan, send: Send, sender: str, values: Mapping[str, 
 class _Due(NamedTuple):
     """A pending activation, sorted by the order of nodes, then of the tasks that caused it, then of targets."""
 
-    order: int
+    order: Any
     position: int
     place: int
     node: str
     via: str
     send: Send | None
+
+    @classmethod
+    def of(cls, plan: GraphPlan, node: str, via: str, send: Send | None, at: tuple[int, int] = (0, 0)) -> _Due:
+        """Return an activation of a node; without an `AgentState`, nodes are in the order of names, then of `Send`."""
+        by_name = (send is not None, "" if send is not None else node)
+        return cls(plan.nodes[node].order if plan.fields.is_agent_state else by_name, *at, node, via, send)
 
 
 def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
@@ -194,11 +198,14 @@ def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
 async def _targets(
     plan: GraphPlan, task: TaskWrites, arrived: dict[str, list[str]], state_for: StateMaker, config: Mapping[str, Any]
 ) -> list[str | Send]:
-    """Return the targets of a task: its own, or those of the node's edges, whose joins it has then reached."""
-    if task.goto is not None:
-        return [*task.goto]
+    """Return the targets of a task: its own, or those of the node's edges, whose joins it has then reached.
+
+    Without an `AgentState`, a node's own targets are in addition to those of its edges.
+    """
     node = task.node
-    targets: list[str | Send] = [*plan.edges.get(node, ())]
+    if task.goto is not None and (plan.fields.is_agent_state or node == START):
+        return [*task.goto]
+    targets: list[str | Send] = [*(task.goto or ()), *plan.edges.get(node, ())]
     for condition in plan.conditions.get(node, ()):
         targets += await _follow(plan, condition, node, state_for(condition.view), config)
     for join in plan.joins:

@@ -179,14 +179,15 @@ async def read_thread(
         return RunInput(
             responses=answers, checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage
         ), checkpoint
-    if asked:
+    starts_again = has_input and not threads.plan.fields.is_agent_state
+    if asked and not starts_again:
         question = next(iter(asked.values()))
         message = (
             f"Thread {config['thread_id']!r} waits for an answer of node {question.node!r}: "
             f"{question.message or question.value!r}. Answer it: app.invoke({{'resume': ...}}, config)."
         )
         raise ValueError(message)
-    if pauses:
+    if pauses and not starts_again:
         answer = Continue(data if has_input else None)
         run_input = RunInput(
             responses={pauses[0]: answer},
@@ -195,7 +196,7 @@ async def read_thread(
             storage=storage,
         )
         return run_input, checkpoint
-    if has_input and checkpoint.state[META]["status"] == "interrupted":  # the run was stopped
+    if has_input and not starts_again and checkpoint.state[META]["status"] == "interrupted":  # the run was stopped
         checkpoint = await _add_input(threads, call, checkpoint, data)
     elif has_input:
         return RunInput(
@@ -289,7 +290,7 @@ def _check_schema(question: Interrupt, answer: Any) -> None:
 
 
 _DEFAULTS: Mapping[str, Any] = {
-    "recursion_limit": 25, "user_id": "anonymous", "tags": (), "metadata": {}, "on_busy": "raise",
+    "user_id": "anonymous", "tags": (), "metadata": {}, "on_busy": "raise",
     "on_graph_change": "raise",
 }  # fmt: skip
 _TYPES: Mapping[str, tuple[type, str]] = {
@@ -330,14 +331,14 @@ def thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
-def read_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the configuration of a call with its defaults.
+def read_config(config: Mapping[str, Any] | None, recursion_limit: int) -> dict[str, Any]:
+    """Return the configuration of a call with its defaults, of which the graph chooses `recursion_limit`.
 
     Raises:
         TypeError: It is not a mapping, or a setting has the wrong type.
         ValueError: A setting has an invalid value.
     """
-    read = {**_DEFAULTS, **flat_config(config)}
+    read = {"recursion_limit": recursion_limit, **_DEFAULTS, **flat_config(config)}
     defaults = runtime_defaults()
     require_limit("recursion_limit", read["recursion_limit"], least=1)
     require_seconds("node_timeout", read.get("node_timeout"), none="no limit")
