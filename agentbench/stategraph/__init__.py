@@ -19,6 +19,7 @@ _door = Door(
     results: GraphResult ResponseGranularity
     running.executors: Runtime
     snapshots: SnapshotTask StateSnapshot
+    storage.savers: AsyncSqliteSaver=SqliteSaver InMemorySaver MemorySaver=InMemorySaver SqliteSaver
     state: AgentState END ExecutionState ExecutionStatus START StopRequestStatus
     streaming: StreamChunk StreamEvent
     threads.history: StateHistory

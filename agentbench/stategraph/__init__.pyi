@@ -46,13 +46,17 @@ from agentbench.stategraph.state import AgentState as AgentState
 from agentbench.stategraph.state import ExecutionState as ExecutionState
 from agentbench.stategraph.state import ExecutionStatus as ExecutionStatus
 from agentbench.stategraph.state import StopRequestStatus as StopRequestStatus
+from agentbench.stategraph.storage.savers import InMemorySaver as InMemorySaver
+from agentbench.stategraph.storage.savers import SqliteSaver as SqliteSaver
 from agentbench.stategraph.streaming import StreamChunk as StreamChunk
 from agentbench.stategraph.streaming import StreamEvent as StreamEvent
 from agentbench.stategraph.threads.history import StateHistory as StateHistory
 from agentbench.stategraph.toolnode import ToolNode as ToolNode
 from agentbench.stategraph.toolnode import ToolResult as ToolResult
 
+AsyncSqliteSaver = SqliteSaver
 InMemoryCheckpointer = InMemoryCheckpointStorage
+MemorySaver = InMemorySaver
 
 _door: Door
 __all__: list[str]

@@ -1,0 +1,1 @@
+"""Storages for threads under the names that other libraries give them."""
