@@ -18,6 +18,7 @@ _door = Door(
         replace_value upsert_messages
     results: GraphResult ResponseGranularity
     running.executors: Runtime
+    running.retrying: RetryPolicy
     snapshots: SnapshotTask StateSnapshot
     storage.savers: AsyncSqliteSaver=SqliteSaver InMemorySaver MemorySaver=InMemorySaver SqliteSaver
     state: AgentState END ExecutionState ExecutionStatus START StopRequestStatus

@@ -38,6 +38,7 @@ from agentbench.stategraph.reducers import upsert_messages as upsert_messages
 from agentbench.stategraph.results import GraphResult as GraphResult
 from agentbench.stategraph.results import ResponseGranularity as ResponseGranularity
 from agentbench.stategraph.running.executors import Runtime as Runtime
+from agentbench.stategraph.running.retrying import RetryPolicy as RetryPolicy
 from agentbench.stategraph.snapshots import SnapshotTask as SnapshotTask
 from agentbench.stategraph.snapshots import StateSnapshot as StateSnapshot
 from agentbench.stategraph.state import END as END

@@ -89,6 +89,11 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     def __repr__(self) -> str:
         return f"CompiledGraph({self.plan.name!r}, {len(self.plan.nodes)} nodes, threads in {self.storage})"
 
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        return self.plan.name
+
     def override_node(self, name: str, func: Any) -> Self:
         """Let a node of this compiled graph call another function, and return the graph. Nothing else changes.
 

@@ -16,6 +16,7 @@ from agentbench.stategraph.merging.state_fields import StateFields, is_state_cla
 from agentbench.stategraph.nested import task_function
 from agentbench.stategraph.running.executors import NodeFunction, annotations_of
 from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
+from agentbench.stategraph.running.retrying import RetryPolicy
 from agentbench.stategraph.state import END, START, AgentState, StateT
 
 if TYPE_CHECKING:
@@ -42,10 +43,14 @@ class StateGraph(Generic[StateT]):
     Args:
         state: The class of the state: an `AgentState`, another pydantic model, a dataclass or a `TypedDict`. Or an
             instance, whose values are the initial values of new threads. By default `AgentState`.
+        context_schema: The class of the `context` of a call, which nodes find in their `Runtime`. A dictionary passed
+            as `context` becomes an instance of it.
+        input_schema: A class with the fields that an input may write; by default the state's. Not for an `AgentState`.
+        output_schema: A class with the fields in results; by default the state's. Not for an `AgentState`.
         name: The name of the graph; a storage finds threads by it. By default the name of the class.
 
     Raises:
-        TypeError: `state` is neither a state class nor an instance of one.
+        TypeError: `state` is neither a state class nor an instance of one, or a schema is not a class of this kind.
         GraphError: `GRAPH_008`, a field of the state cannot be used as declared.
 
     Example:
@@ -65,21 +70,46 @@ class StateGraph(Generic[StateT]):
     """
 
     @overload
-    def __init__(self: StateGraph[AgentState], state: None = None, *, name: str | None = None) -> None: ...
+    def __init__(
+        self: StateGraph[AgentState], state: None = None, context_schema: Any = None, *, name: str | None = None
+    ) -> None: ...
     @overload
     def __init__(
-        self: StateGraph[AgentStateT], state: type[AgentStateT] | AgentStateT, *, name: str | None = None
+        self: StateGraph[AgentStateT],
+        state: type[AgentStateT] | AgentStateT,
+        context_schema: Any = None,
+        *,
+        name: str | None = None,
     ) -> None: ...
     @overload
     def __init__(
         self: StateGraph[dict[str, Any]],
         state: type[BaseModel | DataclassInstance] | BaseModel | DataclassInstance,
+        context_schema: Any = None,
         *,
+        input_schema: Any = None,
+        output_schema: Any = None,
         name: str | None = None,
     ) -> None: ...
     @overload
-    def __init__(self, state: type[StateT], *, name: str | None = None) -> None: ...
-    def __init__(self, state: Any = None, *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        state: type[StateT],
+        context_schema: Any = None,
+        *,
+        input_schema: Any = None,
+        output_schema: Any = None,
+        name: str | None = None,
+    ) -> None: ...
+    def __init__(
+        self,
+        state: Any = None,
+        context_schema: Any = None,
+        *,
+        input_schema: Any = None,
+        output_schema: Any = None,
+        name: str | None = None,
+    ) -> None:
         cls: Any = AgentState if state is None else state if isinstance(state, type) else type(state)
         if not is_state_class(cls):
             message = (
@@ -90,7 +120,8 @@ class StateGraph(Generic[StateT]):
         self.state_class = cls
         self.name = name
         self.template = None if state is None or state is cls else state
-        self.fields = state_fields(cls)
+        self.fields = state_fields(cls).with_schemas(input_schema, output_schema)
+        self.context_schema = context_schema
         self.nodes: dict[str, NodeSpec] = {}
         self.edges: dict[str, list[str]] = {}
         self.conditions: dict[str, list[Condition]] = {}
@@ -107,8 +138,10 @@ class StateGraph(Generic[StateT]):
         defer: bool = False,
         timeout: float | None = None,
         retries: int = 0,
+        retry_policy: RetryPolicy | Sequence[RetryPolicy] | None = None,
         metadata: Mapping[str, Any] | None = None,
         goes_to: Sequence[str] | None = None,
+        destinations: Sequence[str] | Mapping[str, str] | None = None,
         asks: bool | None = None,
         replace: bool = False,
     ) -> Self:
@@ -121,10 +154,13 @@ class StateGraph(Generic[StateT]):
                 another compiled graph, which shares the fields that both have.
             defer: Run the node once, after all nodes that are not deferred have finished.
             timeout: Seconds allowed for the node.
-            retries: Further attempts if it fails.
+            retries: Further attempts if it fails, each at once.
+            retry_policy: Instead of `retries`: after which errors to try again, and when. Of several policies, the
+                first that covers an error decides.
             metadata: Facts about the node, for views.
             goes_to: The possible targets of its `Command`s. By default those it declares, `-> Command[Literal["a",
                 "b"]]`; a function without a return annotation may go anywhere.
+            destinations: Another name of `goes_to`.
             asks: Whether it calls `interrupt()`, for drawings. By default, the code of the function and of the
                 functions it calls by name is searched.
             replace: Replace an existing node of the same name.
@@ -148,9 +184,38 @@ class StateGraph(Generic[StateT]):
             message = f"There is a node {name!r}. Use override_node({name!r}, ...) or add_node(..., replace=True)."
             raise GraphCompileError(message, "GRAPH_009", node=name)
         order = self.nodes[name].order if name in self.nodes else len(self.nodes)
-        declared = None if goes_to is None else tuple(goes_to)
-        spec = NodeSpec(name, order, func, defer, timeout, retries, metadata or {}, declared, asks=asks)
+        declared = destinations if goes_to is None else goes_to
+        spec = NodeSpec(
+            name, order, func, defer, timeout, retries, metadata or {}, None if declared is None else tuple(declared),
+            retry_policies=(retry_policy,) if isinstance(retry_policy, RetryPolicy) else tuple(retry_policy or ()),
+            asks=asks,
+        )  # fmt: skip
         self.nodes[name], self.fields = with_function(spec, func, self.fields)
+        return self
+
+    def add_sequence(self, nodes: Sequence[Callable[..., Any] | tuple[str, Any]]) -> Self:
+        """Add nodes that run one after the other.
+
+        Args:
+            nodes: Functions, or pairs of a name and a function.
+
+        Raises:
+            ValueError: There are no nodes.
+            GraphCompileError: `GRAPH_009`, a node has this name.
+
+        Example:
+            >>> graph.add_sequence([load, ("check", check_all)]).add_edge(START, "load")
+        """
+        if not nodes:
+            message = "add_sequence() got no nodes. Pass functions, or pairs of a name and a function."
+            raise ValueError(message)
+        before: str | None = None
+        for node in nodes:
+            self.add_node(*node) if isinstance(node, tuple) else self.add_node(node)
+            name = [*self.nodes][-1]
+            if before is not None:
+                self.add_edge(before, name)
+            before = name
         return self
 
     def override_node(self, name: str, func: Any) -> Self:
@@ -216,6 +281,12 @@ class StateGraph(Generic[StateT]):
     def set_entry_point(self, name: str) -> Self:
         """Begin the graph with a node."""
         return self.add_edge(START, name)
+
+    def set_conditional_entry_point(
+        self, condition: Callable[..., Any], path_map: Mapping[Any, str] | Sequence[str] | None = None
+    ) -> Self:
+        """Let a function choose the first nodes; see `add_conditional_edges`."""
+        return self.add_conditional_edges(START, condition, path_map)
 
     def set_finish_point(self, name: str) -> Self:
         """End the graph after a node."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any, ClassVar, NotRequired, Required, TypeGuard, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ValidationError
@@ -100,7 +100,9 @@ class StateFields(ABC):
         by_name: These fields, and the ones that only views of nodes declare.
         conversation: The field that holds the messages, if there is one.
         required: The fields without which an instance cannot be created.
-        views: The fields of other classes with which nodes are annotated.
+        views: The fields of other classes: of those with which nodes are annotated, and of the input and the result.
+        inputs: The fields that an input may write.
+        outputs: The fields in results.
 
     Raises:
         GraphError: `GRAPH_008`, a field cannot be declared like this.
@@ -117,6 +119,8 @@ class StateFields(ABC):
         talks = (name for name, field in declared.items() if field.reducer in MESSAGE_REDUCERS)
         self.conversation: str | None = next(talks, None)
         self.views: Mapping[Any, StateFields] = {}
+        self.inputs: Collection[str] = self.names
+        self.outputs: Collection[str] = self.names
 
     # ---- views -------------------------------------------------------------------------------------------------------
 
@@ -143,6 +147,29 @@ class StateFields(ABC):
         more = copy.copy(self)
         more.by_name, more.views = {**view.by_name, **self.by_name}, {**self.views, view.cls: view}
         return more
+
+    def with_schemas(self, input_schema: Any, output_schema: Any) -> StateFields:
+        """Return these fields with the classes that declare the input and the result, if they are not None.
+
+        Raises:
+            TypeError: A schema is not a class that can declare a state.
+            GraphError: `GRAPH_008`, a schema has a different reducer for a field.
+        """
+        more = self
+        for name, schema in (("inputs", input_schema), ("outputs", output_schema)):
+            if schema is None:
+                continue
+            if not is_state_class(schema):
+                message = f"The schema is {schema!r}; expected a TypedDict, a dataclass or a pydantic model."
+                raise TypeError(message)
+            view = self.view_of(schema)
+            more = copy.copy(more.with_view(view))
+            setattr(more, name, view.names)
+        return more
+
+    def owner_of(self, value: object) -> StateFields | None:
+        """Return those of these fields, and of the views, of whose class a value is an instance."""
+        return next((fields for fields in (self, *self.views.values()) if fields.is_instance(value)), None)
 
     @abstractmethod
     def view(
@@ -209,8 +236,8 @@ class StateFields(ABC):
         return dict(values)
 
     def public(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of the fields that the class itself declares."""
-        return {name: values[name] for name in self.names if name in values}
+        """Return the values of the fields in results."""
+        return {name: values[name] for name in self.outputs if name in values}
 
     def validate(self, name: str, value: Any, values: Mapping[str, Any]) -> Any:
         """Return a value as converted by the field's validators; `pydantic.ValidationError` if it does not fit."""

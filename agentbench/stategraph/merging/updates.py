@@ -110,8 +110,8 @@ def _writes(
     if isinstance(value, (str, Message, RemoveMessage)):
         value = [value]
     if not fields.is_agent_state:
-        declared = (owner for owner in (fields, *fields.views.values()) if owner.is_instance(value))
-        update = next((owner.values_of(value) for owner in declared), value)
+        owner = fields.owner_of(value)
+        update = value if owner is None else owner.values_of(value)
         if isinstance(update, Mapping):
             return _known_writes(update, fields, node, warnings)
     elif isinstance(value, (dict, Mapping)):
@@ -408,8 +408,9 @@ def read_input(data: Any, fields: StateFields, current: Mapping[str, Any]) -> tu
     """
     if not fields.is_agent_state:
         read = read_return(_as_update(data, fields), fields, START, START)
+        read.writes = [write for write in read.writes if write[0] in fields.inputs]
         return read, [
-            message for name, value in read.writes if name == fields.conversation for message in _messages_in(value)
+            item for name, value in read.writes if name == fields.conversation for item in _messages_in(value)
         ]
     writes: list[Write] = []
     messages: Any = None
@@ -447,7 +448,7 @@ def _as_update(data: Any, fields: StateFields) -> Any:
         others = {**data}
         values, _ = (_word(others, word, fields) for word in ("state", "resume"))
         return Collected((others, values))
-    if isinstance(data, Command) or fields.is_instance(data):
+    if isinstance(data, Command) or fields.owner_of(data) is not None:
         return data
     if isinstance(data, AgentState):
         raise _wrong_class(data, fields)

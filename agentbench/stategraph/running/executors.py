@@ -6,7 +6,7 @@ import inspect
 from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import CoroutineType, MappingProxyType
 from typing import Any, get_type_hints
 
@@ -22,6 +22,7 @@ from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrup
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class
 from agentbench.stategraph.merging.updates import Collected, TaskWrites, read_return
 from agentbench.stategraph.running.plan import GraphPlan, NodeSpec, graph_options
+from agentbench.stategraph.running.retrying import retry_after
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import AgentState, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
@@ -198,12 +199,12 @@ class InputExecutor(Executor):
     @property
     def input_types(self) -> list[Any]:
         """The forms of an input, including instances of the state class."""
-        state_classes = [] if self.fields.is_agent_state or is_typeddict(self.fields.cls) else [self.fields.cls]
-        return [*super().input_types, *state_classes]
+        declared = [] if self.fields.is_agent_state else [self.fields.cls, *self.fields.views]
+        return [*super().input_types, *(cls for cls in declared if not is_typeddict(cls))]
 
     def find_handler(self, data: Any) -> HandlerSpec | None:
         """Return the handler of an input in any of its forms."""
-        return self._ab_handlers.specs[0] if self.fields.is_instance(data) else super().find_handler(data)
+        return super().find_handler(data) if self.fields.owner_of(data) is None else self._ab_handlers.specs[0]
 
     @handler
     async def take(
@@ -231,6 +232,9 @@ class NodeExecutor(Executor):
 
     def __init__(self, spec: NodeSpec, plan: GraphPlan) -> None:
         super().__init__(spec.name, timeout=spec.timeout, retries=spec.retries or None)
+        if spec.retry_policies:
+            attempts = max(policy.max_attempts for policy in spec.retry_policies)
+            self.policy = replace(self.policy, retries=attempts - 1, retry_after=retry_after(spec.retry_policies))
         self.spec = spec
         self.plan = plan
         self.function = NodeFunction(spec.name, spec.target, plan.fields)

@@ -10,6 +10,7 @@ from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.merging.state_fields import StateFields
+from agentbench.stategraph.running.retrying import RetryPolicy
 from agentbench.workflows.executors.options import RunOptions
 
 Isolation = Literal["deep", "shallow"]
@@ -33,6 +34,8 @@ class NodeSpec:
     """The possible targets of its `Command`s, as passed to `add_node`; None if not passed."""
     goto: tuple[str, ...] | None = ()
     """The possible targets of its `Command`s, from `goes_to` or its annotation; None for any target."""
+    retry_policies: tuple[RetryPolicy, ...] = ()
+    """When it runs again, instead of `retries`."""
     asks: bool | None = None
     """Whether it calls `interrupt()`, as passed to `add_node`."""
 

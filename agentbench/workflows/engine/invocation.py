@@ -157,7 +157,8 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
                 call = call_elsewhere(placement, delivery, ctx, run)
             result = await _within(timeout, call, delivery.executor_id)
         except Exception as error:
-            if attempt > policy.retries:
+            wait_s = 0.0 if policy.retry_after is None else policy.retry_after(error, attempt)
+            if attempt > policy.retries or wait_s is None:
                 raise
             ctx._abandon()  # noqa: SLF001
             run.log.append(
@@ -168,6 +169,8 @@ async def _run_attempts(spec: HandlerSpec, delivery: Delivery, ctx: HandlerConte
                 ),
                 delivery,
             )
+            if wait_s:
+                await asyncio.sleep(wait_s)
             delivery.attempt = (delivery.attempt or 1) + 1
             ctx = delivery.context = ctx.__class__(delivery, run)
         else:

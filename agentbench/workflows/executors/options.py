@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from agentbench._clock import Clock, IdSource
 from agentbench._display import shorten
@@ -106,6 +106,9 @@ class RunOptions:
             placement_of(self.workers)
 
 
+RetryAfter: TypeAlias = Callable[[Exception, int], float | None]
+
+
 @dataclass(frozen=True, slots=True)
 class ExecutorPolicy:
     """Limits of an executor that the engine enforces, so that its handlers need not.
@@ -117,6 +120,8 @@ class ExecutorPolicy:
         timeout: Seconds allowed for one attempt; None for no limit.
         retries: Attempts after the first one.
         max_concurrency: Maximum number of concurrent deliveries in one superstep; None for no limit.
+        retry_after: Returns the seconds to wait after an error of the attempt with this number, from 1, or None to
+            raise the error at once; by default the next attempt begins at once.
 
     Raises:
         TypeError: A limit is not a number.
@@ -134,6 +139,7 @@ class ExecutorPolicy:
     timeout: float | None = None
     retries: int = 0
     max_concurrency: int | None = None
+    retry_after: RetryAfter | None = None
 
     def __post_init__(self) -> None:
         """Check the limits."""
