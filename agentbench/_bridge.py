@@ -22,7 +22,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as WaitTimeoutError
 from contextvars import ContextVar
@@ -384,6 +384,16 @@ def blocking(
     call.__name__ = name.removeprefix("a")
     call.__qualname__ = method.__qualname__.removesuffix(name) + call.__name__
     return call
+
+
+def iterate_sync(items: AsyncGenerator[T, None]) -> Iterator[T]:
+    """Yield the items of an async generator to synchronous code; closing it closes the async one."""
+    end: Any = object()
+    try:
+        while (item := run_sync(anext(items, end))) is not end:
+            yield item
+    finally:
+        run_sync(items.aclose())
 
 
 def _name_of(work: object) -> str:

@@ -12,6 +12,7 @@ _door = Door(
     agentbench.messages.message: Message
     command: Command Send
     compiled: CompiledGraph
+    functional: EntrypointGraph TaskFuture entrypoint task
     graph: StateGraph
     interrupts: BreakpointRequest Continue GraphInterrupt Interrupt interrupt pending_interrupt
     reducers: Overwrite Reducer RemoveMessage add_messages append_items remove_tool_messages replace_messages
@@ -21,6 +22,7 @@ _door = Door(
     running.retrying: RetryPolicy
     snapshots: SnapshotTask StateSnapshot
     storage.savers: AsyncSqliteSaver=SqliteSaver InMemorySaver MemorySaver=InMemorySaver SqliteSaver
+    streams.writer: StreamWriter get_stream_writer
     state: AgentState END ExecutionState ExecutionStatus START StopRequestStatus
     streaming: StreamChunk StreamEvent
     threads.history: StateHistory

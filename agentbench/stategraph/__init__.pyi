@@ -19,6 +19,10 @@ from agentbench.messages.message import Message as Message
 from agentbench.stategraph.command import Command as Command
 from agentbench.stategraph.command import Send as Send
 from agentbench.stategraph.compiled import CompiledGraph as CompiledGraph
+from agentbench.stategraph.functional import EntrypointGraph as EntrypointGraph
+from agentbench.stategraph.functional import TaskFuture as TaskFuture
+from agentbench.stategraph.functional import entrypoint as entrypoint
+from agentbench.stategraph.functional import task as task
 from agentbench.stategraph.graph import StateGraph as StateGraph
 from agentbench.stategraph.interrupts import BreakpointRequest as BreakpointRequest
 from agentbench.stategraph.interrupts import Continue as Continue
@@ -51,6 +55,8 @@ from agentbench.stategraph.storage.savers import InMemorySaver as InMemorySaver
 from agentbench.stategraph.storage.savers import SqliteSaver as SqliteSaver
 from agentbench.stategraph.streaming import StreamChunk as StreamChunk
 from agentbench.stategraph.streaming import StreamEvent as StreamEvent
+from agentbench.stategraph.streams.writer import StreamWriter as StreamWriter
+from agentbench.stategraph.streams.writer import get_stream_writer as get_stream_writer
 from agentbench.stategraph.threads.history import StateHistory as StateHistory
 from agentbench.stategraph.toolnode import ToolNode as ToolNode
 from agentbench.stategraph.toolnode import ToolResult as ToolResult

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import wait
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Self
 
-from agentbench._bridge import blocking, run_sync
+from agentbench._bridge import blocking, iterate_sync
 from agentbench._display import Displayable, call_view, drawn_by
 from agentbench._user_code import warn_user
 from agentbench._workers import run_in_thread
@@ -22,11 +22,14 @@ from agentbench.exceptions import (
     WorkflowCheckpointException,
     WorkflowConvergenceException,
 )
+from agentbench.stategraph.command import Command
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import GraphOptions, GraphPlan
 from agentbench.stategraph.state import ExecutionState, StateT
-from agentbench.stategraph.streaming import Chunks, payloads, read_modes
+from agentbench.stategraph.streaming import MODES, Chunks, payloads, read_modes
+from agentbench.stategraph.streams.mode_items import MODES as MODES_OF_ITEMS
+from agentbench.stategraph.streams.mode_items import ModeItems
 from agentbench.stategraph.threads.access import ThreadAccess
 from agentbench.stategraph.threads.thread_call import (
     ThreadCall,
@@ -37,6 +40,7 @@ from agentbench.stategraph.threads.thread_call import (
     thread_config,
 )
 from agentbench.stategraph.threads.threads import Threads, thread_errors
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.stream import LiveSteps
@@ -156,15 +160,12 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
         *,
         stream_mode: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
     ) -> Iterator[Any]:
         """Run the graph and yield its progress, from synchronous code; see `astream`."""
-        chunks = self.astream(input_data, config, response_granularity, stream_mode=stream_mode)
-        end = object()
-        try:
-            while (chunk := run_sync(anext(chunks, end))) is not end:
-                yield chunk
-        finally:
-            run_sync(chunks.aclose())
+        return iterate_sync(
+            self.astream(input_data, config, response_granularity, stream_mode=stream_mode, subgraphs=subgraphs)
+        )
 
     async def astream(
         self,
@@ -173,38 +174,87 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
         *,
         stream_mode: str | Sequence[str] | None = None,
+        subgraphs: bool = False,
     ) -> AsyncGenerator[Any, None]:
         """Run the graph and yield its progress.
+
+        With an `AgentState` these are `StreamChunk`s, or with a `stream_mode` the payloads of `values`, `updates`,
+        `messages`, `custom`, `tasks`, `checkpoints` or `events`. With any other state class they are the items of a
+        mode, by default `updates`:
+
+        - `updates`: `{node: update}` after each node, and `{"__interrupt__": (...)}` for questions;
+        - `values`: the fields that have a value, at the start and after each superstep that changes some;
+        - `messages`: pairs of a message, or a piece of one, and a dictionary with its `langgraph_node`;
+        - `custom`: what nodes send with `get_stream_writer()`;
+        - `tasks`: the start and the end of each node; `checkpoints`: each saved state; `debug`: both;
+        - `events`: the events of the engine.
 
         Args:
             input_data: As for `ainvoke`.
             config: As for `ainvoke`.
-            response_granularity: `low` yields messages; `partial` also the state after each superstep; `full` also the
-                activity of nodes.
-            stream_mode: `values`, `updates`, `messages`, `custom`, `tasks`, `checkpoints` or `events`: yields their
-                payloads instead of `StreamChunk`s; for a list of modes, pairs of mode and payload.
+            response_granularity: With an `AgentState`: `low` yields messages; `partial` also the state after each
+                superstep; `full` also the activity of nodes.
+            stream_mode: A mode; for a list of modes, pairs of mode and item are yielded.
+            subgraphs: Also yield the items of graphs in nodes, and put a path before each item: a tuple of nodes,
+                empty for this graph. Not with an `AgentState`.
 
         Raises:
             Exception: As for `ainvoke`, after the last chunk.
         """
-        modes = read_modes(stream_mode)
+        if not self.plan.fields.is_agent_state:
+            items = self._items(input_data, config, stream_mode, subgraphs=subgraphs)
+        else:
+            items = self._chunks(input_data, config, ResponseGranularity(response_granularity), stream_mode)
+        async with aclosing(items):
+            async for item in items:
+                yield item
+
+    async def _items(
+        self, input_data: Any, config: Mapping[str, Any] | None, stream_mode: Any, *, subgraphs: bool
+    ) -> AsyncGenerator[Any, None]:
+        modes = read_modes(stream_mode or "updates", MODES_OF_ITEMS)
         call, execution = await self._begin(input_data, config, is_watched=True)
-        chunks = Chunks(
-            self.plan, call.record, ResponseGranularity(response_granularity), call.config["thread_id"],
-            call.config["run_id"],
-        )  # fmt: skip
+        items = ModeItems(self.threads, call, modes, subgraphs=subgraphs)
+        has_one_mode = stream_mode is None or isinstance(stream_mode, str)
+
+        def shown(path: tuple[str, ...], mode: str, item: Any) -> Any:
+            parts = (*((path,) if subgraphs else ()), *(() if has_one_mode else (mode,)), item)
+            return item if len(parts) == 1 else parts
+
+        async with aclosing(self._events(call, execution)) as events:
+            for found in items.first() if input_data is None or isinstance(input_data, Command) else ():
+                yield shown(*found)
+            async for event in events:
+                async for found in items.of(event):
+                    yield shown(*found)
+            for found in items.last():
+                yield shown(*found)
+
+    async def _chunks(
+        self, input_data: Any, config: Mapping[str, Any] | None, level: ResponseGranularity, stream_mode: Any
+    ) -> AsyncGenerator[Any, None]:
+        modes = read_modes(stream_mode or (), MODES)
+        call, execution = await self._begin(input_data, config, is_watched=True)
+        chunks = Chunks(self.plan, call.record, level, call.config["thread_id"], call.config["run_id"])
+        async with aclosing(self._events(call, execution, level)) as events:
+            async for event in events:
+                if not modes:
+                    for chunk in chunks.of(event):
+                        yield chunk
+                for mode, payload in payloads(event, modes):
+                    yield payload if isinstance(stream_mode, str) else (mode, payload)
+
+    async def _events(
+        self, call: ThreadCall, execution: Execution, level: ResponseGranularity = ResponseGranularity.LOW
+    ) -> AsyncGenerator[WorkflowEvent[Any], None]:
+        """Run to the end and yield the events; if the reader goes away, stop the run."""
         steps = LiveSteps(execution)
-        async with self._errors_of(call, response_granularity):
+        async with self._errors_of(call, level):
             try:
                 while not execution.ended:
                     while (events := await steps.next_events()) is not None:
                         for event in events:
-                            if modes is None:
-                                for chunk in chunks.of(event):
-                                    yield chunk
-                            else:
-                                for mode, payload in payloads(event, modes):
-                                    yield payload if isinstance(stream_mode, str) else (mode, payload)
+                            yield event
             except GeneratorExit:
                 call.stop()
                 while not execution.ended:

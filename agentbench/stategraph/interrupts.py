@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from agentbench._bridge import call_on
 from agentbench._secrets import masked_fields
 from agentbench.serialization.plain import to_plain
+from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import BlockingContext
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from agentbench.stategraph.state import AgentState
 
 
@@ -121,7 +127,7 @@ def pending_interrupt(state: AgentState) -> Interrupt | None:
 
 @dataclass(slots=True)
 class TaskQuestions:
-    """The questions of one task while it runs: the available answers, and the questions without one.
+    """What code inside a task reaches while it runs: its answers, its questions without one, observers of the run.
 
     `done` holds the results of an earlier attempt at the task, so that they are not computed again.
     """
@@ -130,10 +136,26 @@ class TaskQuestions:
     task_id: str
     answers: Mapping[str, Any]
     done: dict[str, Any]
+    ctx: Any
+    """The task's context of the engine."""
     asked: int = 0
     open: list[Interrupt] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     tool_call_id: str | None = None
+    scope: str | None = None
+    """The part of the task that asks, if it is a function that the node has started."""
+    calls: Any = None
+    """The functions that the node has started, if there are any."""
+    loop: AbstractEventLoop | None = None
+    """The event loop of the run, for code that may be running on another thread."""
+
+    def emit(self, data: Any) -> None:
+        """Send data to the observers of the run."""
+        event = WorkflowEvent("custom", data, executor_id=self.node)
+        if isinstance(self.ctx, BlockingContext):
+            call_on(self.loop, partial(self.ctx.add_event, event))
+        else:
+            call_on(self.loop, partial(self.ctx._add_event, event))  # noqa: SLF001 - where nothing can be awaited
 
 
 QUESTIONS: ContextVar[TaskQuestions | None] = ContextVar("agentbench_task_questions", default=None)
@@ -194,8 +216,9 @@ def interrupt(
     if key is None:
         key = str(questions.asked)
         questions.asked += 1
-    if questions.tool_call_id is not None:
-        key = f"{questions.tool_call_id}:{key}"
+    for part in (questions.tool_call_id, questions.scope):
+        if part is not None:
+            key = f"{part}:{key}"
     if key in questions.answers:
         return questions.answers[key]
     asked = Interrupt(

@@ -129,12 +129,12 @@ class Chunks:
         return StreamChunk(event, thread_id=self.thread_id, run_id=self.run_id, **facts)
 
 
-def read_modes(stream_mode: str | Sequence[str] | None) -> Sequence[str] | None:
+def read_modes(stream_mode: str | Sequence[str], known: Sequence[str]) -> Sequence[str]:
     """Return the modes of a stream as a list; `ValueError` for an unknown one."""
     modes = [stream_mode] if isinstance(stream_mode, str) else stream_mode
-    for mode in modes or ():
-        if mode not in MODES:
-            message = f"stream_mode is {mode!r}; expected one of {', '.join(map(repr, MODES))}, or a list of them."
+    for mode in modes:
+        if mode not in known:
+            message = f"stream_mode is {mode!r}; expected one of {', '.join(map(repr, known))}, or a list of them."
             raise ValueError(message)
     return modes
 
@@ -145,7 +145,7 @@ def payloads(event: WorkflowEvent[Any], modes: Sequence[str]) -> Iterator[tuple[
     found: dict[str, list[Any]] = {"events": [event]}
     if isinstance(data, StateChanges):
         found["values"] = [data.values_after]
-        found["updates"] = [{node: writes} for node, writes in data.updates.items()]
+        found["updates"] = [{node: writes} for node, writes in data.updates]
         found["messages"] = data.messages
     elif kind in ("executor_invoked", "executor_completed", "executor_failed"):
         found["tasks"] = [{"status": kind.removeprefix("executor_"), "node": event.executor_id, "data": data}]

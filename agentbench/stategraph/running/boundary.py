@@ -313,7 +313,7 @@ class _Call:
             )
             changes.values_after = self.plan.fields.public(merged.values)
             changes.meta, changes.messages = {**self.meta}, messages
-            changes.updates = {task.node: dict(task.writes) or None for task in tasks if task.node != START}
+            changes.updates = [(task.node, dict(task.writes) or None) for task in tasks if task.node != START]
             self.events.append(WorkflowEvent("state_updated", changes))
 
     def _note_stop(self, node: str) -> None:

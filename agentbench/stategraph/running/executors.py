@@ -25,7 +25,6 @@ from agentbench.stategraph.running.plan import GraphPlan, NodeSpec, graph_option
 from agentbench.stategraph.running.retrying import retry_after
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import AgentState, ExecutionState
-from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, handler
@@ -259,7 +258,7 @@ class NodeExecutor(Executor):
             QUESTIONS.set(task.questions)
             try:
                 value = self.function.call(task)
-                value = await value if value.__class__ is CoroutineType else await collect(value, task.emit)
+                value = await value if value.__class__ is CoroutineType else await collect(value, task.questions.emit)
             except GraphInterrupt:
                 value = None
             finally:
@@ -283,7 +282,7 @@ class ThreadNodeExecutor(NodeExecutor):
             try:
                 value = self.function.call(task)
                 if inspect.isgenerator(value):
-                    value = Collected(part for part in value if _is_update(part, task.emit))
+                    value = Collected(part for part in value if _is_update(part, task.questions.emit))
             except GraphInterrupt:
                 value = None
             result = task.result(value)
@@ -326,7 +325,7 @@ class _Task:
         done = all_done.get(task_id)
         if done is None:
             done = all_done[task_id] = {**(self.committed.get(DONE) or _NOTHING).get(task_id, _NOTHING)}
-        self.questions = TaskQuestions(node.id, task_id, answers, done)
+        self.questions = TaskQuestions(node.id, task_id, answers, done, ctx)
         self.state: Any = None
 
     def make_state(self) -> Any:
@@ -359,16 +358,8 @@ class _Task:
         used = options.call_record.n_supersteps + 1  # including this one
         return Runtime(
             step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
-            self.emit, lambda: ctx.stop_requested,
+            self.questions.emit, lambda: ctx.stop_requested,
         )  # fmt: skip
-
-    def emit(self, data: Any) -> None:
-        """Send data to the observers of the run."""
-        event = WorkflowEvent("custom", data, executor_id=self.node.id)
-        if self.node.function.is_async:
-            self.ctx._add_event(event)  # noqa: SLF001 - at once, also where nothing can be awaited
-        else:
-            self.ctx.add_event(event)
 
     def result(self, value: Any) -> TaskResult:
         """Return the result of the task, with a warning if the node changed its state without returning it."""
@@ -406,7 +397,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _ARGUMENTS: Mapping[str, Callable[[_Task], Any]] = {
     "state": _Task.make_state, "config": _Task._config, "runtime": _Task._runtime,  # noqa: SLF001 - by kind
-    "emit": lambda task: task.emit, "store": lambda task: task.options.store, "ctx": lambda task: task.ctx,
+    "emit": lambda task: task.questions.emit, "store": lambda task: task.options.store, "ctx": lambda task: task.ctx,
     "fields": lambda task: task.node.function.view,
 }  # fmt: skip
 """The argument for a parameter, by its kind."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -156,10 +156,10 @@ class StateChanges(dict[str, Any]):
         values_after: All fields afterwards.
         meta: The fields of `execution_meta` afterwards.
         messages: The messages added to the conversation.
-        updates: The update of each node, None if it returned nothing.
+        updates: Each task's node and update, which is None if it returned nothing.
     """
 
     values_after: Mapping[str, Any]
     meta: Mapping[str, Any]
     messages: list[Message]
-    updates: Mapping[str, Any]
+    updates: Sequence[tuple[str, Any]]

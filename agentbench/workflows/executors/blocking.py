@@ -35,10 +35,10 @@ class Done(Coroutine[Any, Any, None]):
 class LoopCalls:
     """Calls from one worker thread into the run's loop; each call waits until it was carried out."""
 
-    __slots__ = ("_loop", "_loop_thread", "_waiting", "abandoned")
+    __slots__ = ("_loop_thread", "_waiting", "abandoned", "loop")
 
     def __init__(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._waiting: concurrent.futures.Future[None] | None = None
         self.abandoned = False
@@ -53,14 +53,14 @@ class LoopCalls:
         outcome: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._waiting = outcome
         try:
-            self._loop.call_soon_threadsafe(_carry_out, outcome, function, args)
+            self.loop.call_soon_threadsafe(_carry_out, outcome, function, args)
             if self._is_abandoned():  # set after the check above: abandon() did not find this call
                 outcome.cancel()
             outcome.result()
         except concurrent.futures.CancelledError:
             pass
         except RuntimeError:
-            if not self._loop.is_closed():
+            if not self.loop.is_closed():
                 raise
         return Done()
 

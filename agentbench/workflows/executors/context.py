@@ -19,6 +19,8 @@ from agentbench.workflows.executors.message import Delivery, MessageType, Workfl
 from agentbench.workflows.executors.state import State
 
 if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
     from typing_extensions import TypeVar
 
     from agentbench.workflows.executors.host import RunnerContext
@@ -416,6 +418,11 @@ class BlockingContext(HandlerContext):
     def __init__(self, delivery: Delivery, run: HandlerHost) -> None:
         super().__init__(delivery, run)
         self._calls = LoopCalls()
+
+    @property
+    def loop(self) -> AbstractEventLoop:
+        """The event loop of the run."""
+        return self._calls.loop
 
     def add_event(self, event: WorkflowEvent[Any]) -> Any:
         """Emit an event."""

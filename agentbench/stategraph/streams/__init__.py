@@ -1,0 +1,1 @@
+"""What a streamed call yields, by the mode of the stream."""
