@@ -115,7 +115,7 @@ def _match_parameters(
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        kind = parameter.name if parameter.name in _KINDS else _kind_of(hints.get(parameter.name), fields)
+        kind = _kind_of(parameter.name, hints.get(parameter.name), fields)
         key = f"*{parameter.name}" if parameter.kind is parameter.POSITIONAL_ONLY else parameter.name
         if kind is not None:
             found[key] = kind
@@ -133,7 +133,11 @@ def _match_parameters(
     return found
 
 
-def _kind_of(hint: Any, fields: StateFields) -> str | None:
+def _kind_of(name: str, hint: Any, fields: StateFields) -> str | None:
+    if name in _KINDS:
+        return name
+    if name == "writer" and not fields.is_agent_state:
+        return "emit"
     if not isinstance(hint, type):
         return "ctx" if getattr(hint, "__origin__", None) is WorkflowContext else None
     if hint in fields.cls.__mro__ and is_state_class(hint):
