@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 import numbers
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, overload
+from typing import Any, Literal, Self, TypeAlias, overload
 
 from agentbench._secrets import is_secret_name, masked_repr
 from agentbench.evaluation.items import EvalItem, ExpectedToolCall
@@ -16,7 +16,7 @@ _PASSES_FROM = 0.5
 
 @dataclass
 class CheckResult:
-    """The result of a check.
+    """The result of a check. It can be awaited and is then itself, so `await check(item)` suits sync and async checks.
 
     Args:
         passed: Whether the item passes.
@@ -33,6 +33,10 @@ class CheckResult:
     reason: str
     check_name: str
     score: float | None = None
+
+    def __await__(self) -> Generator[None, None, Self]:
+        yield from ()
+        return self
 
 
 EvalCheck: TypeAlias = Callable[[EvalItem], CheckResult | Awaitable[CheckResult]]
@@ -190,7 +194,9 @@ def evaluator(function: Callable[..., Any] | None = None, *, name: str | None = 
 
     def check(item: EvalItem) -> CheckResult | Awaitable[CheckResult]:
         value = function(**{parameter: _VALUES[parameter](item) for parameter in wanted})
-        return _await_result(value, label) if inspect.isawaitable(value) else _as_result(value, label)
+        if inspect.isawaitable(value) and not isinstance(value, CheckResult):
+            return _await_result(value, label)
+        return _as_result(value, label)
 
     check.__name__ = check.__qualname__ = label
     check.__doc__ = function.__doc__

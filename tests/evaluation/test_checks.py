@@ -138,3 +138,19 @@ async def test_async_functions_are_awaited():
     assert inspect.isawaitable(found)
     assert await found == CheckResult(True, "score 0.5", "judge", 0.5)
     assert judge.__doc__ == "Judge."
+
+
+async def test_every_check_can_be_awaited():
+    @evaluator
+    def direct(response: str) -> CheckResult:
+        return CheckResult(True, "as returned", "direct")
+
+    @evaluator
+    async def later(response: str) -> float:
+        return 0.7
+
+    for check in (keyword_check("rain"), tool_called_check("w"), tool_calls_present, tool_call_args_match, direct):
+        found = check(with_call("w", {}))
+        assert found.passed
+        assert await found is found
+    assert (await later(item("Paris"))).score == 0.7
