@@ -12,12 +12,12 @@ from agentbench._bridge import EngineFuture, home_loop, submit
 from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.agent_protocol import ContextProvider, SupportsAgentRun
+from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
 from agentbench.messages.message import Message
 
 if TYPE_CHECKING:
-    from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.sessions.session_context import SessionContext
 
 DEFAULT_BACKGROUND_AGENTS_SOURCE_ID: Final = "background_agents"
@@ -96,6 +96,9 @@ class BackgroundAgentsProvider(ContextProvider):
     agent of a task needs an answer from a person, the task fails and its error text contains the question. The model
     can continue such a task with more text.
 
+    The session of the agent that has the provider lists the tasks. A tool that is called outside a run uses the session
+    of the latest run, or a new session.
+
     Args:
         agents: The background agents. Each needs a unique name; for a workflow pass its `as_agent()`.
         source_id: The id of the provider, unique in an agent.
@@ -140,6 +143,7 @@ class BackgroundAgentsProvider(ContextProvider):
         )
         self.instructions = (instructions or _INSTRUCTIONS).replace("{background_agents}", listed)
         self._runs: dict[str, _TaskRuns] = {}
+        self._last_session: AgentSession | None = None
         functions: tuple[Callable[..., Any], ...] = (
             self.background_agents_start_task,
             self.background_agents_wait_for_first_completion,
@@ -156,6 +160,7 @@ class BackgroundAgentsProvider(ContextProvider):
         """Add the tools, and a message with the current tasks."""
         context.extend_instructions(self, self.instructions)
         context.extend_tools(self, self._tools)
+        self._last_session = session
         tasks = self._refresh(session)
         if tasks:
             lines = "\n".join(f"- {_line(task)}" for task in tasks.values())
@@ -186,7 +191,7 @@ class BackgroundAgentsProvider(ContextProvider):
         if agent is None:
             names = ", ".join(one.name for one in self._agents.values())
             return f"Error: Unknown agent {agent_name!r}. Agents: {names}."
-        session = context.session
+        session = self._session_of(context)
         state = session.state.setdefault(self.source_id, {})
         task = BackgroundTaskInfo(state.get("next_task_id", 1), agent.name, description)
         state["next_task_id"] = task.id + 1
@@ -202,7 +207,7 @@ class BackgroundAgentsProvider(ContextProvider):
         """Wait until one of these tasks has ended, and return which one."""
         if not task_ids:
             return "Error: task_ids is empty. Expected the ids of tasks to wait for."
-        session = context.session
+        session = self._session_of(context)
         tasks = self._refresh(session)
         if unknown := [str(task_id) for task_id in task_ids if task_id not in tasks]:
             return f"Error: Unknown task {', '.join(unknown)}. {_task_list(tasks)}"
@@ -216,7 +221,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
     async def background_agents_get_task_results(self, context: FunctionInvocationContext, task_id: int) -> str:
         """Return the answer of a task, or its status."""
-        tasks = self._refresh(context.session)
+        tasks = self._refresh(self._session_of(context))
         task = tasks.get(task_id)
         if task is None:
             return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
@@ -228,11 +233,11 @@ class BackgroundAgentsProvider(ContextProvider):
 
     async def background_agents_get_all_tasks(self, context: FunctionInvocationContext) -> str:
         """Return all tasks, one per line."""
-        return "\n".join(map(_line, self._refresh(context.session).values())) or "No tasks."
+        return "\n".join(map(_line, self._refresh(self._session_of(context)).values())) or "No tasks."
 
     async def background_agents_continue_task(self, context: FunctionInvocationContext, task_id: int, text: str) -> str:
         """Send more text to the agent of a task that has ended. The agent remembers the conversation."""
-        session = context.session
+        session = self._session_of(context)
         tasks = self._refresh(session)
         if problem := _why_not_ended(task_id, tasks):
             return problem
@@ -246,7 +251,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
     async def background_agents_clear_completed_task(self, context: FunctionInvocationContext, task_id: int) -> str:
         """Remove a task that has ended, and its conversation."""
-        session = context.session
+        session = self._session_of(context)
         tasks = self._refresh(session)
         if problem := _why_not_ended(task_id, tasks):
             return problem
@@ -266,6 +271,13 @@ class BackgroundAgentsProvider(ContextProvider):
             return await agent.run(text, session=runs.sessions[task.id])
 
         runs.tasks[task.id] = submit(run(), loop=home_loop())
+
+    def _session_of(self, context: FunctionInvocationContext) -> AgentSession:
+        """Return the session of a tool call; of a call outside a run, that of the latest run or a new one."""
+        session: AgentSession = context.session or self._last_session or AgentSession()
+        if context.session is None:
+            self._last_session = session
+        return session
 
     def _load_tasks(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
         state = session.state.setdefault(self.source_id, {})

@@ -45,7 +45,7 @@ class Helper(BaseAgent):
         return AgentResponse(text=" then ".join(asked))
 
 
-def tools_of(provider: BackgroundAgentsProvider, session: AgentSession) -> Any:
+def tools_of(provider: BackgroundAgentsProvider, session: AgentSession | None) -> Any:
     """Return a function that calls a tool of a provider by the end of its name."""
     context = FunctionInvocationContext(None, {}, session=session)
 
@@ -80,6 +80,20 @@ async def test_a_task_runs_while_the_agent_goes_on():
     assert "- Researcher: Looks things up." in str(client.calls[0].options["instructions"])
     [message, _] = await shown(provider, session)
     assert message == "Your background tasks:\n- 1. Researcher: the answer (completed)"
+    await provider.aclose()
+
+
+async def test_tools_work_without_a_session_in_that_of_the_latest_run_or_a_new_one():
+    helper = Helper()
+    helper.may_answer.set()
+    provider, session = BackgroundAgentsProvider([helper]), AgentSession()
+    use = tools_of(provider, None)
+    assert await use("get_all_tasks") == "No tasks."
+    assert "Task 1 was" in await use("start_task", agent_name="helper", input="look", description="to look")
+    assert await use("wait_for_first_completion", task_ids=[1]) == "Task 1 has ended: completed."
+    await shown(provider, session)
+    assert "Task 1 was" in await use("start_task", agent_name="helper", input="read", description="to read")
+    assert [task["description"] for task in session.state["background_agents"]["tasks"]] == ["to read"]
     await provider.aclose()
 
 
