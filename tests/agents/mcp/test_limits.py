@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import MCPStdioTool, ScriptedChatClient
+from agentbench import ChatResponse, MCPStdioTool, Message, ScriptedChatClient
 from agentbench.agents.mcp.inbound import ServerLog
 from agentbench.agents.mcp.limits import MCPLimits
 from agentbench.agents.mcp.skills_source import MCPSkillsSource
@@ -177,7 +177,8 @@ async def test_a_skill_with_a_hostile_front_matter_is_left_out_and_the_others_st
 ASKS = """
 print(json.dumps({"jsonrpc": "2.0", "id": "s", "method": "sampling/createMessage", "params": {
     "messages": [{"role": "user", "content": {"type": "text", "text": "?" * params["arguments"].get("size", 1)}}],
-    "maxTokens": 1_000_000, "systemPrompt": "Be brief.", "stopSequences": ["END"]}}), flush=True)
+    "maxTokens": 1_000_000, "systemPrompt": "Be brief.", "stopSequences": ["END"],
+    "temperature": 0.5}}), flush=True)
 reply = json.loads(sys.stdin.readline())
 answer(request, {"content": [{"type": "text", "text": json.dumps(reply.get("result") or reply["error"]["message"])}]})
 """
@@ -205,7 +206,17 @@ async def test_what_the_model_gets_and_how_much_it_may_answer():
     client = ScriptedChatClient(["Yes."])
     assert "Yes." in await asked(client, lambda _: True, limits={"max_sampling_tokens": 50})
     options = client.calls[0].options
-    assert (options["max_tokens"], options["stop"]) == (50, ["END"])
+    assert (options["max_tokens"], options["stop"], options["temperature"]) == (50, ["END"], 0.5)
+    assert options["instructions"] == "Be brief."
+
+
+class Plain:
+    async def get_response(self, messages: list[Message]) -> ChatResponse:
+        return ChatResponse(text=f"To {messages[-1].text}: yes.")
+
+
+async def test_a_client_that_takes_nothing_but_messages_answers_too():
+    assert "To ?: yes." in await asked(Plain(), lambda _: True)
 
 
 class Silent:
