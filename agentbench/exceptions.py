@@ -539,6 +539,20 @@ class MissingResponseHandlerError(WorkflowException, TypeError):
         )
 
 
+class EmptyConversationError(WorkflowException, ValueError):
+    """A pattern of agents got an input without messages.
+
+    Args:
+        executor_id: The id of the node that received the input.
+    """
+
+    def __init__(self, executor_id: str) -> None:
+        self.executor_id = executor_id
+        super().__init__(
+            f"{executor_id!r} received no messages. Expected a text, a message, or a list with at least one of them."
+        )
+
+
 class WorkflowRunnerException(WorkflowException):
     """A run cannot do this in its current state, for example answer a request that is not pending."""
 

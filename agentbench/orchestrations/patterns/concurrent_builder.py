@@ -8,13 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, Self
 
 from agentbench._workers import run_in_thread
-from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
-from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest, AgentExecutorResponse
-from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants, yield_response
-from agentbench.orchestrations.patterns.pattern_builder import ReviewedPatternBuilder
+from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants
+from agentbench.orchestrations.patterns.pattern_builder import ReviewedPatternBuilder, require_messages
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
@@ -43,7 +41,7 @@ class Dispatcher(Executor):
     @handler
     async def from_text(self, text: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
         """Receive a text of the user."""
-        await ctx.send_message(AgentExecutorRequest(normalize_messages(text)))
+        await ctx.send_message(AgentExecutorRequest([Message("user", [text])]))
 
     @handler
     async def from_message(self, message: Message, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
@@ -52,8 +50,8 @@ class Dispatcher(Executor):
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-        """Receive several messages."""
-        await ctx.send_message(AgentExecutorRequest(normalize_messages(messages)))
+        """Receive several messages, at least one."""
+        await ctx.send_message(AgentExecutorRequest(require_messages(messages, self.id)))
 
 
 class Alone(Executor):
@@ -79,9 +77,7 @@ class LastMessages(Executor):
         super().__init__("aggregator")
 
     @handler
-    async def gather(
-        self, results: list[AgentExecutorResponse], ctx: WorkflowContext[NoReturn, AgentResponse | AgentResponseUpdate]
-    ) -> None:
+    async def gather(self, results: list[AgentExecutorResponse], ctx: WorkflowContext[NoReturn, AgentResponse]) -> None:
         """Receive all answers, in the order of the participants."""
         messages: list[Message] = []
         for result in results:
@@ -94,7 +90,7 @@ class LastMessages(Executor):
             names = ", ".join(result.executor_id for result in results)
             msg = f"No participant answered; expected an assistant message from one of: {names}."
             raise RuntimeError(msg)
-        await yield_response(AgentResponse(messages=messages), ctx)
+        await ctx.yield_output(AgentResponse(messages=messages))
 
 
 class CallbackAggregator(Executor):
@@ -117,9 +113,7 @@ class CallbackAggregator(Executor):
         else:
             result = await run_in_thread(self._ab_function, *arguments)
             result = await result if inspect.isawaitable(result) else result
-        if isinstance(result, AgentResponse):
-            await yield_response(result, ctx)
-        elif result is not None:
+        if result is not None:
             await ctx.yield_output(result)
 
 

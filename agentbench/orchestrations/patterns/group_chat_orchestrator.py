@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from agentbench._limits import require_limit
-from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
-from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest, AgentExecutorResponse
 from agentbench.orchestrations.patterns.group_chat_messages import (
     GroupChatParticipantMessage,
@@ -27,22 +25,26 @@ from agentbench.orchestrations.patterns.group_chat_messages import (
     TerminationCondition,
     is_ended,
 )
-from agentbench.orchestrations.patterns.participants import yield_response
-from agentbench.orchestrations.patterns.pattern_builder import clean_conversation_for_handoff, create_completion_message
+from agentbench.orchestrations.patterns.pattern_builder import (
+    clean_conversation_for_handoff,
+    create_completion_message,
+    require_messages,
+)
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import handler
 
 OrchestratorContext = WorkflowContext[
-    AgentExecutorRequest | GroupChatRequestMessage | GroupChatParticipantMessage, AgentResponse | AgentResponseUpdate
+    AgentExecutorRequest | GroupChatRequestMessage | GroupChatParticipantMessage, AgentResponse
 ]
 
 
 class BaseGroupChatOrchestrator(Executor):
     """The base of orchestrators that lead a conversation. A subclass selects the next speaker, or ends it.
 
-    Each input starts over: the conversation and the number of turns belong to one input.
+    Each input starts over: the conversation and the number of turns belong to one input. A subclass can replace the
+    texts with which it ends the conversation: `TERMINATION_CONDITION_MET_MESSAGE` and `MAX_ROUNDS_MET_MESSAGE`.
 
     Args:
         id: The id of the node.
@@ -58,6 +60,9 @@ class BaseGroupChatOrchestrator(Executor):
     """
 
     signature_key: ClassVar[str | None] = "GroupChatOrchestrator"
+
+    TERMINATION_CONDITION_MET_MESSAGE: ClassVar[str] = "The conversation has ended: the termination condition holds."
+    MAX_ROUNDS_MET_MESSAGE: ClassVar[str] = "The conversation has ended: the maximum number of rounds is reached."
 
     def __init__(
         self,
@@ -95,7 +100,7 @@ class BaseGroupChatOrchestrator(Executor):
     @handler
     async def from_text(self, text: str, ctx: OrchestratorContext) -> None:
         """Begin with a text of the user."""
-        await self._start(normalize_messages(text), ctx)
+        await self._start([Message("user", [text])], ctx)
 
     @handler
     async def from_message(self, message: Message, ctx: OrchestratorContext) -> None:
@@ -104,8 +109,12 @@ class BaseGroupChatOrchestrator(Executor):
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: OrchestratorContext) -> None:
-        """Begin with several messages."""
-        await self._start(normalize_messages(messages), ctx)
+        """Begin with several messages.
+
+        Raises:
+            EmptyConversationError: There are no messages.
+        """
+        await self._start(require_messages(messages, self.id), ctx)
 
     @handler
     async def from_agent(self, response: AgentExecutorResponse, ctx: OrchestratorContext) -> None:
@@ -139,15 +148,15 @@ class BaseGroupChatOrchestrator(Executor):
     async def _go_on(self, new: list[Message], author: str | None, ctx: OrchestratorContext) -> None:
         """Pass new messages on and give the turn; or end the conversation."""
         if await is_ended(self.termination_condition, self.conversation):
-            await self.end("the termination condition holds", ctx)
+            await self.end(self.TERMINATION_CONDITION_MET_MESSAGE, ctx)
             return
         if self.max_rounds is not None and self.round_index >= self.max_rounds:
-            await self.end(f"there were {self.round_index} turns, and max_rounds allows no more", ctx)
+            await self.end(self.MAX_ROUNDS_MET_MESSAGE, ctx)
             return
         chosen = await self.choose(ctx)
         if isinstance(chosen, Message):
             self.conversation.append(chosen)
-            await yield_response(AgentResponse(messages=[chosen]), ctx)
+            await ctx.yield_output(AgentResponse(messages=[chosen]))
             return
         speaker, reason = chosen
         await self._broadcast(new, ctx, author)
@@ -155,11 +164,11 @@ class BaseGroupChatOrchestrator(Executor):
         await self._report(GroupChatRequestSentEvent(self.round_index, speaker, reason), ctx)
         await self._give_turn(speaker, ctx, speaks_again=speaker == author)
 
-    async def end(self, reason: str, ctx: OrchestratorContext) -> None:
+    async def end(self, text: str, ctx: OrchestratorContext) -> None:
         """End the conversation with a message of the orchestrator."""
-        message = create_completion_message(author_name=self.name, reason=reason)
+        message = create_completion_message(text=text, author_name=self.name)
         self.conversation.append(message)
-        await yield_response(AgentResponse(messages=[message]), ctx)
+        await ctx.yield_output(AgentResponse(messages=[message]))
 
     async def _report(self, data: Any, ctx: OrchestratorContext, kind: str = "group_chat") -> None:
         await ctx.add_event(WorkflowEvent(kind, data, executor_id=self.id))

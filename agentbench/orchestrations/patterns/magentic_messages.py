@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Final
 
@@ -136,6 +136,14 @@ class MagenticContext:
         self.chat_history = []
         self.stall_count = 0
         self.reset_count += 1
+
+    def clone(self) -> MagenticContext:
+        """Return a copy with its own lists; the messages are shared."""
+        return replace(
+            self,
+            chat_history=[*self.chat_history],
+            participant_descriptions={**self.participant_descriptions},
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the context as plain JSON values."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
-from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest
 from agentbench.orchestrations.patterns.group_chat_messages import (
     GroupChatParticipantMessage,
@@ -29,7 +28,7 @@ from agentbench.orchestrations.patterns.magentic_messages import (
     MagenticProgressLedger,
     MagenticResetSignal,
 )
-from agentbench.orchestrations.patterns.participants import ParticipantExecutor, yield_response
+from agentbench.orchestrations.patterns.participants import ParticipantExecutor
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.handlers import handler, response_handler
 
@@ -39,7 +38,7 @@ _MOST_RESETS_IN_A_ROW = 10
 
 MagenticContextOfRun = WorkflowContext[
     AgentExecutorRequest | GroupChatRequestMessage | GroupChatParticipantMessage | MagenticResetSignal,
-    AgentResponse | AgentResponseUpdate,
+    AgentResponse,
 ]
 
 
@@ -168,7 +167,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         """Judge the progress; then give the turn, replan, or answer."""
         context, manager = self.context, self.manager
         if manager.max_round_count is not None and context.round_count >= manager.max_round_count:
-            await self.end(f"there were {context.round_count} turns, and max_round_count allows no more", ctx)
+            await self.end(self.MAX_ROUNDS_MET_MESSAGE, ctx)
             return
         context.round_count += 1
         try:
@@ -208,7 +207,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         context, limit = self.context, self.manager.max_reset_count
         if limit is not None and context.reset_count >= limit:
             await self.end(
-                f"the plan was made anew {context.reset_count} times, and max_reset_count allows no more", ctx
+                f"The plan was made anew {context.reset_count} times, and max_reset_count allows no more.", ctx
             )
             return
         context.reset()
@@ -221,12 +220,12 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         answer = await self.manager.prepare_final_answer(self.context)
         self.conversation.append(answer)
         self.terminated = True
-        await yield_response(AgentResponse(messages=[answer]), ctx)
+        await ctx.yield_output(AgentResponse(messages=[answer]))
 
-    async def end(self, reason: str, ctx: Any) -> None:
-        """End the work at a limit, with a message that names the limit."""
+    async def end(self, text: str, ctx: Any) -> None:
+        """End the work at a limit."""
         self.terminated = True
-        await super().end(reason, ctx)
+        await super().end(text, ctx)
 
     # ---- runs and checkpoints --------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
-from agentbench.messages.update import AgentResponseUpdate, ids_apart
+from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_executor import AgentExecutor, AgentExecutorResponse, AgentNodeContext
 from agentbench.orchestrations.agent_node import AgentReply, OnUpdate
 from agentbench.orchestrations.host_executor import reassign_to_user
@@ -131,23 +131,6 @@ def _node(participant: Any, make: Callable[[Any], Executor]) -> Executor:
     return make(participant) if isinstance(node, AgentExecutor) else node
 
 
-async def yield_response(response: AgentResponse, ctx: WorkflowContext[Any, Any]) -> None:
-    """Yield a whole response in the form of an agent's output: in a streamed run, one update for each message."""
-    if not ctx.is_streaming():
-        await ctx.yield_output(response)
-        return
-    for message, message_id in zip(response.messages, ids_apart(response.messages), strict=True):
-        await ctx.yield_output(
-            AgentResponseUpdate(
-                contents=message.contents,
-                role=message.role,
-                author_name=message.author_name,
-                message_id=None if message_id is None else str(message_id),
-                response_id=response.response_id,
-            )
-        )
-
-
 # ---- an agent as a participant
 
 
@@ -260,7 +243,7 @@ class ParticipantExecutor(AgentExecutor):
         if review.messages:
             await self._take_turn(self._take_in(review.messages), ctx, goes_on=True)
             return
-        await yield_response(draft.agent_response, ctx)
+        await ctx.yield_output(draft.agent_response)
         await self._deliver(draft.agent_response, ctx)
 
 

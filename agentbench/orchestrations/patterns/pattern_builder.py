@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
+from agentbench.exceptions import EmptyConversationError
+from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.orchestrations.patterns.participants import Participants
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
@@ -85,6 +87,13 @@ def require_names(participants: Sequence[Any]) -> None:
         if isinstance(participant, SupportsAgentRun) and not participant.name:
             msg = f"{participant!r} has no name, so it cannot be selected. Pass agents with names."
             raise ValueError(msg)
+
+
+def require_messages(messages: Sequence[str | Message], executor_id: str) -> list[Message]:
+    """Return the input of a pattern as messages; raise EmptyConversationError if there are none."""
+    if not messages:
+        raise EmptyConversationError(executor_id)
+    return normalize_messages(messages)
 
 
 def clean_conversation_for_handoff(conversation: Iterable[Message]) -> list[Message]:

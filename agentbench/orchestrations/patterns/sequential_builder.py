@@ -6,12 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
 from agentbench.orchestrations.host_executor import AgentHostExecutor, AgentHostOptions
 from agentbench.orchestrations.patterns.concurrent_builder import ConcurrentBuilder
 from agentbench.orchestrations.patterns.participants import ParticipantExecutor, Participants
-from agentbench.orchestrations.patterns.pattern_builder import ReviewedPatternBuilder
+from agentbench.orchestrations.patterns.pattern_builder import ReviewedPatternBuilder, require_messages
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -34,7 +33,7 @@ class InputConversation(Executor):
     @handler
     async def from_text(self, text: str, ctx: WorkflowContext[list[Message]]) -> None:
         """Receive a text of the user."""
-        await ctx.send_message(normalize_messages(text))
+        await ctx.send_message([Message("user", [text])])
 
     @handler
     async def from_message(self, message: Message, ctx: WorkflowContext[list[Message]]) -> None:
@@ -43,8 +42,8 @@ class InputConversation(Executor):
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: WorkflowContext[list[Message]]) -> None:
-        """Receive several messages."""
-        await ctx.send_message(normalize_messages(messages))
+        """Receive several messages, at least one."""
+        await ctx.send_message(require_messages(messages, self.id))
 
 
 class SequentialBuilder(ReviewedPatternBuilder):

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agentbench import (
+    AgentResponse,
     BaseChatClient,
     FileCheckpointStorage,
     InMemoryCheckpointStorage,
@@ -16,7 +17,7 @@ from agentbench import (
     WorkflowBuilder,
     WorkflowRunState,
 )
-from agentbench.exceptions import ExecutorTimeoutError
+from agentbench.exceptions import EmptyConversationError, ExecutorTimeoutError
 from agentbench.orchestrations import AgentRequestInfoResponse
 from tests.orchestrations.patterns.teams import PATTERNS, replace_agent, texts
 from tests.parts.errors import raises
@@ -34,6 +35,27 @@ async def test_streamed_stepped_and_plain_runs_say_the_same(make):
     while stepped.status is not WorkflowRunState.IDLE:
         await stepped.step()
     assert texts(plain.outputs) == texts(streamed.outputs) == texts(stepped.outputs) != ""
+
+
+@EACH
+async def test_the_final_output_of_a_streamed_run_has_the_type_of_an_awaited_one(make):
+    (awaited,) = {type(output) for output in (await make().build().run("hello")).outputs}
+    streamed = (await make().build().run("hello", stream=True).get_final_response()).outputs
+    assert {type(output) for output in streamed} == {awaited} == {AgentResponse}
+
+
+@pytest.mark.parametrize("name", ["concurrent", "group_chat", "managed_chat", "magentic"])
+async def test_a_node_that_combines_answers_emits_a_response_also_in_a_stream(name):
+    stream = PATTERNS[name]().build().run("hello", stream=True)
+    assert [type(event.data) async for event in stream if event.type == "output"] == [AgentResponse]
+
+
+@pytest.mark.parametrize("name", [name for name in PATTERNS if name != "handoff"])
+async def test_an_empty_conversation_is_refused(name):
+    with pytest.raises(EmptyConversationError) as caught:
+        await PATTERNS[name]().build().run([])
+    assert isinstance(caught.value, ValueError)
+    assert caught.value.executor_id
 
 
 @EACH

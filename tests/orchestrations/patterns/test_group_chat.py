@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import Agent, Call, Message, ScriptedChatClient, WorkflowContext, handler, tool
+from agentbench import Agent, AgentExecutor, Call, Message, ScriptedChatClient, WorkflowContext, handler, tool
 from agentbench.orchestrations import (
     BaseGroupChatOrchestrator,
     GroupChatBuilder,
@@ -17,6 +17,7 @@ from agentbench.orchestrations import (
     GroupChatRequestMessage,
     GroupChatResponseMessage,
     OrchestrationState,
+    ParticipantRegistry,
     clean_conversation_for_handoff,
 )
 from agentbench.workflows.executors.executor import Executor
@@ -47,7 +48,7 @@ async def test_everybody_hears_what_is_said():
     assert asked(a)[1] == ["hi", "A", "B", "C"]
     [output] = result.outputs
     assert output.messages[0].author_name == "group_chat_orchestrator"
-    assert "4 turns" in output.text
+    assert output.text == GroupChatOrchestrator.MAX_ROUNDS_MET_MESSAGE
 
 
 async def test_a_second_run_has_all_its_turns():
@@ -67,6 +68,21 @@ async def test_a_condition_ends_it_also_at_once():
     result = await builder.build().run("stop")
     assert turns(result) == []
     assert len(result.outputs) == 1
+
+
+@pytest.mark.parametrize(("options", "text"), [
+    ({"max_rounds": 1}, "Time is up."),
+    ({"termination_condition": lambda conversation: len(conversation) > 2}, "That will do."),
+])  # fmt: skip
+async def test_a_subclass_ends_it_with_its_own_words(options, text):
+    class Chair(GroupChatOrchestrator):
+        MAX_ROUNDS_MET_MESSAGE = "Time is up."
+        TERMINATION_CONDITION_MET_MESSAGE = "That will do."
+
+    agents = [agent("a"), agent("b")]
+    chair = Chair("chair", ParticipantRegistry([*map(AgentExecutor, agents)]), in_turn, **options)
+    result = await GroupChatBuilder(participants=agents, orchestrator=chair).build().run("hi")
+    assert result.outputs[0].text == text
 
 
 async def test_there_is_a_limit_by_default(caplog):

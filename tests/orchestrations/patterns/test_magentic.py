@@ -11,6 +11,7 @@ from agentbench.orchestrations import (
     MagenticBuilder,
     MagenticContext,
     MagenticManagerBase,
+    MagenticOrchestrator,
     MagenticOrchestratorEvent,
     MagenticPlanReviewRequest,
     MagenticProgressLedger,
@@ -125,7 +126,7 @@ async def test_turns_are_limited_by_default_and_by_number():
     boss = Boss(*[ledger("a", "Go.")] * 9)
     result = await team(boss, agent("a", *"x" * 9), max_round_count=3).build().run("task")
     assert story(result).count("a") == 3
-    assert "max_round_count" in result.outputs[0].text
+    assert result.outputs[0].text == MagenticOrchestrator.MAX_ROUNDS_MET_MESSAGE
     endless = Boss(*[ledger("a", "Go.")] * 200)
     result = await team(endless, agent("a", *"x" * 200)).build().run("task")
     assert story(result).count("a") == 100
@@ -173,6 +174,14 @@ async def test_a_person_reviews_plans_until_one_is_good(tmp_path):
     assert result.outputs[0].text == "The answer."
 
 
+async def test_a_stream_has_the_request_to_review_a_plan():
+    workflow = team(Boss(DONE), agent("a")).with_plan_review().build()
+    [request] = [event async for event in workflow.run("task", stream=True) if event.type == "request_info"]
+    answers = {request.request_id: request.data.approve()}
+    [output] = [event async for event in workflow.run(responses=answers, stream=True) if event.type == "output"]
+    assert output.data.text == "The answer."
+
+
 async def test_after_a_stall_the_review_says_so():
     boss = Boss(ledger("a", "Try.", progress=False), DONE)
     workflow = team(boss, agent("a"), max_stall_count=0, enable_plan_review=True).build()
@@ -184,7 +193,7 @@ async def test_after_a_stall_the_review_says_so():
     assert result.outputs[0].text == "The answer."
 
 
-@pytest.mark.parametrize("given", [" ", ["one", "two"], []])
+@pytest.mark.parametrize("given", [" ", ["one", "two"]])
 async def test_one_task_it_is(given):
     with raises(ValueError, "task"):
         await team(Boss()).build().run(given)
@@ -250,3 +259,13 @@ async def test_what_is_remembered_survives_json_and_renamed_teams_are_refused(tm
     with pytest.raises(Exception, match=r"graph|changed|differ"):
         await other.run(checkpoint_id=result.checkpoints[0])
     assert StandardMagenticManager(agent("m")).retry_count == 3
+
+
+def test_a_copy_of_a_context_has_its_own_lists():
+    context = MagenticContext("task", [Message("user", ["hi"])], {"a": "Works."}, round_count=2)
+    copied = context.clone()
+    assert copied == context
+    copied.chat_history.append(Message("user", ["more"]))
+    copied.participant_descriptions["b"] = "Waits."
+    copied.reset()
+    assert (len(context.chat_history), [*context.participant_descriptions], context.reset_count) == (1, ["a"], 0)
