@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 from agentbench._clock import runtime_defaults
@@ -250,7 +250,7 @@ async def call_agent(
         }
         await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=ctx.executor_id))
     requests.update(_by_id(response.user_input_requests))
-    return AgentReply(response, {key: one for key, one in requests.items() if not _repeats(one, requests)})
+    return AgentReply(response, _by_id(map(_innermost, requests.values())))
 
 
 def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: OnUpdate) -> OnUpdate:
@@ -301,12 +301,12 @@ def request_id_of(request: Content) -> str:
     return request.id or request.call_id or ""
 
 
-def _repeats(request: Content, requests: Mapping[str, Content]) -> bool:
-    """Whether a request of a workflow agent repeats one of an inner agent that is also present."""
+def _innermost(request: Content) -> Content:
+    """Return the request of an inner agent that a request of a workflow agent repeats, or the request itself."""
     call = request.function_call
     data = None if call is None else (call.parse_arguments() or {}).get("data")
-    return isinstance(data, Content) and data is not request and request_id_of(data) in requests
+    return data if isinstance(data, Content) and data.user_input_request else request
 
 
-def _by_id(requests: Sequence[Content]) -> dict[str, Content]:
+def _by_id(requests: Iterable[Content]) -> dict[str, Content]:
     return {request_id_of(request): request for request in requests}

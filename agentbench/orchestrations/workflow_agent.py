@@ -38,8 +38,9 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
     """A workflow as an agent; usually created by `workflow.as_agent()`.
 
     The workflow's outputs are messages, whose author is the id of the executor that yielded them. A request of the
-    workflow is a call of the function `request_info`, together with a request to approve it. While one is pending, the
-    next run has to respond, with a function result or with an approval whose argument `data` is the response.
+    workflow is a call of the function `request_info`, together with a request to approve it; a request of an agent
+    inside the workflow is such a call too, whose argument `data` is that request. While one is pending, the next run
+    has to respond, with a function result or with an approval whose argument `data` is the response.
 
     Each conversation begins in a clone of the workflow, so that runs do not share its state; a session holds the
     conversation.

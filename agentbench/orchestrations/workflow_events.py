@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate, ids_apart
 from agentbench.messages.usage import UsageDetails, add_usage_details
+from agentbench.orchestrations.agent_node import request_id_of
 from agentbench.serialization.plain import to_plain, write_plain
 from agentbench.workflows.events.events import WorkflowEvent
 
@@ -63,16 +64,23 @@ class RequestInfoFunctionArgs:
         return cls.from_dict(json.loads(text))
 
 
-def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> AgentResponse[Any]:
-    """Return the outputs and requests of a run as one response."""
+def response_of(events: Sequence[WorkflowEvent[Any]], response_id: str) -> AgentResponse[Any]:
+    """Return the outputs and requests of a run as one response.
+
+    A request of an agent inside the workflow is left out of its messages, because a request of the workflow repeats it.
+    """
+    requests = [event.data for event in events if event.type == "request_info" and isinstance(event.data, Content)]
+    repeated = {*map(request_id_of, requests)}
     messages: list[Message] = []
     usage: UsageDetails | None = None
+    properties: dict[str, Any] = {}
     times: list[str] = []
     for event in events:
         if event.type not in _SPOKEN:
             continue
         if isinstance(event.data, AgentResponse) and event.type != "request_info":
-            messages += [_add_author(message, event) for message in event.data.messages]
+            messages += [_add_author(message, event) for message in _without_requests(event.data.messages, repeated)]
+            properties |= event.data.additional_properties
             if event.data.usage_details is not None:
                 usage = add_usage_details(usage, event.data.usage_details)
             times += [event.data.created_at] if event.data.created_at else []
@@ -84,8 +92,23 @@ def response_of(events: Iterable[WorkflowEvent[Any]], response_id: str) -> Agent
             raise AgentInvalidRequestException(msg)
         else:
             messages += _messages(event)
-    created_at = max(times, default=_now())
-    return AgentResponse(messages=messages, response_id=response_id, created_at=created_at, usage_details=usage)
+    return AgentResponse(
+        messages=messages,
+        response_id=response_id,
+        created_at=max(times, default=_now()),
+        usage_details=usage,
+        additional_properties=properties,
+    )
+
+
+def _without_requests(messages: Sequence[Message], repeated: Collection[str]) -> Iterator[Message]:
+    for message in messages:
+        remaining = [one for one in message.contents if not (one.user_input_request and request_id_of(one) in repeated)]
+        if len(remaining) < len(message.contents):
+            message = copy.copy(message)
+            message.contents = remaining
+        if remaining or not repeated:
+            yield message
 
 
 class EventUpdates:
@@ -127,6 +150,10 @@ class EventUpdates:
 def _updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentResponseUpdate]:
     if isinstance(event.data, AgentResponseUpdate):
         update = copy.copy(event.data)
+        if update.user_input_requests:  # each follows as a request of the workflow
+            update.contents = [content for content in update.contents if not content.user_input_request]
+            if not update.contents:
+                return
         update.author_name = update.author_name or event.executor_id
         yield update
         return
@@ -144,6 +171,7 @@ def _updates_of(event: WorkflowEvent[Any], response_id: str) -> Iterator[AgentRe
             response_id=response_id,
             message_id=str(message_id or runtime_defaults().ids.new_id("message")),
             created_at=_now(),
+            raw_representation=event.data,
         )
 
 
@@ -203,14 +231,21 @@ def merge_updates(updates: Sequence[AgentResponseUpdate], response_id: str) -> A
     ordered = sorted(responses, key=lambda key: (key is None, min(_times(responses[key].values()), default="")))
     messages: list[Message] = []
     usage: UsageDetails | None = None
+    properties: dict[str, Any] = {}
     for key in ordered:
         for group in sorted(responses[key].values(), key=lambda group: min(_times([group]), default="")):
             part: AgentResponse[Any] = AgentResponse.from_updates(group)
             messages += part.messages
+            properties |= part.additional_properties
             if part.usage_details is not None:
                 usage = add_usage_details(usage, part.usage_details)
-    created_at = max(_times([updates]), default=_now())
-    return AgentResponse(messages=messages, response_id=response_id, created_at=created_at, usage_details=usage)
+    return AgentResponse(
+        messages=messages,
+        response_id=response_id,
+        created_at=max(_times([updates]), default=_now()),
+        usage_details=usage,
+        additional_properties=properties,
+    )
 
 
 def _times(groups: Iterable[Iterable[AgentResponseUpdate]]) -> list[str]:

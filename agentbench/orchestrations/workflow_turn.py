@@ -212,7 +212,7 @@ def _responses(
     """Return the responses in messages, by request id, and the form in which histories store them.
 
     Histories store an approval as the result of the call that represents the request. The request of an agent inside
-    the workflow is shown twice, as its own and as the workflow's; of two different answers, the rejection wins.
+    the workflow may be answered as its own and as the workflow's; of two different answers, the rejection wins.
     """
     responses: dict[str, Any] = {}
     stored: list[Message] = []

@@ -108,6 +108,24 @@ async def test_yields_of_any_kind_are_messages():
     assert [message.text for message in streamed.messages][2:] == texts[2:]
 
 
+async def test_an_update_has_what_the_executor_yielded_as_its_raw_representation():
+    message, piece = Message("assistant", ["m"]), AgentResponseUpdate(text="p", raw_representation="of the client")
+    yielded = [{"k": 1}, "text", message, [message, message], AgentResponse(text="r")]
+    updates = [update async for update in yielding(*yielded, piece).as_agent().run("go", stream=True)]
+    assert [update.raw_representation for update in updates] == [
+        *yielded[:4], yielded[3], yielded[4], "of the client"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_additional_properties_of_several_responses_are_merged(streamed):
+    parts = [AgentResponse(text="a", additional_properties={"a": 1, "n": 1})]
+    parts.append(AgentResponse(text="b", additional_properties={"b": 2, "n": 2}))
+    team = yielding(*parts).as_agent()
+    response = await (team.run("go", stream=True).get_final_response() if streamed else team.run("go"))
+    assert response.additional_properties == {"a": 1, "b": 2, "n": 2}
+
+
 async def test_an_update_belongs_into_a_streamed_run():
     workflow = yielding(AgentResponseUpdate(text="piece"))
     with pytest.raises(AgentInvalidRequestException):
@@ -185,6 +203,7 @@ def test_merged_updates_go_by_response_then_message_in_the_order_of_time():
     )
     call.created_at = "2026-01-01T00:00:02+00:00"
     result = AgentResponseUpdate(contents=[Content.from_function_result("c1", result="found")], role="tool")
+    call.additional_properties, result.additional_properties = {"calls": 1}, {"found": True}
     updates = [
         result,
         update("late", "r2", "m2", 4),
@@ -196,6 +215,7 @@ def test_merged_updates_go_by_response_then_message_in_the_order_of_time():
     merged = WorkflowAgent.merge_updates(updates, "all")
     assert merged.response_id == "all"
     assert (merged.messages[0].text, merged.messages[-1].text) == ("ab", "or")
+    assert merged.additional_properties == {"found": True, "calls": 1}
     assert {"function_call", "function_result"} <= {c.type for m in merged.messages[1:-1] for c in m.contents}
 
 
@@ -212,12 +232,34 @@ def paying(paid: list[int]) -> Any:
     return WorkflowBuilder(Agent(Model(calls, "done"), name="payer", tools=[pay])).build().as_agent("team")
 
 
+def with_inner(requests: list[Content]) -> list[Content]:
+    """Return requests of a workflow agent, and the requests of the agents inside that they repeat."""
+    read = WorkflowAgent.RequestInfoFunctionArgs.from_dict
+    return [*requests, *(read(one.function_call.arguments).data for one in requests)]  # type: ignore[union-attr, arg-type]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_response_lists_what_an_agent_inside_asks_only_as_requests_of_the_workflow(streamed):
+    team, updates = paying([]), []
+    if streamed:
+        stream = team.run("go", stream=True)
+        updates = [update async for update in stream]
+        response = await stream.get_final_response()
+    else:
+        response = await team.run("go")
+    requests = response.user_input_requests
+    assert [one.id for one in requests] == [*team.pending_requests]
+    streamed_ids = [one.id for update in updates for one in update.user_input_requests]
+    assert streamed_ids == ([*team.pending_requests] if streamed else [])
+    assert [one.function_call.name for one in with_inner(requests)] == ["request_info"] * 2 + ["pay"] * 2
+
+
 @pytest.mark.parametrize("approved", [True, False])
 @pytest.mark.parametrize("names", [{"pay"}, {"request_info"}, {"pay", "request_info"}])
 async def test_what_an_agent_inside_asks_is_approved_or_rejected_by_either_of_its_requests(names, approved):
     paid: list[int] = []
     team = paying(paid)
-    requests = (await team.run("go")).user_input_requests
+    requests = with_inner((await team.run("go")).user_input_requests)
     answers = [one.to_function_approval_response(approved) for one in requests if one.function_call.name in names]
     assert (await team.run(Message("user", answers))).text == "done"
     assert sorted(paid) == ([3, 4] if approved else [])
@@ -227,7 +269,7 @@ async def test_what_an_agent_inside_asks_is_approved_or_rejected_by_either_of_it
 async def test_of_two_answers_to_what_an_agent_inside_asks_the_rejection_counts(rejected: str):
     paid: list[int] = []
     team = paying(paid)
-    requests = (await team.run("go")).user_input_requests
+    requests = with_inner((await team.run("go")).user_input_requests)
     answers = [one.to_function_approval_response(one.function_call.name != rejected) for one in requests]
     await team.run(Message("user", answers))
     assert paid == []
