@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.orchestrations.workflow_turn import BaseWorkflowAgent
 from agentbench.workflows.functional.functional_workflow import FunctionalWorkflow
@@ -21,6 +22,7 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
     """A workflow function as an agent; usually created by `as_agent()` on a `@workflow` function.
 
     The function gets the text of the messages, or the messages themselves if its parameter is annotated with `Message`.
+    Other values are converted to text.
     Its result becomes an assistant message; its requests become requests to approve, as for `WorkflowAgent`.
 
     Args:
@@ -97,7 +99,7 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
             AgentInvalidResponseException: When awaited: as for `WorkflowAgent.run()`.
         """
         return self.run_turn(
-            messages,
+            _as_texts(messages),
             stream=stream,
             session=session,
             responses=responses,
@@ -106,3 +108,14 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
             function_invocation_kwargs=function_invocation_kwargs,
             client_kwargs=client_kwargs,
         )
+
+
+def _as_texts(messages: Any) -> Any:
+    """Return the input of an agent, in which values that are no messages are texts."""
+    if messages is None or isinstance(messages, (str, Message, Content)):
+        return messages
+    if isinstance(messages, Mapping):
+        return messages if "role" in messages or "type" in messages else str(messages)
+    if isinstance(messages, Iterable) and not isinstance(messages, bytes):
+        return [_as_texts(each) for each in messages]
+    return str(messages)

@@ -46,6 +46,36 @@ async def test_a_function_gets_messages_where_it_says_so_and_nothing_where_it_ta
     assert (await nothing.as_agent().run("ignored")).text == "nothing"
 
 
+async def test_values_that_are_no_messages_are_texts():
+    @workflow
+    async def echo(text: str) -> list[Any]:
+        return [text, {"n": 1}]
+
+    agent = echo.as_agent()
+    for given, text in ((5, "5"), ({"a": 1}, "{'a': 1}"), ([1, "b", Message("user", ["c"])], "1\nb\nc")):
+        (message,) = (await agent.run(given)).messages
+        assert [content.text for content in message.contents] == [text, "{'n': 1}"]
+    assert (await agent.run({"type": "text", "text": "d"})).text == "d {'n': 1}"
+
+
+async def test_any_object_with_the_methods_of_a_context_provider_will_do():
+    class Counts:
+        """Not a `ContextProvider`, and without an id."""
+
+        async def before_run(self, *, context, state, **_):
+            state["runs"] = state.get("runs", 0) + 1
+            context.extend_messages(self, [Message("system", [f"run {state['runs']}"])])
+
+    @workflow
+    async def echo(text: str) -> str:
+        return text
+
+    agent = echo.as_agent(context_providers=[Counts()])
+    session = agent.create_session()
+    assert (await agent.run("hi", session=session)).text.splitlines()[0] == "run 1"
+    assert session.state["Counts"] == {"runs": 1}
+
+
 async def test_its_requests_are_requests_to_approve():
     agent: FunctionalWorkflowAgent = confirm.as_agent()
     (request,) = (await agent.run("a")).user_input_requests

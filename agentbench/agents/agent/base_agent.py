@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agentbench._clock import runtime_defaults
 from agentbench.agents.agent.as_tool import resume_messages, run_streamed, serve_tool, tool_name_of, with_conversation
-from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import INNER_APPROVALS, FunctionInvocationContext
 from agentbench.agents.middleware.sorting import flat_middleware
-from agentbench.agents.sessions.agent_protocol import warn_of_shared_sources
+from agentbench.agents.sessions.agent_protocol import provider_id, warn_of_shared_sources
 from agentbench.agents.sessions.session import AgentSession
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import UserInputRequiredException
@@ -166,7 +165,7 @@ class BaseAgent:
 
 
 def _check_providers(context_providers: Any) -> list[Any]:
-    """Return the context providers as a list, after checking that each has a `source_id`."""
+    """Return the context providers as a list, after checking each."""
     if context_providers is None:
         return []
     is_one = isinstance(context_providers, (str, Mapping, type)) or not isinstance(context_providers, Iterable)
@@ -175,10 +174,5 @@ def _check_providers(context_providers: Any) -> list[Any]:
         if isinstance(provider, type):
             message = f"{provider.__name__} is a class. Expected an instance: {provider.__name__}(...)."
             raise TypeError(message)
-        if not isinstance(getattr(provider, "source_id", None), str):
-            message = (
-                f"A context provider is {describe(provider)}, which has no source_id. Expected an instance of a "
-                "ContextProvider subclass whose __init__ calls super().__init__(source_id)."
-            )
-            raise TypeError(message)
+        provider_id(provider)  # raises for other objects
     return providers

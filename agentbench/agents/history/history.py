@@ -9,7 +9,7 @@ from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agentbench.agents.sessions.agent_protocol import ContextProvider
+from agentbench.agents.sessions.agent_protocol import ContextProvider, provider_id
 from agentbench.agents.sessions.session import STAMPED
 from agentbench.agents.sessions.session_context import ATTRIBUTION, add_source
 
@@ -278,7 +278,7 @@ class RunHooks:
 
     def _call(self, provider: Any, hook: str, **more: Any) -> Awaitable[None]:
         session = self._session
-        state = session.state.setdefault(provider.source_id, {})
+        state = session.state.setdefault(provider_id(provider), {})
         return call_hook(provider, hook, agent=self._agent, session=session, context=self._context, state=state, **more)
 
 

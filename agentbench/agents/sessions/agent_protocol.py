@@ -6,6 +6,8 @@ import logging
 from collections.abc import Awaitable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, overload, runtime_checkable
 
+from agentbench.agents.arguments import describe
+
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession
     from agentbench.agents.sessions.session_context import SessionContext
@@ -173,15 +175,30 @@ class ContextProvider:
         return f"{type(self).__name__}(source_id={getattr(self, 'source_id', None)!r})"
 
 
+def provider_id(provider: Any) -> str:
+    """Return the `source_id` of a context provider; that of another object with its hooks is the name of its class."""
+    source_id = getattr(provider, "source_id", None)
+    if isinstance(source_id, str):
+        return source_id
+    has_hooks = hasattr(provider, "before_run") or hasattr(provider, "after_run")
+    if isinstance(provider, ContextProvider) or not has_hooks:
+        message = (
+            f"A context provider is {describe(provider)}, which has no source_id. Expected an instance of a "
+            "ContextProvider subclass whose __init__ calls super().__init__(source_id)."
+        )
+        raise TypeError(message)
+    return type(provider).__name__
+
+
 def warn_of_shared_sources(providers: Iterable[Any]) -> None:
     """Log a warning for each source id that several providers have, because they share one state."""
     first: dict[str, Any] = {}
     for provider in providers:
-        earlier = first.setdefault(provider.source_id, provider)
+        earlier = first.setdefault(provider_id(provider), provider)
         if earlier is not provider:
             _log.warning(
                 "%s and %s both have the source_id %r, so they share one state. Give each a different one.",
                 type(earlier).__name__,
                 type(provider).__name__,
-                provider.source_id,
+                provider_id(provider),
             )

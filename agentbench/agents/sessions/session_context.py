@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from agentbench.agents.middleware.sorting import flat_middleware, sort_middleware
+from agentbench.agents.sessions.agent_protocol import provider_id
 from agentbench.exceptions import MiddlewareException
 from agentbench.messages.content.addition import mend_messages
 from agentbench.messages.message import Message, copy_messages
@@ -23,12 +24,8 @@ ATTRIBUTION: Final = "_attribution"
 
 
 def source_id_of(source: Any) -> str:
-    """Return the id of a source, which is text or an object with a `source_id`."""
-    source_id = source if isinstance(source, str) else getattr(source, "source_id", None)
-    if not isinstance(source_id, str):
-        message = f"{source!r} is not a source. Expected a context provider or its source_id."
-        raise TypeError(message)
-    return source_id
+    """Return the id of a source, which is that text or a context provider."""
+    return source if isinstance(source, str) else provider_id(source)
 
 
 def add_source(messages: Iterable[Message], source: Any) -> list[Message]:
