@@ -306,7 +306,11 @@ def _sample(folder: str, name: str) -> bytes:
 
 
 def _is_in_skill(path: str, folder: str) -> bool:
-    return _is_inside(folder, Path(os.path.relpath(path, folder)).as_posix())
+    """Return whether a path is that of a regular file in the folder of a skill, whichever path led to the folder."""
+    for parent in reversed(Path(path).parents):
+        if os.path.exists(parent) and os.path.samefile(parent, folder):
+            return _is_inside(folder, Path(path).relative_to(parent).as_posix())
+    return False
 
 
 def _is_inside(folder: str, name: str) -> bool:

@@ -204,7 +204,7 @@ class SkillFrontmatter:
         license: The license of the skill.
         compatibility: The requirements of the skill, in at most 500 characters.
         allowed_tools: The tools that the skill uses, separated by spaces. This is information only and grants nothing.
-        metadata: Other texts by name. The mapping is copied.
+        metadata: Other texts by name; `None` if there are none. The mapping is copied.
 
     Raises:
         ValueError: The name, the description or the compatibility breaks these rules.
@@ -236,7 +236,7 @@ class SkillFrontmatter:
             raise ValueError(message)
         self.name, self.description, self.license = name, description, license
         self.compatibility, self.allowed_tools = compatibility, allowed_tools
-        self.metadata: dict[str, str] = dict(metadata or {})
+        self.metadata: dict[str, str] | None = dict(metadata) if metadata else None
 
     def __repr__(self) -> str:
         return f"SkillFrontmatter(name={self.name!r}, description={self.description!r})"

@@ -52,6 +52,9 @@ async def test_a_skill_with_decorated_functions():
 
     assert total([1.0]) == 1
     assert [await one.read(user="Ada") for one in skill.resources] == ["bread: 2", {"user": "Ada"}]
+    assert [one.description for one in skill.resources] == ["What things cost.", "The user."]
+    skill.resource(name="bare")(lambda: "")
+    assert skill.resources[-1].description is None
     add, hello = skill.scripts
     assert await add.run(skill, {"prices": ["1.5", 2]}, user="Ada") == 3.5
     assert await hello.run(skill, None, user="Ada") == "hello {'user': 'Ada'}"

@@ -66,6 +66,7 @@ def test_descriptions_and_metadata():
     frontmatter = SkillFrontmatter(name="a", description="x" * 1024, metadata=metadata)
     metadata.clear()
     assert frontmatter.metadata == {"author": "Ada"}
+    assert SkillFrontmatter(name="a", description="d").metadata is None
 
 
 async def test_a_folder_is_a_skill(tmp_path: Path):
@@ -89,6 +90,7 @@ async def test_a_folder_is_a_skill(tmp_path: Path):
     resources = ["assets/t.csv", "forms.md", "reference/deep/x.md", "references/a.JSON", "references/b.md"]
     assert [one.name for one in skill.resources] == resources
     assert await skill.resources[4].read() == "b"
+    assert {one.description for one in skill.resources} == {None}
     assert [one.name for one in skill.scripts] == ["bin/tool", "scripts/go.py", "scripts/office/p.sh"]
     assert skill.content.startswith("---\nname: menus")
     assert '<script name="scripts/go.py"><parameters_schema>{"type": "array"' in skill.content
@@ -250,6 +252,23 @@ async def test_scripts_need_a_runner_a_folder_and_a_whole_path(tmp_path: Path):
     outside = FileSkillScript(name="s", full_path=str(tmp_path / "s.py"), runner=lambda *_: "ran")
     with raises(ValueError, "regular file"):
         await outside.run(skill, [])
+
+
+async def test_any_path_may_lead_to_the_folder_of_a_skill(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = write(tmp_path / "a", scripts__s_dot_py="print()", docs__x_dot_md="x")
+    os.symlink(tmp_path, tmp_path / "link")
+    monkeypatch.chdir(tmp_path)
+    for path in ("a", "./link/a", tmp_path / "link" / "a"):
+        found_there = await only(path)
+        assert ([one.name for one in found_there.scripts], found_there.resources[0].name) == (
+            ["scripts/s.py"], "docs/x.md"
+        )  # fmt: skip
+        skill = FileSkill(frontmatter=found_there.frontmatter, content="", path=path)
+        for start in (folder, tmp_path / "link" / "a"):
+            full_path = str(start / "scripts" / "s.py")
+            script = FileSkillScript(name="scripts/s.py", full_path=full_path, runner=lambda *_: "ran")
+            assert await script.run(skill, []) == "ran"
+            assert await script.read(skill) == "print()"
 
 
 @pytest.mark.parametrize("returned", [None, "text", {"a": 1}])
