@@ -90,8 +90,13 @@ def asking(**settings):
 
 @pytest.mark.parametrize(
     ("with_the_answer", "got"),
-    [({}, ({"t": 1}, {"m": 1})), ({CLIENT: {"m": 2}}, ({"t": 1}, {"m": 2}))],
-    ids=["kept", "replaced by kind"],
+    [
+        ({}, ({"t": 1}, {"m": 1})),
+        ({CLIENT: {"m": 2}}, ({"t": 1}, {"m": 2})),
+        ({CLIENT: {}}, ({"t": 1}, {})),
+        ({TOOLS: {}, CLIENT: {}}, ({}, {})),
+    ],
+    ids=["kept", "replaced by kind", "cleared by kind", "cleared"],
 )
 async def test_a_continuation_keeps_the_arguments_that_it_does_not_give_anew(with_the_answer, got):
     workflow = asking()
