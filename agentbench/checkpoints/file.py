@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint
@@ -42,6 +43,9 @@ class FileCheckpointStorage(ContentAddressedStorage):
             milliseconds per checkpoint.
         keep_last: How many checkpoints of each chain to keep; `None` keeps all.
 
+    Attributes:
+        storage_path: The absolute path of the folder.
+
     Raises:
         WorkflowCheckpointException: The folder does not exist and cannot be created.
         ValueError: The path is empty, `codec` is unknown, or `keep_last` is less than 1.
@@ -70,17 +74,17 @@ class FileCheckpointStorage(ContentAddressedStorage):
         if not os.fspath(storage_path):
             message = "storage_path is empty; expected a folder. Use '.' for the current one."
             raise ValueError(message)
-        self._ab_path = os.path.abspath(os.fspath(storage_path))
+        self.storage_path = Path(os.path.abspath(storage_path))
         self._ab_pickled: PickledFormat | None = None
         if codec == "pickle":  # only then import a module that can unpickle
             module = import_module("agentbench.checkpoints.file_storage.pickled_format")
             self._ab_pickled = module.PickledFormat(allowed_checkpoint_types or ())
-        self._ab_files = FileBackend(self._ab_path, fsync=fsync, pickled=self._ab_pickled)
+        self._ab_files = FileBackend(str(self.storage_path), fsync=fsync, pickled=self._ab_pickled)
         super().__init__(self._ab_files, keep_last=keep_last)
 
     def __repr__(self) -> str:
         codec = "" if self._ab_pickled is None else ', codec="pickle"'
-        return f"{type(self).__name__}({self._ab_path!r}{codec})"
+        return f"{type(self).__name__}({str(self.storage_path)!r}{codec})"
 
     async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
         if self._ab_pickled is None:

@@ -96,6 +96,7 @@ async def test_it_has_a_path_and_shows_it(open_storage, tmp_path, monkeypatch):
     assert repr(FileCheckpointStorage("here")) == f"FileCheckpointStorage({str(tmp_path / 'here')!r})"
     assert repr(open_storage(codec="pickle")).endswith('checkpoints\', codec="pickle")')
     assert (tmp_path / "here").is_dir()
+    assert FileCheckpointStorage("somewhere").storage_path == Path.cwd() / "somewhere"
 
 
 def test_an_unknown_codec_is_refused(tmp_path):

@@ -18,6 +18,7 @@ from urllib.parse import quote, unquote
 from agentbench._files.private_file import refuse_links
 from agentbench._files.stored_text import read_json, read_text, replace_text, stem_of
 from agentbench._limits import require_limit
+from agentbench._secrets import masked_repr
 
 if TYPE_CHECKING:
     from agentbench.agents.sessions.session import AgentSession
@@ -396,13 +397,27 @@ class MemoryFileStore(MemoryStore):
         return "\n".join(["# Memory", "", *cut, *more, ""])
 
     def read_state(self, session: AgentSession, *, source_id: str) -> dict[str, Any]:
-        """Return the time of the last consolidation and the sessions since then."""
-        state = read_json(self.base_path, self._folder(session, source_id) / self.state_file_name, self.loads)
-        return {"last_consolidated_at": None, "sessions_since_consolidation": []} if state is None else dict(state)
+        """Return the time of the last consolidation and the sessions since then.
+
+        Raises:
+            ValueError: The file does not contain such a state.
+        """
+        path = self._folder(session, source_id) / self.state_file_name
+        state = read_json(self.base_path, path, self.loads)
+        if state is None:
+            return {"last_consolidated_at": None, "sessions_since_consolidation": []}
+        _require_state(state, path)
+        return dict(state)
 
     def write_state(self, session: AgentSession, state: Mapping[str, Any], *, source_id: str) -> None:
-        """Store the state that `read_state` returns."""
-        replace_text(self.base_path, self._folder(session, source_id) / self.state_file_name, self.dumps(dict(state)))
+        """Store the state that `read_state` returns.
+
+        Raises:
+            ValueError: It is not such a state.
+        """
+        path = self._folder(session, source_id) / self.state_file_name
+        _require_state(state, path)
+        replace_text(self.base_path, path, self.dumps(dict(state)))
 
     def get_transcripts_directory(self, session: AgentSession, *, source_id: str) -> Path:
         """Return the folder of the transcripts. It may not exist yet."""
@@ -483,6 +498,12 @@ class MemoryFileStore(MemoryStore):
             message = f"The memory has no topic {topic!r}. Topics: {names}."
             raise FileNotFoundError(message)
         return path
+
+
+def _require_state(state: object, path: Path) -> None:
+    if not isinstance(state, Mapping):
+        message = f"The state in {path} is {masked_repr(state)}. Expected a mapping; fix or remove the file."
+        raise ValueError(message)
 
 
 def _encode(name: str) -> str:

@@ -31,6 +31,10 @@ class _Task:
         """Convert the task to plain JSON values."""
         return asdict(self)  # type: ignore[call-overload,no-any-return]
 
+    def to_json(self) -> str:
+        """Convert the task to JSON text."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Create a task from the result of `to_dict`."""
@@ -138,7 +142,7 @@ class TodoSessionStore(TodoStore):
 
     async def load_state(self, session: AgentSession, *, source_id: str) -> tuple[list[TodoItem], int]:
         """Return the tasks in the state of a session and the id for the next task."""
-        return _read(session.state.get(source_id) or {}, f"state[{source_id!r}] of {session!r}")
+        return _read(session.state.get(source_id, {}), f"state[{source_id!r}] of {session!r}")
 
     async def save_state(
         self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str

@@ -377,6 +377,11 @@ async def test_a_broken_state_names_its_file(store):
     path.write_text("{")
     with raises(ValueError, "state.json", "JSON"):
         store.read_state(session, source_id="memory")
+    path.write_text("[1]")
+    with raises(ValueError, "state.json", "[1]"):
+        store.read_state(session, source_id="memory")
+    with raises(ValueError, "state.json"):
+        store.write_state(session, [2], source_id="memory")
 
 
 async def test_with_history_around_each_call_it_still_works_around_the_run(store):

@@ -82,6 +82,16 @@ async def test_a_blank_title_is_refused_by_name():
         TodoItem(0, "t")
     assert TodoItem(1, "t") == TodoItem.from_dict(TodoItem(1, " t ").to_dict())
     assert TodoInput.from_dict(TodoInput("t", "d").to_dict()) == TodoInput("t", "d")
+    for task in (TodoItem(1, "t", is_complete=True), TodoInput("é", "d")):
+        assert type(task).from_dict(json.loads(task.to_json())) == task
+
+
+@pytest.mark.parametrize("state", [[], "", None, 3, {"items": {}}])
+async def test_the_store_in_sessions_refuses_state_of_another_type(state: Any):
+    session = AgentSession()
+    session.state["todo"] = state
+    with raises(ValueError, "state['todo']"):
+        await TodoSessionStore().load_items(session, source_id="todo")
 
 
 async def test_calls_at_once_give_ids_of_their_own(store: Any):
