@@ -155,9 +155,9 @@ class AgentExecutor(AgentNode):
     @handler
     async def run(self, request: AgentExecutorRequest, ctx: AgentNodeContext) -> None:
         """Receive messages, and run the agent if it should respond."""
-        messages = self._take_in(request.messages)
+        messages = self._ab_take_in(request.messages)
         if request.should_respond:
-            await self._take_turn(messages, ctx)
+            await self._ab_take_turn(messages, ctx)
         else:
             self._ab_cache = messages
 
@@ -169,7 +169,7 @@ class AgentExecutor(AgentNode):
             messages = response.agent_response.messages
         elif self._ab_context_mode == "custom" and self._ab_context_filter is not None:
             messages = self._ab_context_filter([*response.conversation])
-        await self._take_turn(self._take_in(await messages if isawaitable(messages) else messages), ctx)
+        await self._ab_take_turn(self._ab_take_in(await messages if isawaitable(messages) else messages), ctx)
 
     @handler
     async def from_str(self, text: str, ctx: AgentNodeContext) -> None:
@@ -181,28 +181,28 @@ class AgentExecutor(AgentNode):
                 self.id,
                 ", ".join(ctx.source_executor_ids),
             )
-        await self._take_turn(self._take_in(text), ctx)
+        await self._ab_take_turn(self._ab_take_in(text), ctx)
 
     @handler
     async def from_message(self, message: Message, ctx: AgentNodeContext) -> None:
         """Answer a message."""
-        await self._take_turn(self._take_in(message), ctx)
+        await self._ab_take_turn(self._ab_take_in(message), ctx)
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: AgentNodeContext) -> None:
         """Answer several messages; texts are messages of the user."""
-        await self._take_turn(self._take_in(messages), ctx)
+        await self._ab_take_turn(self._ab_take_in(messages), ctx)
 
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: AgentNodeContext) -> None:
         """Receive the response to a request of the agent; after the last one the agent continues."""
-        answers = self._add_answer(request, answer)
+        answers = self._ab_add_answer(request, answer)
         if answers is not None:
-            await self._take_turn([answers], ctx, is_answer=True)
+            await self._ab_take_turn([answers], ctx, is_answer=True)
 
     # ---- one turn --------------------------------------------------------------------------------
 
-    async def _take_turn(
+    async def _ab_take_turn(
         self, messages: list[Message], ctx: AgentNodeContext, *, is_answer: bool = False, goes_on: bool = False
     ) -> None:
         """Run the agent and send its answer on, or raise its requests; waiting messages stay until these are answered.
@@ -210,9 +210,9 @@ class AgentExecutor(AgentNode):
         A turn that continues from the previous one keeps its conversation.
         """
         stream = ctx.is_streaming()
-        reply = await self._call_agent(messages, ctx, partial(self._yield_output, ctx=ctx) if stream else None)
+        reply = await self._ab_call_agent(messages, ctx, partial(self._ab_yield_output, ctx=ctx) if stream else None)
         if not stream and not reply.was_raised:
-            await self._yield_output(reply.response, ctx)
+            await self._ab_yield_output(reply.response, ctx)
         # While requests are open, the agent's session has the messages that led to them, but the next node does not.
         before = self._ab_full_conversation if self._ab_pending or goes_on else ()
         if is_answer:
@@ -222,7 +222,7 @@ class AgentExecutor(AgentNode):
         inputs = resolved_inputs([*before, *messages], reply.response)
         self._ab_full_conversation = [*inputs, *reply.response.messages]
         if not reply.requests:
-            await self._pass_on(reply.response, ctx)
+            await self._ab_pass_on(reply.response, ctx)
             return
         if not self._ab_pending:
             self._ab_answers = []
@@ -231,15 +231,15 @@ class AgentExecutor(AgentNode):
         for request in raised:
             await ctx.request_info(request, Content)
 
-    def _take_in(self, messages: str | Message | Sequence[str | Message]) -> list[Message]:
+    def _ab_take_in(self, messages: str | Message | Sequence[str | Message]) -> list[Message]:
         """Return the agent's input: the new messages after those that already wait."""
         return [*self._ab_cache, *normalize_messages(messages)]
 
-    def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> Awaitable[None]:
+    def _ab_yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> Awaitable[None]:
         """Yield the response, or each update of a streamed one."""
         return ctx.yield_output(output)
 
-    async def _pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
+    async def _ab_pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
         """Send the complete response on."""
         await ctx.send_message(AgentExecutorResponse(self.id, response, [*self._ab_full_conversation]))
 

@@ -106,25 +106,25 @@ class AgentNode(Executor):
 
     # ---- calls and requests ----------------------------------------------------------------------
 
-    async def _call_agent(
+    async def _ab_call_agent(
         self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
     ) -> AgentReply:
         """Run the agent in its session, with the keyword arguments of the run."""
         if not messages:
             logger.warning("Agent node %r runs its agent without a message.", self.id)
         stored = ctx.get_state(RUN_KWARGS)
-        kwargs: dict[str, Any] = {"session": self.session, **self._run_arguments()}
+        kwargs: dict[str, Any] = {"session": self.session, **self._ab_run_arguments()}
         for kind in _KWARGS_KINDS if stored else ():
             if own_kwargs := kwargs_for(stored, self.id, kind):
                 kwargs[kind] = own_kwargs
         answers, self._ab_all_answers = self._ab_all_answers, None
         return await call_agent(self.agent, messages, ctx, kwargs, on_update, answers=answers)
 
-    def _run_arguments(self) -> dict[str, Any]:
+    def _ab_run_arguments(self) -> dict[str, Any]:
         """Return further arguments for runs of the agent."""
         return {}
 
-    def _add_answer(self, request: Content, answer: Content) -> Message | None:
+    def _ab_add_answer(self, request: Content, answer: Content) -> Message | None:
         """Store the response to a request; after the last one, return the message with all responses."""
         request_id = request_id_of(request)
         if not request.is_answered_by(answer):
@@ -187,12 +187,12 @@ class AgentNode(Executor):
         self._ab_cache = [*state.get("cache", ())]
         self._ab_pending = {**state.get("pending_agent_requests", {})}
         self._ab_answers = [*state.get("pending_responses_to_agent", ())]
-        session = self._restore_session(state.get("agent_session"))
+        session = self._ab_restore_session(state.get("agent_session"))
         # In place, because other nodes may share it.
         vars(self.session).clear()
         vars(self.session).update(vars(session))
 
-    def _restore_session(self, saved: Any) -> AgentSession:
+    def _ab_restore_session(self, saved: Any) -> AgentSession:
         try:
             if saved is None or "type" in saved:  # the result of to_dict()
                 return self.agent.create_session() if saved is None else AgentSession.from_dict(saved)

@@ -113,9 +113,9 @@ class AgentHostExecutor(AgentNode):
     def reset(self) -> None:
         """Drop the messages that wait for the turn, and a turn that waits for answers; the session stays."""
         super().reset()
-        self._token: TurnToken | None = None
+        self._ab_token: TurnToken | None = None
         """While requests are pending: the token that waits, and what is to be sent in front of it."""
-        self._outgoing: list[Message] = []
+        self._ab_outgoing: list[Message] = []
 
     # ---- handlers ---------------------------------------------------------------------------
 
@@ -136,7 +136,7 @@ class AgentHostExecutor(AgentNode):
         tokens = [one for one in flat if isinstance(one, TurnToken)]
         messages = [*self._ab_cache, *normalize_messages([one for one in flat if not isinstance(one, TurnToken)])]
         if tokens and not self._ab_pending:
-            await self._run_turn(tokens[0], messages, ctx)
+            await self._ab_run_turn(tokens[0], messages, ctx)
         else:
             self._ab_cache = messages
 
@@ -144,16 +144,16 @@ class AgentHostExecutor(AgentNode):
     async def take_turn(self, token: TurnToken, ctx: HostContext) -> None:
         """Let the agent answer the collected messages; a turn that waits for responses includes later messages."""
         if not self._ab_pending:
-            await self._run_turn(token, [*self._ab_cache], ctx)
+            await self._ab_run_turn(token, [*self._ab_cache], ctx)
 
     @handler
     async def from_answer(self, answer: Content, ctx: HostContext) -> None:
         """Receive the response to a request that was sent on as a message."""
         request = self._ab_pending.get(request_id_of(answer))
-        if request is not None and self._is_intercepted(request):
+        if request is not None and self._ab_is_intercepted(request):
             await self.from_user_input(request, answer, ctx)
         else:
-            sent = ", ".join(key for key, one in self._ab_pending.items() if self._is_intercepted(one)) or "none"
+            sent = ", ".join(key for key, one in self._ab_pending.items() if self._ab_is_intercepted(one)) or "none"
             text = (
                 f"Agent node {self.id!r} ignores the answer {request_id_of(answer)!r}. Its open requests, sent on as "
                 f"messages: {sent}. An answer must have the id of its request."
@@ -163,50 +163,50 @@ class AgentHostExecutor(AgentNode):
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: HostContext) -> None:
         """Receive the response to a request of the agent."""
-        answers = self._add_answer(request, answer)
+        answers = self._ab_add_answer(request, answer)
         if answers is not None:
-            await self._run_turn(self._token or TurnToken(), [answers, *self._ab_cache], ctx)
+            await self._ab_run_turn(self._ab_token or TurnToken(), [answers, *self._ab_cache], ctx)
 
     # ---- one turn --------------------------------------------------------------------------------
 
-    async def _run_turn(self, token: TurnToken, messages: list[Message], ctx: HostContext) -> None:
+    async def _ab_run_turn(self, token: TurnToken, messages: list[Message], ctx: HostContext) -> None:
         """Run the agent, then send everything and the token on, or raise the requests that block it."""
         options = self.options
         emits = options.emit_agent_update_events if token.emit_events is None else token.emit_events
         inputs = reassign_to_user(messages, self) if options.reassign_other_agents_as_users else messages
-        reply = await self._call_agent(inputs, ctx, ctx.yield_output if emits else None)
+        reply = await self._ab_call_agent(inputs, ctx, ctx.yield_output if emits else None)
         if options.emit_agent_response_events and not reply.was_raised:
             await ctx.yield_output(reply.response)
-        answers, before = (messages[:1], self._outgoing) if self._ab_pending else ([], [])
+        answers, before = (messages[:1], self._ab_outgoing) if self._ab_pending else ([], [])
         forwarded = messages if options.forward_incoming_messages else answers
-        outgoing = [*resolved_inputs([*before, *forwarded], reply.response), *self._add_author(reply.response)]
+        outgoing = [*resolved_inputs([*before, *forwarded], reply.response), *self._ab_add_author(reply.response)]
         self._ab_cache, self._ab_pending = [], _open_requests(reply)
         if self._ab_pending:
-            self._token, self._outgoing, self._ab_answers = token, outgoing, []
+            self._ab_token, self._ab_outgoing, self._ab_answers = token, outgoing, []
             for request in self._ab_pending.values():
-                await self._raise_request(request, ctx)
+                await self._ab_raise_request(request, ctx)
             return
         if outgoing:
             await ctx.send_message(outgoing)
         await ctx.send_message(TurnToken(token.emit_events))
 
-    async def _raise_request(self, request: Content, ctx: HostContext) -> None:
-        if self._is_intercepted(request):
+    async def _ab_raise_request(self, request: Content, ctx: HostContext) -> None:
+        if self._ab_is_intercepted(request):
             await ctx.send_message(request)
         else:
             await ctx.request_info(request, Content)
 
-    def _is_intercepted(self, request: Content) -> bool:
+    def _ab_is_intercepted(self, request: Content) -> bool:
         options, is_call = self.options, request.type == "function_call"
         return options.intercept_unterminated_function_calls if is_call else options.intercept_user_input_requests
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
         """Wait for responses to the open requests, including those that were sent on as messages."""
-        intercepted = {key: request for key, request in self._ab_pending.items() if self._is_intercepted(request)}
+        intercepted = {key: request for key, request in self._ab_pending.items() if self._ab_is_intercepted(request)}
         super().on_rolled_back(open_requests)
         self._ab_pending = {**self._ab_pending, **intercepted}
 
-    def _add_author(self, response: AgentResponse) -> list[Message]:
+    def _ab_add_author(self, response: AgentResponse) -> list[Message]:
         """Return the agent's messages, with an author if they have none, so that they can be recognized later."""
         return [
             with_contents(message, message.contents, author_name=self.id)
@@ -219,13 +219,13 @@ class AgentHostExecutor(AgentNode):
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the session, the waiting messages, the open requests, and the turn that waits for them."""
-        turn = {"turn_token": self._token, "outgoing": [*self._outgoing]} if self._ab_pending else {}
+        turn = {"turn_token": self._ab_token, "outgoing": [*self._ab_outgoing]} if self._ab_pending else {}
         return {**await super().on_checkpoint_save(), **turn}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Restore the result of `on_checkpoint_save`; missing parts are empty."""
         await super().on_checkpoint_restore(state)
-        self._token, self._outgoing = state.get("turn_token"), [*state.get("outgoing", ())]
+        self._ab_token, self._ab_outgoing = state.get("turn_token"), [*state.get("outgoing", ())]
 
 
 def bind_as_executor(

@@ -229,15 +229,15 @@ class WorkflowExecutor(Executor):
         self.concurrency = concurrency
         self.serialize = concurrency == "queue"
         taken = [t for t in workflow.input_types if t is not SubWorkflowResponseMessage]
-        respond = HandlerSpec("respond", WorkflowExecutor._on_response, _signature(SubWorkflowResponseMessage))
-        runs = [HandlerSpec("run", WorkflowExecutor._on_message, _signature(t)) for t in taken]
+        respond = HandlerSpec("respond", WorkflowExecutor._ab_on_response, _signature(SubWorkflowResponseMessage))
+        runs = [HandlerSpec("run", WorkflowExecutor._ab_on_message, _signature(t)) for t in taken]
         self._ab_handlers = HandlerTable([respond, *runs], f"WorkflowExecutor {id!r}")
         if propagate_request:
-            propagated = HandlerSpec("respond", WorkflowExecutor._on_propagated_response, _signature(object))
+            propagated = HandlerSpec("respond", WorkflowExecutor._ab_on_propagated_response, _signature(object))
             self._ab_responses = ResponseTable([propagated], f"WorkflowExecutor {id!r}")
-        self._drop_runs()
+        self._ab_drop_runs()
 
-    def _drop_runs(self) -> None:
+    def _ab_drop_runs(self) -> None:
         self._ab_state = State()
         """Shared state of all inner runs, unless they are isolated."""
         self._ab_waiting: list[_InnerRun] = []
@@ -254,7 +254,7 @@ class WorkflowExecutor(Executor):
     @property
     def output_types(self) -> list[Any]:
         """The output types of the inner workflow, and its requests if it can have any."""
-        return [*self.workflow.output_types, *([SubWorkflowRequestMessage] if self._can_request else [])]
+        return [*self.workflow.output_types, *([SubWorkflowRequestMessage] if self._ab_can_request else [])]
 
     @property
     def workflow_output_types(self) -> list[Any]:
@@ -262,14 +262,14 @@ class WorkflowExecutor(Executor):
         return [Any]
 
     @property
-    def _can_request(self) -> bool:
+    def _ab_can_request(self) -> bool:
         executors = self.workflow.executors.values()
         return self.workflow.graph.driver is not None or any(e.is_request_response_capable for e in executors)
 
     @property
     def is_request_response_capable(self) -> bool:
         """Whether requests of the inner workflow become requests of this node."""
-        return self.propagate_request and self._can_request
+        return self.propagate_request and self._ab_can_request
 
     @property
     def asks_person(self) -> bool:
@@ -291,7 +291,7 @@ class WorkflowExecutor(Executor):
         """Return the same node without earlier runs, over a clone of the inner workflow."""
         clone = copy.copy(self)
         clone.workflow = self.workflow.clone()
-        clone._drop_runs()  # noqa: SLF001 - its own class
+        clone._ab_drop_runs()  # noqa: SLF001 - its own class
         return clone
 
     def to_dict(self) -> dict[str, Any]:
@@ -300,23 +300,23 @@ class WorkflowExecutor(Executor):
 
     # ---- handlers ----------------------------------------------------------------------------------
 
-    async def _on_message(self, data: Any, ctx: Any) -> None:
-        await self._drive(self._new_run(self._ab_state), ctx, message=data)
+    async def _ab_on_message(self, data: Any, ctx: Any) -> None:
+        await self._ab_drive(self._ab_new_run(self._ab_state), ctx, message=data)
 
-    def _new_run(self, shared: State) -> _InnerRun:
+    def _ab_new_run(self, shared: State) -> _InnerRun:
         if self.concurrency == "isolate":
             return _InnerRun(self.workflow.clone(copy_executors=True).graph, RunState())
         return _InnerRun(self.workflow.graph, RunState(shared))
 
-    async def _on_response(self, response: SubWorkflowResponseMessage, ctx: Any) -> None:
+    async def _ab_on_response(self, response: SubWorkflowResponseMessage, ctx: Any) -> None:
         await self._ab_respond(response.source_event.request_id, response.data, ctx)
 
-    async def _on_propagated_response(self, _: Any, response: Any, ctx: Any) -> None:
+    async def _ab_on_propagated_response(self, _: Any, response: Any, ctx: Any) -> None:
         await self._ab_respond(ctx.request_id, response, ctx)
 
     async def _ab_respond(self, request_id: str, response: Any, ctx: Any) -> None:
-        await self._put_back()
-        inner = self._find_waiting(request_id)
+        await self._ab_put_back()
+        inner = self._ab_find_waiting(request_id)
         if inner is None:
             text = f"The response to request {request_id!r} is ignored: no run inside {self.id!r} waits for it."
             await ctx.add_event(WorkflowEvent.warning(text, self.id))
@@ -327,7 +327,7 @@ class WorkflowExecutor(Executor):
             return
         before = await snapshot(inner.graph, inner.run_state)
         try:
-            await self._drive(inner, ctx, responses=inner.responses)
+            await self._ab_drive(inner, ctx, responses=inner.responses)
         except BaseException:
             # The outer request is open again, so it arrives here. If it was handled already, the inner nodes keep their
             # work.
@@ -339,7 +339,7 @@ class WorkflowExecutor(Executor):
             self._ab_before, self._ab_before_in = {}, superstep
         self._ab_before[inner] = before, responses
 
-    def _find_waiting(self, request_id: str) -> _InnerRun | None:
+    def _ab_find_waiting(self, request_id: str) -> _InnerRun | None:
         return next((inner for inner in self._ab_waiting if request_id in inner.run_state.requests), None)
 
     def on_rolled_back(self, open_requests: Mapping[str, WorkflowEvent[Any]]) -> None:
@@ -373,14 +373,14 @@ class WorkflowExecutor(Executor):
         nodes = (node for graph in graphs.values() for node in graph.executors.values())
         return waiting + sum(node.count_unanswered() for node in nodes)
 
-    async def _put_back(self) -> None:
+    async def _ab_put_back(self) -> None:
         rolled_back, self._ab_rolled_back = self._ab_rolled_back, {}
         for inner, (before, responses) in rolled_back.items():
             await restore(inner.graph, inner.run_state, before)
             inner.responses = {key: one for key, one in responses.items() if key in inner.run_state.requests}
             self._ab_waiting = [*(one for one in self._ab_waiting if one is not inner), inner]
 
-    async def _drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
+    async def _ab_drive(self, inner: _InnerRun, ctx: Any, **arguments: Any) -> None:
         """Run the inner workflow to its end, then raise the requests that it left open."""
         is_running = self._ab_driven is not None and not self._ab_driven.break_off_if_lost()
         if self.concurrency == "error" and is_running:
@@ -410,12 +410,12 @@ class WorkflowExecutor(Executor):
             if self.propagate_request:
                 await ctx.request_info(event.data, event.response_type, request_id=event.request_id)
             else:
-                self._send(SubWorkflowRequestMessage(event, self.id), ctx)
+                self._ab_send(SubWorkflowRequestMessage(event, self.id), ctx)
 
     def _ab_execution(self, inner: _InnerRun, ctx: Any, arguments: Mapping[str, Any]) -> Execution:
         """Return the inner run, whose outputs become those of this node as they are emitted."""
         run: ActiveRun = ctx._run  # noqa: SLF001 - the engine's side of the context
-        is_direct = not self._leads_on(run) if self.allow_direct_output is None else self.allow_direct_output
+        is_direct = not self._ab_leads_on(run) if self.allow_direct_output is None else self.allow_direct_output
 
         options = self._ab_options(run)
 
@@ -425,7 +425,7 @@ class WorkflowExecutor(Executor):
                 if is_direct:
                     ctx._yield(value)  # noqa: SLF001 - as above
                 else:
-                    self._send(value, ctx)
+                    self._ab_send(value, ctx)
             elif event.type in _PASSED_ON:
                 again = WorkflowEvent(event.type, event.data, origin=event.origin, executor_id=self.id)
                 run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
@@ -451,9 +451,9 @@ class WorkflowExecutor(Executor):
         """Return the value that this node yields for an output of the inner run that `message` began."""
         return data
 
-    def _send(self, message: Any, ctx: Any) -> None:
+    def _ab_send(self, message: Any, ctx: Any) -> None:
         ctx._send(message, None)  # noqa: SLF001 - the engine's side of the context
-        if self._leads_on(ctx._run):  # noqa: SLF001 - as above
+        if self._ab_leads_on(ctx._run):  # noqa: SLF001 - as above
             return
         is_request = isinstance(message, SubWorkflowRequestMessage)
         keyword = "propagate_request" if is_request else "allow_direct_output"
@@ -463,7 +463,7 @@ class WorkflowExecutor(Executor):
         )
         ctx._run.log.warn_once(("untaken", self.id, is_request), self.id, text)  # noqa: SLF001 - as above
 
-    def _leads_on(self, run: ActiveRun) -> bool:
+    def _ab_leads_on(self, run: ActiveRun) -> bool:
         groups = (group for group in run.graph.edge_groups if not isinstance(group, InternalEdgeGroup))
         return any(self.id in group.source_executor_ids for group in groups)
 
@@ -471,7 +471,7 @@ class WorkflowExecutor(Executor):
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the complete state of the inner workflow, for each run that waits for responses."""
-        await self._put_back()
+        await self._ab_put_back()
         contexts = {
             str(number): {**await _take_snapshot(inner.graph, inner.run_state), "responses": dict(inner.responses)}
             for number, inner in enumerate(self._ab_waiting)
@@ -489,7 +489,7 @@ class WorkflowExecutor(Executor):
         if "workflow" in state:
             await restore(self.workflow.graph, RunState(shared), Snapshot(**state["workflow"]))
         for saved in state[RUNS_INSIDE].values():
-            inner = self._new_run(shared)
+            inner = self._ab_new_run(shared)
             parts = dict(saved)
             inner.responses.update(parts.pop("responses"))
             await restore(inner.graph, inner.run_state, Snapshot(**parts))

@@ -86,7 +86,7 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
     def begin(self, messages: Sequence[Message]) -> None:
         """Begin a conversation; the manager has not read any of it."""
         super().begin(messages)
-        self._read = 0
+        self._ab_read = 0
 
     async def choose(self, ctx: OrchestratorContext) -> tuple[str, str | None] | Message:
         """Return the name that the agent selects and its reason, or its last message.
@@ -94,8 +94,8 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
         Raises:
             RuntimeError: None of its answers can be used.
         """
-        new = self.conversation[self._read :]
-        self._read = len(self.conversation)
+        new = self.conversation[self._ab_read :]
+        self._ab_read = len(self.conversation)
         members = self.participant_registry.participants
         team = "\n".join(f"- {name}: {description}" for name, description in members.items())
         ask = (
@@ -135,12 +135,12 @@ class AgentBasedGroupChatOrchestrator(BaseGroupChatOrchestrator):
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the conversation, the number of turns, and the session of the manager."""
         manager = await self.manager.on_checkpoint_save()
-        return {**await super().on_checkpoint_save(), "read": self._read, "session": manager["agent_session"]}
+        return {**await super().on_checkpoint_save(), "read": self._ab_read, "session": manager["agent_session"]}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Restore the result of `on_checkpoint_save`."""
         await super().on_checkpoint_restore(state)
-        self._read = state["read"]
+        self._ab_read = state["read"]
         await self.manager.on_checkpoint_restore({"agent_session": state["session"]})
 
 

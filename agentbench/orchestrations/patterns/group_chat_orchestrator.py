@@ -100,12 +100,12 @@ class BaseGroupChatOrchestrator(Executor):
     @handler
     async def from_text(self, text: str, ctx: OrchestratorContext) -> None:
         """Begin with a text of the user."""
-        await self._start([Message("user", [text])], ctx)
+        await self._ab_start([Message("user", [text])], ctx)
 
     @handler
     async def from_message(self, message: Message, ctx: OrchestratorContext) -> None:
         """Begin with a message."""
-        await self._start([message], ctx)
+        await self._ab_start([message], ctx)
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: OrchestratorContext) -> None:
@@ -114,38 +114,38 @@ class BaseGroupChatOrchestrator(Executor):
         Raises:
             EmptyConversationError: There are no messages.
         """
-        await self._start(require_messages(messages, self.id), ctx)
+        await self._ab_start(require_messages(messages, self.id), ctx)
 
     @handler
     async def from_agent(self, response: AgentExecutorResponse, ctx: OrchestratorContext) -> None:
         """Receive the answer of an agent."""
-        await self._take_answer(response.executor_id, response.agent_response.messages, ctx)
+        await self._ab_take_answer(response.executor_id, response.agent_response.messages, ctx)
 
     @handler
     async def from_executor(self, response: GroupChatResponseMessage, ctx: OrchestratorContext) -> None:
         """Receive the answer of an executor."""
-        await self._take_answer(ctx.get_source_executor_id(), [response.message], ctx)
+        await self._ab_take_answer(ctx.get_source_executor_id(), [response.message], ctx)
 
     # ---- the conversation ------------------------------------------------------------------------
 
-    async def _start(self, messages: list[Message], ctx: OrchestratorContext) -> None:
+    async def _ab_start(self, messages: list[Message], ctx: OrchestratorContext) -> None:
         self.begin(messages)
-        await self._go_on(messages, None, ctx)
+        await self._ab_go_on(messages, None, ctx)
 
-    async def _take_answer(self, author: str, messages: Sequence[Message], ctx: OrchestratorContext) -> None:
-        texts = await self._add_answer(author, messages, ctx)
-        await self._go_on(texts, author, ctx)
+    async def _ab_take_answer(self, author: str, messages: Sequence[Message], ctx: OrchestratorContext) -> None:
+        texts = await self._ab_add_answer(author, messages, ctx)
+        await self._ab_go_on(texts, author, ctx)
 
-    async def _add_answer(self, author: str, messages: Sequence[Message], ctx: OrchestratorContext) -> list[Message]:
+    async def _ab_add_answer(self, author: str, messages: Sequence[Message], ctx: OrchestratorContext) -> list[Message]:
         """Add the texts of an answer to the conversation, and return them."""
-        await self._report(GroupChatResponseReceivedEvent(self.round_index, author), ctx)
+        await self._ab_report(GroupChatResponseReceivedEvent(self.round_index, author), ctx)
         texts = clean_conversation_for_handoff(message for message in messages if message.role != "tool")
         for message in texts:
             message.author_name = message.author_name or author
         self.conversation += texts
         return texts
 
-    async def _go_on(self, new: list[Message], author: str | None, ctx: OrchestratorContext) -> None:
+    async def _ab_go_on(self, new: list[Message], author: str | None, ctx: OrchestratorContext) -> None:
         """Pass new messages on and give the turn; or end the conversation."""
         if await is_ended(self.termination_condition, self.conversation):
             await self.end(self.TERMINATION_CONDITION_MET_MESSAGE, ctx)
@@ -159,10 +159,10 @@ class BaseGroupChatOrchestrator(Executor):
             await ctx.yield_output(AgentResponse(messages=[chosen]))
             return
         speaker, reason = chosen
-        await self._broadcast(new, ctx, author)
+        await self._ab_broadcast(new, ctx, author)
         self.round_index += 1
-        await self._report(GroupChatRequestSentEvent(self.round_index, speaker, reason), ctx)
-        await self._give_turn(speaker, ctx, speaks_again=speaker == author)
+        await self._ab_report(GroupChatRequestSentEvent(self.round_index, speaker, reason), ctx)
+        await self._ab_give_turn(speaker, ctx, speaks_again=speaker == author)
 
     async def end(self, text: str, ctx: OrchestratorContext) -> None:
         """End the conversation with a message of the orchestrator."""
@@ -170,10 +170,10 @@ class BaseGroupChatOrchestrator(Executor):
         self.conversation.append(message)
         await ctx.yield_output(AgentResponse(messages=[message]))
 
-    async def _report(self, data: Any, ctx: OrchestratorContext, kind: str = "group_chat") -> None:
+    async def _ab_report(self, data: Any, ctx: OrchestratorContext, kind: str = "group_chat") -> None:
         await ctx.add_event(WorkflowEvent(kind, data, executor_id=self.id))
 
-    async def _broadcast(self, messages: list[Message], ctx: OrchestratorContext, author: str | None = None) -> None:
+    async def _ab_broadcast(self, messages: list[Message], ctx: OrchestratorContext, author: str | None = None) -> None:
         """Send messages to all participants except their author."""
         for name in self.participant_registry.participants if messages else ():
             if name == author:
@@ -183,7 +183,7 @@ class BaseGroupChatOrchestrator(Executor):
             else:
                 await ctx.send_message(GroupChatParticipantMessage([*messages]), name)
 
-    async def _give_turn(
+    async def _ab_give_turn(
         self, name: str, ctx: OrchestratorContext, instruction: str | None = None, *, speaks_again: bool = False
     ) -> None:
         if not self.participant_registry.is_agent(name):

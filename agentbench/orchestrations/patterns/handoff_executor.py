@@ -160,7 +160,7 @@ class HandoffAgentExecutor(AgentExecutor):
         self.autonomous_mode_prompt = autonomous_mode_prompt or "The user is not there. Go on by yourself."
         require_limit("autonomous_mode_turn_limit", autonomous_mode_turn_limit, none="50")
         self.autonomous_mode_turn_limit = 50 if autonomous_mode_turn_limit is None else autonomous_mode_turn_limit
-        self._tools = [_handoff_tool(handoff) for handoff in self.handoffs.values()]
+        self._ab_tools = [_handoff_tool(handoff) for handoff in self.handoffs.values()]
 
     @property
     def asks_person(self) -> bool:
@@ -170,9 +170,9 @@ class HandoffAgentExecutor(AgentExecutor):
     def reset(self) -> None:
         """Drop the data that waits for the agent, and the count of its turns without the user."""
         super().reset()
-        self._autonomous_turns = 0
-        self._handoff: _Handoff | None = None
-        self._goes_on = False
+        self._ab_autonomous_turns = 0
+        self._ab_handoff: _Handoff | None = None
+        self._ab_goes_on = False
 
     # ---- handlers ---------------------------------------------------------------------------
 
@@ -180,111 +180,111 @@ class HandoffAgentExecutor(AgentExecutor):
     async def run(self, request: AgentExecutorRequest, ctx: HandoffContext) -> None:  # type: ignore[override]
         """Receive messages or the conversation from another agent; from outside, begin."""
         if ctx.source_executor_ids == [WORKFLOW_SOURCE]:
-            await self._begin(request.messages, ctx)
+            await self._ab_begin(request.messages, ctx)
         elif request.should_respond:
-            self._autonomous_turns = 0
-            heard = self._take_in(request.messages)
+            self._ab_autonomous_turns = 0
+            heard = self._ab_take_in(request.messages)
             told = f"{ctx.get_source_executor_id()} has handed the conversation to you."
-            await self._answer(heard or [Message("user", [told])], ctx)
+            await self._ab_answer(heard or [Message("user", [told])], ctx)
         else:
-            self._ab_cache = self._take_in(request.messages)
+            self._ab_cache = self._ab_take_in(request.messages)
 
     @handler
     async def from_str(self, text: str, ctx: HandoffContext) -> None:  # type: ignore[override]
         """Begin with a text of the user."""
-        await self._begin(normalize_messages(text), ctx)
+        await self._ab_begin(normalize_messages(text), ctx)
 
     @handler
     async def from_message(self, message: Message, ctx: HandoffContext) -> None:  # type: ignore[override]
         """Begin with a message."""
-        await self._begin([message], ctx)
+        await self._ab_begin([message], ctx)
 
     @handler
     async def from_messages(self, messages: list[str | Message], ctx: HandoffContext) -> None:  # type: ignore[override]
         """Begin with several messages."""
-        await self._begin(normalize_messages(messages), ctx)
+        await self._ab_begin(normalize_messages(messages), ctx)
 
     @response_handler
     async def from_user(self, request: HandoffAgentUserRequest, answer: list[Message], ctx: HandoffContext) -> None:
         """Continue with the user's message; an empty list ends the conversation."""
         if answer:
-            await self._handle_user_messages(answer, ctx)
+            await self._ab_handle_user_messages(answer, ctx)
 
     # ---- one turn --------------------------------------------------------------------------------
 
-    async def _begin(self, messages: list[Message], ctx: HandoffContext) -> None:
+    async def _ab_begin(self, messages: list[Message], ctx: HandoffContext) -> None:
         ctx.set_state(CONVERSATION, [])
-        await self._handle_user_messages(messages, ctx)
+        await self._ab_handle_user_messages(messages, ctx)
 
-    async def _handle_user_messages(self, messages: list[Message], ctx: HandoffContext) -> None:
-        self._autonomous_turns = 0
-        await self._broadcast(clean_conversation_for_handoff(messages), ctx)
-        await self._answer(self._take_in(messages), ctx)
+    async def _ab_handle_user_messages(self, messages: list[Message], ctx: HandoffContext) -> None:
+        self._ab_autonomous_turns = 0
+        await self._ab_broadcast(clean_conversation_for_handoff(messages), ctx)
+        await self._ab_answer(self._ab_take_in(messages), ctx)
 
-    async def _answer(self, messages: list[Message], ctx: HandoffContext) -> None:
+    async def _ab_answer(self, messages: list[Message], ctx: HandoffContext) -> None:
         if not await is_ended(self.termination_condition, ctx.get_state(CONVERSATION, [])):
-            await self._take_turn(messages, ctx)  # type: ignore[arg-type]
+            await self._ab_take_turn(messages, ctx)  # type: ignore[arg-type]
 
-    async def _take_turn(
+    async def _ab_take_turn(
         self, messages: list[Message], ctx: AgentNodeContext, *, is_answer: bool = False, goes_on: bool = False
     ) -> None:
-        await super()._take_turn(messages, ctx, is_answer=is_answer, goes_on=goes_on)
-        while self._goes_on:
-            self._goes_on = False
-            await super()._take_turn([Message("user", [self.autonomous_mode_prompt])], ctx)
+        await super()._ab_take_turn(messages, ctx, is_answer=is_answer, goes_on=goes_on)
+        while self._ab_goes_on:
+            self._ab_goes_on = False
+            await super()._ab_take_turn([Message("user", [self.autonomous_mode_prompt])], ctx)
 
-    def _run_arguments(self) -> dict[str, Any]:
-        self._handoff = _Handoff({handoff_tool_name(target): target for target in self.handoffs})
-        self._handoff_calls: set[Any] = set()
-        self._has_shown = False
-        if not self._tools:
+    def _ab_run_arguments(self) -> dict[str, Any]:
+        self._ab_handoff = _Handoff({handoff_tool_name(target): target for target in self.handoffs})
+        self._ab_handoff_calls: set[Any] = set()
+        self._ab_has_shown = False
+        if not self._ab_tools:
             return {}
         options = {"allow_multiple_tool_calls": False}
-        return {"tools": self._tools, "middleware": [self._handoff], "options": options}
+        return {"tools": self._ab_tools, "middleware": [self._ab_handoff], "options": options}
 
-    async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
+    async def _ab_yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
         """Yield an answer, or a piece of one, without the call of a handoff tool."""
         shown = copy.copy(output)
         if isinstance(shown, AgentResponseUpdate):
-            shown.contents = self._visible(shown.contents)
-            self._has_shown = self._has_shown or any(content.type != "usage" for content in shown.contents)
-            is_empty = not (shown.contents and self._has_shown)  # a handoff alone is not an answer
+            shown.contents = self._ab_visible(shown.contents)
+            self._ab_has_shown = self._ab_has_shown or any(content.type != "usage" for content in shown.contents)
+            is_empty = not (shown.contents and self._ab_has_shown)  # a handoff alone is not an answer
         else:
-            messages = [(message, self._visible(message.contents)) for message in shown.messages]
+            messages = [(message, self._ab_visible(message.contents)) for message in shown.messages]
             shown.messages = [with_contents(message, contents) for message, contents in messages if contents]
             is_empty = not shown.messages
         if not is_empty:
-            await super()._yield_output(shown, ctx)
+            await super()._ab_yield_output(shown, ctx)
 
-    def _visible(self, contents: list[Content]) -> list[Content]:
+    def _ab_visible(self, contents: list[Content]) -> list[Content]:
         """Return the contents that do not belong to a handoff; further pieces of a call have only its id or index."""
         visible: list[Content] = []
         for content in contents:
             keys = {content.call_id or None, content.additional_properties.get(TOOL_CALL_INDEX)} - {None}
-            is_handoff = self._handoff is not None and content.name in self._handoff.targets
-            if content.type == "function_call" and (is_handoff or keys & self._handoff_calls):
-                self._handoff_calls |= keys
-            elif content.type != "function_result" or content.call_id not in self._handoff_calls:
+            is_handoff = self._ab_handoff is not None and content.name in self._ab_handoff.targets
+            if content.type == "function_call" and (is_handoff or keys & self._ab_handoff_calls):
+                self._ab_handoff_calls |= keys
+            elif content.type != "function_result" or content.call_id not in self._ab_handoff_calls:
                 visible.append(content)
         return visible
 
-    async def _pass_on(self, response: AgentResponse, ctx: Any) -> None:
+    async def _ab_pass_on(self, response: AgentResponse, ctx: Any) -> None:
         """Send the messages to the others, and hand over, end the conversation, continue alone, or ask the user."""
         texts = clean_conversation_for_handoff(message for message in response.messages if message.role != "tool")
-        await self._broadcast(texts, ctx)
-        target = None if self._handoff is None else self._handoff.target
+        await self._ab_broadcast(texts, ctx)
+        target = None if self._ab_handoff is None else self._ab_handoff.target
         if target is not None:
             await ctx.add_event(WorkflowEvent("handoff_sent", HandoffSentEvent(self.id, target), executor_id=self.id))
             await ctx.send_message(AgentExecutorRequest([]), target)
         elif await is_ended(self.termination_condition, ctx.get_state(CONVERSATION, [])):
             return
-        elif self.autonomous_mode and self._autonomous_turns < self.autonomous_mode_turn_limit:
-            self._autonomous_turns += 1
-            self._goes_on = True
+        elif self.autonomous_mode and self._ab_autonomous_turns < self.autonomous_mode_turn_limit:
+            self._ab_autonomous_turns += 1
+            self._ab_goes_on = True
         else:
             await ctx.request_info(HandoffAgentUserRequest(response), list[Message])
 
-    async def _broadcast(self, texts: list[Message], ctx: HandoffContext) -> None:
+    async def _ab_broadcast(self, texts: list[Message], ctx: HandoffContext) -> None:
         ctx.set_state(CONVERSATION, [*ctx.get_state(CONVERSATION, []), *texts])
         if texts:
             await ctx.send_message(AgentExecutorRequest(texts, should_respond=False))
@@ -293,12 +293,12 @@ class HandoffAgentExecutor(AgentExecutor):
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
         """Return the state of an agent node, and the number of turns without the user."""
-        return {**await super().on_checkpoint_save(), "_autonomous_mode_turns": self._autonomous_turns}
+        return {**await super().on_checkpoint_save(), "_autonomous_mode_turns": self._ab_autonomous_turns}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
         """Restore the result of `on_checkpoint_save`; missing parts are empty."""
         await super().on_checkpoint_restore(state)
-        self._autonomous_turns = state.get("_autonomous_mode_turns", 0)
+        self._ab_autonomous_turns = state.get("_autonomous_mode_turns", 0)
 
 
 class _Handoff(FunctionMiddleware):

@@ -113,7 +113,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
 
     # ---- the plan --------------------------------------------------------------------------------
 
-    async def _start(self, messages: list[Message], ctx: Any) -> None:
+    async def _ab_start(self, messages: list[Message], ctx: Any) -> None:
         if self.terminated:
             msg = "This team has finished its task. Begin another in a new run: workflow.start(...), or build() again."
             raise RuntimeError(msg)
@@ -124,18 +124,18 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         descriptions = dict(self.participant_registry.participants)
         self.context = MagenticContext(messages[0].text, participant_descriptions=descriptions)
         plan = await self.manager.plan(self.context)
-        await self._propose(plan, MagenticOrchestratorEventType.PLAN_CREATED, ctx)
+        await self._ab_propose(plan, MagenticOrchestratorEventType.PLAN_CREATED, ctx)
 
-    async def _propose(
+    async def _ab_propose(
         self, plan: Message, kind: MagenticOrchestratorEventType, ctx: Any, *, is_stalled: bool = False
     ) -> None:
         self.plan = plan
-        await self._report(MagenticOrchestratorEvent(kind, plan), ctx, "magentic_orchestrator")
+        await self._ab_report(MagenticOrchestratorEvent(kind, plan), ctx, "magentic_orchestrator")
         if self.require_plan_signoff:
             request = MagenticPlanReviewRequest(plan, self.progress, is_stalled)
             await ctx.request_info(request, MagenticPlanReviewResponse)
         else:
-            await self._work_on(plan, ctx)
+            await self._ab_work_on(plan, ctx)
 
     @response_handler
     async def from_review(
@@ -143,27 +143,27 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
     ) -> None:
         """Work on an approved plan, or replan."""
         if not response.review:
-            await self._work_on(request.plan, ctx)
+            await self._ab_work_on(request.plan, ctx)
             return
         self.context.chat_history += [request.plan, *response.review]
         plan = await self.manager.replan(self.context)
-        await self._propose(plan, MagenticOrchestratorEventType.REPLANNED, ctx, is_stalled=request.is_stalled)
+        await self._ab_propose(plan, MagenticOrchestratorEventType.REPLANNED, ctx, is_stalled=request.is_stalled)
 
-    async def _work_on(self, plan: Message, ctx: Any) -> None:
+    async def _ab_work_on(self, plan: Message, ctx: Any) -> None:
         """Send the task and the plan to all participants, and begin."""
         self.context.chat_history.append(plan)
-        await self._broadcast([Message("user", [self.context.task]), plan], ctx)
-        await self._give_turns(ctx)
+        await self._ab_broadcast([Message("user", [self.context.task]), plan], ctx)
+        await self._ab_give_turns(ctx)
 
     # ---- the work --------------------------------------------------------------------------------
 
-    async def _take_answer(self, author: str, messages: Sequence[Message], ctx: Any) -> None:
-        texts = await self._add_answer(author, messages, ctx)
+    async def _ab_take_answer(self, author: str, messages: Sequence[Message], ctx: Any) -> None:
+        texts = await self._ab_add_answer(author, messages, ctx)
         self.context.chat_history += texts
-        await self._broadcast(texts, ctx, author)
-        await self._give_turns(ctx)
+        await self._ab_broadcast(texts, ctx, author)
+        await self._ab_give_turns(ctx)
 
-    async def _give_turns(self, ctx: Any) -> None:
+    async def _ab_give_turns(self, ctx: Any) -> None:
         """Judge the progress; then give the turn, replan, or answer."""
         context, manager = self.context, self.manager
         if manager.max_round_count is not None and context.round_count >= manager.max_round_count:
@@ -176,17 +176,17 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
             if context.reset_count >= _MOST_RESETS_IN_A_ROW and context.round_count == context.reset_count + 1:
                 raise  # it has never succeeded, so a new plan does not help
             logger.warning("The progress of a Magentic team cannot be determined; it makes a new plan.", exc_info=True)
-            await self._plan_anew(ctx)
+            await self._ab_plan_anew(ctx)
             return
         kind = MagenticOrchestratorEventType.PROGRESS_LEDGER_UPDATED
-        await self._report(MagenticOrchestratorEvent(kind, progress), ctx, "magentic_orchestrator")
+        await self._ab_report(MagenticOrchestratorEvent(kind, progress), ctx, "magentic_orchestrator")
         if progress.is_request_satisfied.answer:
-            await self._answer_task(ctx)
+            await self._ab_answer_task(ctx)
             return
         is_stalled = not progress.is_progress_being_made.answer or bool(progress.is_in_loop.answer)
         context.stall_count = context.stall_count + 1 if is_stalled else max(0, context.stall_count - 1)
         if context.stall_count > manager.max_stall_count:
-            await self._plan_anew(ctx)
+            await self._ab_plan_anew(ctx)
             return
         speaker, participants = progress.next_speaker.answer, self.participant_registry.participants
         if not isinstance(speaker, str):
@@ -195,15 +195,15 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
             logger.warning(
                 "The manager of a Magentic team names %r, who is not a participant; the task is answered now.", speaker
             )
-            await self._answer_task(ctx)
+            await self._ab_answer_task(ctx)
             return
         instruction = str(progress.instruction_or_question.answer)
         context.chat_history.append(Message("assistant", [instruction], author_name=self.name))
         self.round_index += 1
-        await self._report(GroupChatRequestSentEvent(self.round_index, speaker, progress.next_speaker.reason), ctx)
-        await self._give_turn(speaker, ctx, instruction)
+        await self._ab_report(GroupChatRequestSentEvent(self.round_index, speaker, progress.next_speaker.reason), ctx)
+        await self._ab_give_turn(speaker, ctx, instruction)
 
-    async def _plan_anew(self, ctx: Any) -> None:
+    async def _ab_plan_anew(self, ctx: Any) -> None:
         context, limit = self.context, self.manager.max_reset_count
         if limit is not None and context.reset_count >= limit:
             await self.end(
@@ -214,9 +214,9 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         for name in self.participant_registry.participants:
             await ctx.send_message(MagenticResetSignal(), name)
         plan = await self.manager.replan(context)
-        await self._propose(plan, MagenticOrchestratorEventType.REPLANNED, ctx, is_stalled=True)
+        await self._ab_propose(plan, MagenticOrchestratorEventType.REPLANNED, ctx, is_stalled=True)
 
-    async def _answer_task(self, ctx: Any) -> None:
+    async def _ab_answer_task(self, ctx: Any) -> None:
         answer = await self.manager.prepare_final_answer(self.context)
         self.conversation.append(answer)
         self.terminated = True

@@ -203,13 +203,13 @@ class ParticipantExecutor(AgentExecutor):
         """Whether a person is asked about each answer, or a tool needs approval."""
         return self.reviewed or super().asks_person
 
-    async def _call_agent(
+    async def _ab_call_agent(
         self, messages: list[Message], ctx: WorkflowContext[Any, Any], on_update: OnUpdate | None = None
     ) -> AgentReply:
         if self.reassigns:
             messages = reassign_to_user(messages, self)
         try:
-            return await super()._call_agent(messages, ctx, on_update)
+            return await super()._ab_call_agent(messages, ctx, on_update)
         except Exception as error:
             if not self.collects_errors:
                 raise
@@ -218,22 +218,22 @@ class ParticipantExecutor(AgentExecutor):
             message = Message("assistant", [content], author_name=self.agent.name)
             return AgentReply(AgentResponse(messages=[message]), {})
 
-    async def _yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
+    async def _ab_yield_output(self, output: AgentResponse | AgentResponseUpdate, ctx: AgentNodeContext) -> None:
         if self.reviewed:
             emit_intermediate(output, ctx)
         else:
-            await super()._yield_output(output, ctx)
+            await super()._ab_yield_output(output, ctx)
 
-    async def _pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
+    async def _ab_pass_on(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
         if self.reviewed:
             draft = AgentExecutorResponse(self.id, response, [*self._ab_full_conversation])
             await ctx.request_info(draft, AgentRequestInfoResponse)
         else:
-            await self._deliver(response, ctx)
+            await self._ab_deliver(response, ctx)
 
-    async def _deliver(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
+    async def _ab_deliver(self, response: AgentResponse, ctx: AgentNodeContext) -> None:
         """Send on an answer that needs no further review."""
-        await super()._pass_on(response, ctx)
+        await super()._ab_pass_on(response, ctx)
 
     @response_handler
     async def from_review(
@@ -241,10 +241,10 @@ class ParticipantExecutor(AgentExecutor):
     ) -> None:
         """Pass an approved answer on, or let the agent answer again; the conversation stays complete."""
         if review.messages:
-            await self._take_turn(self._take_in(review.messages), ctx, goes_on=True)
+            await self._ab_take_turn(self._ab_take_in(review.messages), ctx, goes_on=True)
             return
         await ctx.yield_output(draft.agent_response)
-        await self._deliver(draft.agent_response, ctx)
+        await self._ab_deliver(draft.agent_response, ctx)
 
 
 def emit_intermediate(data: Any, ctx: WorkflowContext[Any, Any]) -> None:

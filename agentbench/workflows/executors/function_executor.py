@@ -82,7 +82,7 @@ class FunctionExecutor(Executor):
         if self._ab_sends_result:
             signature = signature._replace(can_send=True)
         is_async = inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004
-        call = FunctionExecutor._call_async if is_async else FunctionExecutor._call_plain
+        call = FunctionExecutor._ab_call_async if is_async else FunctionExecutor._ab_call_plain
         self._ab_handlers = HandlerTable([HandlerSpec(name, call, signature, unawaited_calls(inner))], name)
 
     def with_function(self, func: Callable[..., Any]) -> FunctionExecutor:
@@ -100,23 +100,23 @@ class FunctionExecutor(Executor):
         vars(other).update(settings)
         return other
 
-    async def _call_async(self, data: Any, ctx: Any) -> Any:
-        return await self._send_awaited(
+    async def _ab_call_async(self, data: Any, ctx: Any) -> Any:
+        return await self._ab_send_awaited(
             self._ab_function(data, ctx) if self._ab_takes_context else self._ab_function(data), ctx
         )
 
-    async def _send_awaited(self, pending: Awaitable[Any], ctx: Any) -> Any:
+    async def _ab_send_awaited(self, pending: Awaitable[Any], ctx: Any) -> Any:
         result = await pending
         if not self._ab_sends_result:
             return result
         return None if result is None else await ctx.send_message(result)
 
-    def _call_plain(self, data: Any, ctx: Any) -> Any:
+    def _ab_call_plain(self, data: Any, ctx: Any) -> Any:
         result = self._ab_function(data, ctx) if self._ab_takes_context else self._ab_function(data)
         if not self._ab_sends_result:
             return result
         if inspect.isawaitable(result):  # a plain wrapper around an async function
-            return self._send_awaited(result, ctx)
+            return self._ab_send_awaited(result, ctx)
         return None if result is None else ctx.send_message(result)
 
     def __getstate__(self) -> dict[str, Any]:
