@@ -45,7 +45,7 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
         self.workflow: WorkflowT = workflow
         self.waiting: dict[str | None, WorkflowT] = {}
         """The clones whose requests are pending, by the id of their session; None for the clone without a session."""
-        self._own_history: InMemoryHistoryProvider | None = None
+        self._ab_own_history: InMemoryHistoryProvider | None = None
 
     @property
     def pending_requests(self) -> dict[str, WorkflowEvent[Any]]:
@@ -82,12 +82,12 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
     def providers_for(self, session: AgentSession | None) -> list[Any]:
         """Return the context providers of a run; in a session, one of them loads its history."""
         if session is None:
-            return [provider for provider in self.context_providers if provider is not self._own_history]
+            return [provider for provider in self.context_providers if provider is not self._ab_own_history]
         if not any(
             isinstance(provider, HistoryProvider) and provider.load_messages for provider in self.context_providers
         ):
-            self._own_history = InMemoryHistoryProvider()
-            self.context_providers.insert(0, self._own_history)
+            self._ab_own_history = InMemoryHistoryProvider()
+            self.context_providers.insert(0, self._ab_own_history)
         return self.context_providers
 
 

@@ -254,9 +254,9 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
             "client_kwargs": client_kwargs,
         }
         raises = self.raise_on_user_input if raise_on_user_input is None else raise_on_user_input
-        return self._start(messages, arguments, stream=stream, middleware=middleware, raises=raises)
+        return self._ab_start(messages, arguments, stream=stream, middleware=middleware, raises=raises)
 
-    def _start(
+    def _ab_start(
         self, messages: Any, arguments: Mapping[str, Any], *, stream: bool, middleware: Any = None, raises: bool = False
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Start a run without layers; with `raises`, user input requests raise an error."""
@@ -424,26 +424,26 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
     MAKES_OWN_SPANS: ClassVar[bool] = True
     RUNS_MIDDLEWARE: ClassVar[bool] = True
 
-    def _start(
+    def _ab_start(
         self, messages: Any, arguments: Mapping[str, Any], *, stream: bool, middleware: Any = None, raises: bool = False
     ) -> Coroutine[Any, Any, AgentResponse[Any]] | AgentStream:
         """Start a run; with `raises`, user input requests raise after middleware and spans have seen the response."""
         is_traced = is_tracing()
         if not (is_traced or middleware or self.middleware):
-            return super()._start(messages, arguments, stream=stream, raises=raises)
-        run = partial(run_in_span, self, self._run_inside) if is_traced else self._run_inside
+            return super()._ab_start(messages, arguments, stream=stream, raises=raises)
+        run = partial(run_in_span, self, self._ab_run_inside) if is_traced else self._ab_run_inside
         pending = run_with_middleware(self, run, messages, arguments, stream=stream, middleware=middleware)
         if not stream:
             return _respond(pending, raises=raises)
         streamed: AgentStream = pending
         return streamed.with_result_hook(AgentResponse.raise_for_user_input) if raises else streamed
 
-    def _run_inside(self, messages: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
+    def _ab_run_inside(self, messages: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
         """Run inside the layers, with the arguments that the middleware passes on."""
         if unknown := arguments.keys() - AgentRunArguments.__annotations__.keys():
             raise unexpected_run_keyword(self, unknown)
         check_run_arguments(*map(arguments.get, ("session", "options", "function_invocation_kwargs", "client_kwargs")))
-        return super()._start(messages, arguments, stream=stream)
+        return super()._ab_start(messages, arguments, stream=stream)
 
     def error_to_raise(self, error: Exception) -> Exception:
         """Return the error to raise: a client error is converted so that it is also an agent error."""

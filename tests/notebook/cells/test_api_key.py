@@ -55,7 +55,7 @@ def test_a_key_is_in_no_saved_widget_no_answer_to_the_page_and_no_text(capsys: p
     page = enter(key, KEY)
     page.say("ready")
     client = OpenAIChatClient("m", api_key=key)
-    shown = [key, vars(key), key.text, key._repr_mimebundle_(), client, vars(client), vars(client._connection)]
+    shown = [key, vars(key), key.text, key._repr_mimebundle_(), client, vars(client), vars(client._ab_connection)]
     told = json.dumps([ipywidgets.Widget.get_manager_state(), page.heard]) + repr(shown) + capsys.readouterr().out
     assert KEY not in told + json.dumps(client.to_dict())
     assert "memory only" in key.text

@@ -116,9 +116,9 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         if client is None and mode == "record":
             message = "mode='record' needs a client or a function that makes one: CassetteChatClient(path, client, …)."
             raise ValueError(message)
-        self._client: Any = client if _is_client(client) else None
-        self._factory: Callable[[], Any] | None = client if self._client is None else None
-        if self._factory is not None and not callable(self._factory):
+        self._ab_client: Any = client if _is_client(client) else None
+        self._ab_factory: Callable[[], Any] | None = client if self._ab_client is None else None
+        if self._ab_factory is not None and not callable(self._ab_factory):
             raise _no_client(client, "client is")
         if isinstance(client, BaseChatClient):
             inherited = {name: getattr(client, name) for name in ClientLayers.__annotations__}
@@ -129,82 +129,84 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         self.on_repeat: OnRepeat = on_repeat
         self.delay = require_delay(delay)
         self.calls: list[CassetteCall] = []
-        self._model = model
-        self._lock = threading.Lock()
-        self._client_lock = threading.Lock()
-        self._find_secrets = SecretFinder()
+        self._ab_model = model
+        self._ab_lock = threading.Lock()
+        self._ab_client_lock = threading.Lock()
+        self._ab_find_secrets = SecretFinder()
         self.path = os.path.expanduser(path)
-        self._cassette = Cassette(
+        self._ab_cassette = Cassette(
             self.path, match=match, redaction=Redaction(redact), repeat=on_repeat == "last", anew=mode == "record"
         )
         # For each message, a copy for `calls` and its stored form.
-        self._sent = PerMessage(lambda message: (copy.deepcopy(message), self._cassette.message(message)))
+        self._ab_sent = PerMessage(lambda message: (copy.deepcopy(message), self._ab_cassette.message(message)))
         if mode == "replay" and not os.path.exists(self.path):
             message = f"Cassette {self.path} not found. Record it first: pass a client and mode='auto'."
             raise FileNotFoundError(message)
-        self._cassette.read()
+        self._ab_cassette.read()
 
     @property
-    def _header(self) -> Plain:
-        return self._cassette.lines.header or {}
+    def _ab_header(self) -> Plain:
+        return self._ab_cassette.lines.header or {}
 
     @property
     def model(self) -> str | None:
         """The model: the argument `model`, else the client's model, else the model in the file."""
-        return self._model or getattr(self._client, "model", None) or self._header.get("model")
+        return self._ab_model or getattr(self._ab_client, "model", None) or self._ab_header.get("model")
 
     @property
     def STORES_BY_DEFAULT(self) -> bool:  # type: ignore[override]  # noqa: N802 - of the client or the file
         """Whether the service stores conversations, according to the client or the file."""
-        if not self._header and self.mode != "replay" and not self._is_out_of_reach():
-            self._get_client()  # nothing is recorded yet, and agents read this right before a call
-        if self._client is not None:
-            return bool(getattr(self._client, "STORES_BY_DEFAULT", False))
-        return bool(self._header.get("stores_by_default", False))
+        if not self._ab_header and self.mode != "replay" and not self._ab_is_out_of_reach():
+            self._ab_get_client()  # nothing is recorded yet, and agents read this right before a call
+        if self._ab_client is not None:
+            return bool(getattr(self._ab_client, "STORES_BY_DEFAULT", False))
+        return bool(self._ab_header.get("stores_by_default", False))
 
     @property
     def FUNCTION_INVOCATION_ENABLED(self) -> bool:  # type: ignore[override]  # noqa: N802 - of the client
         """Whether tools are run, according to the client."""
-        return bool(getattr(self._client, "FUNCTION_INVOCATION_ENABLED", True))
+        return bool(getattr(self._ab_client, "FUNCTION_INVOCATION_ENABLED", True))
 
     def service_url(self) -> str:
         """Return the client's URL; `Unknown` without a client."""
-        url = getattr(self._client, "service_url", None)
+        url = getattr(self._ab_client, "service_url", None)
         return str(url()) if callable(url) else super().service_url()
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any] | ChatStream]:
-        return self._open(messages, options, kwargs) if stream else self._respond(messages, options, kwargs)
+        return self._ab_open(messages, options, kwargs) if stream else self._ab_respond(messages, options, kwargs)
 
-    async def _respond(
+    async def _ab_respond(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any]
     ) -> ChatResponse[Any]:
-        recorded, request, index = self._find(messages, options, kwargs, stream=False)
+        recorded, request, index = self._ab_find(messages, options, kwargs, stream=False)
         if recorded is not None:
             return response_for(recorded, options)
-        response: ChatResponse[Any] = await self._call_client(messages, options, kwargs, stream=False)
-        self._add(request, {"response": plain_answer(response)}, index)
+        response: ChatResponse[Any] = await self._ab_call_client(messages, options, kwargs, stream=False)
+        self._ab_add(request, {"response": plain_answer(response)}, index)
         return response
 
-    async def _open(
+    async def _ab_open(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any]
     ) -> ChatStream:
-        recorded, request, index = self._find(messages, options, kwargs, stream=True)
+        recorded, request, index = self._ab_find(messages, options, kwargs, stream=True)
         response_format = options.get("response_format")
         if recorded is None:
-            inner: ChatStream = await self._call_client(messages, options, kwargs, stream=True)
-            stream = self._build_response_stream(self._record(inner, request, index), response_format=response_format)
+            inner: ChatStream = await self._ab_call_client(messages, options, kwargs, stream=True)
+            stream = self._build_response_stream(
+                self._ab_record(inner, request, index), response_format=response_format
+            )
             return stream.with_cleanup_hook(inner.aclose)  # also for a stream that is never read
         if recorded.updates is None:
             return response_as_stream(response_for(recorded, options))
-        return self._build_response_stream(self._play(recorded.updates), response_format=response_format)
+        return self._build_response_stream(self._ab_play(recorded.updates), response_format=response_format)
 
-    async def _call_client(
+    async def _ab_call_client(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
     ) -> Any:
         """Return the client's answer, without its `BaseChatClient` layers, because they run around this client."""
-        client = self._get_client()
+        client = self._ab_get_client()
         require_network(client)
         builder: BaseChatClient[Any] = client if isinstance(client, BaseChatClient) else self
         if builder is client:
@@ -217,74 +219,74 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         build_stream = partial(builder._build_response_stream, response_format=options.get("response_format"))  # noqa: SLF001
         return await (stream_of if stream else response_of)(reply, build_stream)
 
-    def _get_client(self) -> Any:
-        with self._client_lock:
-            if self._client is None and self._factory is not None:
-                made = self._factory()
+    def _ab_get_client(self) -> Any:
+        with self._ab_client_lock:
+            if self._ab_client is None and self._ab_factory is not None:
+                made = self._ab_factory()
                 if not _is_client(made):
                     raise _no_client(made, "the function that makes the client returned")
-                self._client = made
-            return self._client
+                self._ab_client = made
+            return self._ab_client
 
-    def _is_out_of_reach(self) -> bool:
+    def _ab_is_out_of_reach(self) -> bool:
         """Return whether this process is offline and the client needs the network or does not exist yet."""
-        return is_offline() and (self._client is None or needs_network(self._client))
+        return is_offline() and (self._ab_client is None or needs_network(self._ab_client))
 
-    async def _play(self, updates: list[Plain]) -> AsyncIterator[ChatResponseUpdate]:
+    async def _ab_play(self, updates: list[Plain]) -> AsyncIterator[ChatResponseUpdate]:
         for index, update in enumerate(updates):
             if self.delay and index:
                 await asyncio.sleep(self.delay)
             yield ChatResponseUpdate.from_dict(copy.deepcopy(update))
 
-    async def _record(self, inner: ChatStream, request: Request, index: int) -> AsyncIterator[ChatResponseUpdate]:
+    async def _ab_record(self, inner: ChatStream, request: Request, index: int) -> AsyncIterator[ChatResponseUpdate]:
         updates = []
         async for update in inner:
             updates.append(plain_answer(update))
             yield update
-        self._add(request, {"updates": updates}, index)
+        self._ab_add(request, {"updates": updates}, index)
 
-    def _find(
+    def _ab_find(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any], *, stream: bool
     ) -> tuple[StoredCall | None, Request, int]:
         """Return the recorded call or `None`, the request to record in that case, and its index in `calls`."""
-        sent = self._sent(messages)
+        sent = self._ab_sent(messages)
         written = [plain for _, plain in sent]
-        with self._lock:
+        with self._ab_lock:
             index = len(self.calls)
             self.calls.append(CassetteCall([copied for copied, _ in sent], dict(options), stream, dict(kwargs)))
-        self._cassette.read()  # others may have added lines, including the first line with the model
-        request = self._cassette.request(written, options, model=self.model)
-        recorded = self._cassette.serve(request)
+        self._ab_cassette.read()  # others may have added lines, including the first line with the model
+        request = self._ab_cassette.request(written, options, model=self.model)
+        recorded = self._ab_cassette.serve(request)
         if recorded is not None:
-            self._set_number(index, recorded, served=True)
+            self._ab_set_number(index, recorded, served=True)
             return recorded, request, index
         reason: Reason | None = None
         if self.mode == "replay":
             reason = "replay"
-        elif self._client is None and self._factory is None:
+        elif self._ab_client is None and self._ab_factory is None:
             reason = "no client"
-        elif self.mode == "auto" and self._is_out_of_reach():
+        elif self.mode == "auto" and self._ab_is_out_of_reach():
             reason = "offline"
         if reason is not None:
-            raise miss_error(self._cassette, request, reason=reason, secrets=self._secrets())
-        self._cassette.require_writable()
-        self._get_client()
-        request = self._cassette.request(written, options, model=self.model)  # the model may not be known before
-        self._cassette.refuse_secrets(json.dumps(request.sent, ensure_ascii=False), self._secrets())
+            raise miss_error(self._ab_cassette, request, reason=reason, secrets=self._ab_secrets())
+        self._ab_cassette.require_writable()
+        self._ab_get_client()
+        request = self._ab_cassette.request(written, options, model=self.model)  # the model may not be known before
+        self._ab_cassette.refuse_secrets(json.dumps(request.sent, ensure_ascii=False), self._ab_secrets())
         return None, request, index
 
-    def _add(self, request: Request, answer: Plain, index: int) -> None:
-        stores = bool(getattr(self._client, "STORES_BY_DEFAULT", False))
-        header = header_line(client=type(self._client).__name__, model=self.model, stores_by_default=stores)
-        added = self._cassette.add(request, answer, header=header, secrets=self._secrets())
-        self._set_number(index, added, served=False)
+    def _ab_add(self, request: Request, answer: Plain, index: int) -> None:
+        stores = bool(getattr(self._ab_client, "STORES_BY_DEFAULT", False))
+        header = header_line(client=type(self._ab_client).__name__, model=self.model, stores_by_default=stores)
+        added = self._ab_cassette.add(request, answer, header=header, secrets=self._ab_secrets())
+        self._ab_set_number(index, added, served=False)
 
-    def _set_number(self, index: int, recorded: StoredCall, *, served: bool) -> None:
-        with self._lock:
+    def _ab_set_number(self, index: int, recorded: StoredCall, *, served: bool) -> None:
+        with self._ab_lock:
             self.calls[index] = self.calls[index]._replace(number=recorded.number, served=served)
 
-    def _secrets(self) -> frozenset[str]:
-        return self._find_secrets(self._client, self._factory, self.additional_properties)
+    def _ab_secrets(self) -> frozenset[str]:
+        return self._ab_find_secrets(self._ab_client, self._ab_factory, self.additional_properties)
 
     @property
     def last_call(self) -> CassetteCall | None:
@@ -294,11 +296,11 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
     @property
     def recorded_calls(self) -> Sequence[StoredCall]:
         """All calls in the file, in order."""
-        return tuple(self._cassette.lines.calls)
+        return tuple(self._ab_cassette.lines.calls)
 
     def unused(self) -> list[StoredCall]:
         """The calls of the file that were neither served nor recorded by this object."""
-        return self._cassette.unused
+        return self._ab_cassette.unused
 
     def assert_exhausted(self) -> None:
         """Raise an `AssertionError` that lists calls which this object neither served nor recorded, if any."""
@@ -319,7 +321,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
         if self.mode == "replay":
             message = "prune() writes the file, but mode='replay' only reads it. Use mode='auto'."
             raise ChatClientException(message)
-        return self._cassette.prune()
+        return self._ab_cassette.prune()
 
     def __repr__(self) -> str:
         done = [call for call in self.calls if call.number is not None]
@@ -329,7 +331,7 @@ class CassetteChatClient(BaseChatClient[Any], Displayable):
 
     async def close(self) -> None:
         """Close the client, if it exists and can be closed."""
-        close = getattr(self._client, "close", None)
+        close = getattr(self._ab_client, "close", None)
         closing: Any = close() if callable(close) else None
         if hasattr(closing, "__await__"):
             await closing

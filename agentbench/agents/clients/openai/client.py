@@ -73,7 +73,7 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
                 f"{type(self).__name__} does not support api={api!r}. Expected {' or '.join(map(repr, self.APIS))}."
             )
             raise ValueError(message)
-        self._connection = OpenAIConnection(
+        self._ab_connection = OpenAIConnection(
             model,
             self.MODEL_SETTINGS,
             api_key=api_key,
@@ -86,14 +86,14 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
             timeout=timeout,
             max_retries=max_retries,
         )
-        target = self._connection.target
+        target = self._ab_connection.target
         self.model, self.org_id, self.base_url = target.model, target.org_id, target.base_url
-        self.api: ApiName = api or self._default_api(target.api)
+        self.api: ApiName = api or self._ab_default_api(target.api)
         if _APIS[self.api].stores:
             self.STORES_BY_DEFAULT = True  # type: ignore[misc]  # of this client alone
         self.instruction_role = instruction_role
 
-    def _default_api(self, setting: str | None) -> ApiName:
+    def _ab_default_api(self, setting: str | None) -> ApiName:
         if setting is None or len(self.APIS) == 1:
             return self.APIS[0]
         for name in self.APIS:
@@ -108,20 +108,20 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Any:
         if stream:
-            updates = self._updates(messages, options, kwargs)
+            updates = self._ab_updates(messages, options, kwargs)
             return self._build_response_stream(updates, response_format=options.get("response_format"))
-        return self._answer(messages, options, kwargs)
+        return self._ab_answer(messages, options, kwargs)
 
-    async def _prepare(
+    async def _ab_prepare(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any], ChatCompletions | Responses, WireRequest]:
         checked = dict(await self._validate_options(options))
         transport = {name: kwargs.get(name, checked.pop(name, None)) for name in TRANSPORT_ARGUMENTS}
-        api = self._api_for(checked)
+        api = self._ab_api_for(checked)
         request = api.request(messages, checked, model=self.model, instruction_role=self.instruction_role)
-        return checked, await self._connection.transport(transport), api, request
+        return checked, await self._ab_connection.transport(transport), api, request
 
-    def _api_for(self, options: Mapping[str, Any]) -> ChatCompletions | Responses:
+    def _ab_api_for(self, options: Mapping[str, Any]) -> ChatCompletions | Responses:
         """Return the API for a request; only Responses supports background answers."""
         is_in_background = options.get("background") or options.get("continuation_token")
         if self.api == "responses" or not is_in_background:
@@ -131,12 +131,12 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
         message = "Chat Completions does not support background answers. Use OpenAIChatClient or OpenAIResponsesClient."
         raise ChatClientInvalidRequestException(message)
 
-    async def _answer(
+    async def _ab_answer(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> ChatResponse[Any]:
-        checked, transport, api, request = await self._prepare(messages, options, kwargs)
-        with self._connection.translate_errors(request.body, transport):
-            answer = await self._connection.call(api.path, request, transport)
+        checked, transport, api, request = await self._ab_prepare(messages, options, kwargs)
+        with self._ab_connection.translate_errors(request.body, transport):
+            answer = await self._ab_connection.call(api.path, request, transport)
             failure = api.failure(answer)
             if failure is not None:
                 raise ReportedFailureError(failure)
@@ -145,13 +145,13 @@ class OpenAIClient(Connected, BaseChatClient[OptionsT], Generic[OptionsT]):
                 raise ValueError(NO_ANSWER)
             return response
 
-    async def _updates(
+    async def _ab_updates(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: Mapping[str, Any]
     ) -> AsyncIterator[ChatResponseUpdate]:
-        checked, transport, api, request = await self._prepare(messages, options, kwargs)
+        checked, transport, api, request = await self._ab_prepare(messages, options, kwargs)
         reader, is_empty = api.reader(checked), True
-        with self._connection.translate_errors(request.body, transport):
-            events = await self._connection.open(api.path, api.stream_request(request), transport)
+        with self._ab_connection.translate_errors(request.body, transport):
+            events = await self._ab_connection.open(api.path, api.stream_request(request), transport)
             try:
                 async for event in events:
                     update = reader.read(event)

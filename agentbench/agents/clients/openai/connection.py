@@ -260,20 +260,20 @@ class Connected:
     """The base class of clients with a connection. `repr` shows model and URL; closing the client closes it."""
 
     model: str
-    _connection: OpenAIConnection
+    _ab_connection: OpenAIConnection
 
     @property
     def client(self) -> AsyncOpenAI:
         """The SDK client, for other functions of the service: `await client.client.files.create(...)`."""
-        return self._connection.sdk()
+        return self._ab_connection.sdk()
 
     def service_url(self) -> str:
         """Return the URL of the API without credentials."""
-        return self._connection.url
+        return self._ab_connection.url
 
     async def close(self) -> None:
         """Close the connections that the client opened; an SDK client that you passed stays open."""
-        await self._connection.close()
+        await self._ab_connection.close()
 
     async def __aenter__(self) -> Self:
         return self

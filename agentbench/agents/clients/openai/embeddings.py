@@ -84,7 +84,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
         max_retries: int | None = None,
     ) -> None:
         super().__init__(additional_properties=additional_properties)
-        self._connection = OpenAIConnection(
+        self._ab_connection = OpenAIConnection(
             model,
             ("embedding_model",),
             api_key=api_key,
@@ -97,7 +97,7 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
             timeout=timeout,
             max_retries=max_retries,
         )
-        self.model = self._connection.target.model
+        self.model = self._ab_connection.target.model
         self.otel_provider_name = otel_provider_name
 
     async def get_embeddings(
@@ -106,11 +106,11 @@ class OpenAIEmbeddingClient(Connected, BaseEmbeddingClient[str, list[float], Opt
         """Return the vectors of one or several texts, in order; raise a `ChatClientException` on failure."""
         sent = [values] if isinstance(values, str) else list(values)
         fields = {name: value for name, value in cast("Mapping[str, Any]", options or {}).items() if value is not None}
-        transport = await self._connection.transport({name: fields.pop(name, None) for name in TRANSPORT_ARGUMENTS})
+        transport = await self._ab_connection.transport({name: fields.pop(name, None) for name in TRANSPORT_ARGUMENTS})
         # Base64 needs a third of the bytes. If requested explicitly, the SDK leaves decoding, which may fail, to us.
         body = {"model": self.model, "encoding_format": "base64", **fields, "input": sent}
-        with self._connection.translate_errors(body, transport):
-            answer = await self._connection.call("embeddings", WireRequest("create", body), transport)
+        with self._ab_connection.translate_errors(body, transport):
+            answer = await self._ab_connection.call("embeddings", WireRequest("create", body), transport)
             found = list(_embeddings(answer))
             if len(found) != len(sent):
                 raise ValueError(NO_VECTORS.format(found=len(found), texts=len(sent)))

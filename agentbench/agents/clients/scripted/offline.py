@@ -62,10 +62,10 @@ class EchoChatClient(AnsweringChatClient):
         super().__init__(model=model, chunk=chunk, **layers)
         self.prefix = prefix
 
-    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
+    async def _ab_reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
         text = echo(messages, self.prefix)
         usage = usage_of_words(len((last_user_text(messages) or "").split()), len(text.split()))
-        return self._read({"text": text, "usage": usage}, messages, options)
+        return self._ab_read({"text": text, "usage": usage}, messages, options)
 
     def __repr__(self) -> str:
         return f"EchoChatClient({self.prefix!r}, model={self.model!r}, chunk={self.chunk!r})"
@@ -116,34 +116,34 @@ class OfflineChatClient(AnsweringChatClient):
     ) -> None:
         super().__init__(model=model, chunk=chunk, delay=delay, **layers)
         pairs = rules.items() if isinstance(rules, Mapping) else rules or ()
-        self._rules: list[tuple[Condition, ScriptEntry]] = []
+        self._ab_rules: list[tuple[Condition, ScriptEntry]] = []
         for pair in pairs:
             if not isinstance(pair, (tuple, list)) or len(pair) != 2:
                 message = f"A rule is {pair!r}; expected a pair (condition, reply)."
                 raise TypeError(message)
-            self._rules.append((_as_predicate(pair[0]), pair[1]))
-        self._fallback = fallback
+            self._ab_rules.append((_as_predicate(pair[0]), pair[1]))
+        self._ab_fallback = fallback
 
-    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
+    async def _ab_reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
         results = _new_results(messages)
-        entry = await play_entry(self._entry(messages, options, results), messages, options)
+        entry = await play_entry(self._ab_entry(messages, options, results), messages, options)
         if calls_tools(entry) and tools_disabled(options):
             entry = TOOLS_DISABLED
-        return self._read(entry, messages, options)
+        return self._ab_read(entry, messages, options)
 
-    def _entry(self, messages: Sequence[Message], options: Mapping[str, Any], results: list[str]) -> ScriptEntry:
-        for holds, reply in self._rules:
+    def _ab_entry(self, messages: Sequence[Message], options: Mapping[str, Any], results: list[str]) -> ScriptEntry:
+        for holds, reply in self._ab_rules:
             if holds(messages, options) and not (results and calls_tools(reply)):
                 return reply
         prompt = last_user_text(messages)
         if not results and prompt is not None and (call := _parse_call(prompt, options)) is not None:
             return call
-        if not (isinstance(self._fallback, str) and self._fallback == "echo"):
-            return self._fallback
+        if not (isinstance(self._ab_fallback, str) and self._ab_fallback == "echo"):
+            return self._ab_fallback
         return "Echo: " + "\n".join(results) if results else echo(messages)
 
     def __repr__(self) -> str:
-        return f"OfflineChatClient(rules={len(self._rules)}, fallback={self._fallback!r}, model={self.model!r})"
+        return f"OfflineChatClient(rules={len(self._ab_rules)}, fallback={self._ab_fallback!r}, model={self.model!r})"
 
 
 def default_chat_client() -> OfflineChatClient:

@@ -54,30 +54,30 @@ class AnsweringChatClient(BaseChatClient[Any]):
         self.model = model
         self.chunk: Chunk = chunk
         self.delay = require_delay(delay)
-        self._ids = Ids()
+        self._ab_ids = Ids()
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         if not stream:
-            return self._respond(messages, options, kwargs)
-        updates = self._stream(messages, options, kwargs)
+            return self._ab_respond(messages, options, kwargs)
+        updates = self._ab_stream(messages, options, kwargs)
         return self._build_response_stream(updates, response_format=options.get("response_format"))
 
-    async def _respond(
+    async def _ab_respond(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any]
     ) -> ChatResponse[Any]:
-        reply = await self._reply(messages, options, stream=False, client_kwargs=kwargs)
+        reply = await self._ab_reply(messages, options, stream=False, client_kwargs=kwargs)
         if self.delay:
             await asyncio.sleep(self.delay)
         if isinstance(reply, ChatResponse):
             return reply
         return ChatResponse.from_updates(reply, output_format_type=options.get("response_format"))
 
-    async def _stream(
+    async def _ab_stream(
         self, messages: Sequence[Message], options: Mapping[str, Any], kwargs: dict[str, Any]
     ) -> AsyncIterator[ChatResponseUpdate]:
-        reply = await self._reply(messages, options, stream=True, client_kwargs=kwargs)
+        reply = await self._ab_reply(messages, options, stream=True, client_kwargs=kwargs)
         if isinstance(reply, ChatResponse):
             reply = updates_of(reply, partial(split_contents, chunk=self.chunk))
         for update in reply:
@@ -86,11 +86,11 @@ class AnsweringChatClient(BaseChatClient[Any]):
             yield update
 
     @abstractmethod
-    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
+    async def _ab_reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
         """Return the answer to one call; `call` contains `stream` and `client_kwargs`."""
 
-    def _read(self, entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> Reply:
-        return read_entry(entry, messages=messages, options=options, ids=self._ids, model=self.model)
+    def _ab_read(self, entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> Reply:
+        return read_entry(entry, messages=messages, options=options, ids=self._ab_ids, model=self.model)
 
 
 def split_contents(contents: list[Content], chunk: Chunk) -> Iterator[list[Content]]:
@@ -220,11 +220,11 @@ class ScriptedChatClient(AnsweringChatClient):
         self.strict_tools = strict_tools
         self.honour_tool_choice = honour_tool_choice
         self.calls: list[ModelCall] = []
-        self._copies: PerMessage[Message] = PerMessage(copy.deepcopy)
+        self._ab_copies: PerMessage[Message] = PerMessage(copy.deepcopy)
         single = isinstance(script, (str, Call, Mapping, BaseException)) or not isinstance(script, Iterable)
-        self._script: list[ScriptEntry] = [script] if single else list(cast("Iterable[ScriptEntry]", script))
-        self._position = 0
-        self._lock = threading.Lock()
+        self._ab_script: list[ScriptEntry] = [script] if single else list(cast("Iterable[ScriptEntry]", script))
+        self._ab_position = 0
+        self._ab_lock = threading.Lock()
 
     @property
     def last_call(self) -> ModelCall | None:
@@ -233,35 +233,35 @@ class ScriptedChatClient(AnsweringChatClient):
 
     def reset(self) -> None:
         """Restart the script and the ids, and clear the calls."""
-        with self._lock:
-            self._position = 0
-            self._ids.reset()
+        with self._ab_lock:
+            self._ab_position = 0
+            self._ab_ids.reset()
             self.calls.clear()
-            self._copies = PerMessage(copy.deepcopy)
+            self._ab_copies = PerMessage(copy.deepcopy)
 
     def assert_exhausted(self) -> None:
         """Raise an `AssertionError` that lists unplayed entries, if there are any."""
-        unused = self._script[self._position :]
+        unused = self._ab_script[self._ab_position :]
         if unused:
             texts = [text if len(text) <= 60 else f"{text[:59]}…" for text in map(repr, unused[:_MOST_LISTED])]
             listed = ", ".join(texts) + (", …" if len(unused) > _MOST_LISTED else "")
-            total = len(self._script)
+            total = len(self._ab_script)
             message = (
                 f"{len(unused)} of {total} entries were not played: {listed}. Expected {total} model calls, but there "
                 f"were {len(self.calls)}."
             )
             raise AssertionError(message)
 
-    async def _reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
-        record = ModelCall(self._copies(messages), dict(options), **call)
+    async def _ab_reply(self, messages: Sequence[Message], options: Mapping[str, Any], **call: Any) -> Reply:
+        record = ModelCall(self._ab_copies(messages), dict(options), **call)
         no_tools = self.honour_tool_choice and tools_disabled(options)
-        with self._lock:
+        with self._ab_lock:
             self.calls.append(record)
-            entry = self._take(messages, no_tools=no_tools)
+            entry = self._ab_take(messages, no_tools=no_tools)
         entry = await play_entry(entry, messages, options)
         if no_tools and calls_tools(entry):  # a function returned a call
             entry = TOOLS_DISABLED
-        reply = self._read(entry, messages, options)
+        reply = self._ab_read(entry, messages, options)
         if self.strict_tools:
             offered = tool_names(options.get("tools"))
             for name in called_tools(reply):
@@ -273,19 +273,19 @@ class ScriptedChatClient(AnsweringChatClient):
                     raise ChatClientException(message)
         return reply
 
-    def _take(self, messages: Sequence[Message], *, no_tools: bool) -> ScriptEntry:
+    def _ab_take(self, messages: Sequence[Message], *, no_tools: bool) -> ScriptEntry:
         """Return the next entry; while tools are disabled, an entry that calls a tool is kept."""
-        if self._position < len(self._script):
-            entry = self._script[self._position]
+        if self._ab_position < len(self._ab_script):
+            entry = self._ab_script[self._ab_position]
             if no_tools and calls_tools(entry):
                 return TOOLS_DISABLED
-            self._position += 1
+            self._ab_position += 1
             return entry
         if self.on_exhausted == "echo":
             return echo(messages)
-        if self.on_exhausted == "repeat_last" and self._script:
-            return TOOLS_DISABLED if no_tools and calls_tools(self._script[-1]) else self._script[-1]
-        entries = "1 entry" if len(self._script) == 1 else f"{len(self._script)} entries"
+        if self.on_exhausted == "repeat_last" and self._ab_script:
+            return TOOLS_DISABLED if no_tools and calls_tools(self._ab_script[-1]) else self._ab_script[-1]
+        entries = "1 entry" if len(self._ab_script) == 1 else f"{len(self._ab_script)} entries"
         message = (
             f"The script has {entries}, but this is model call {len(self.calls)}. Expected at "
             "most one call per entry; add an entry, or choose on_exhausted='repeat_last' or 'echo'."
@@ -293,5 +293,5 @@ class ScriptedChatClient(AnsweringChatClient):
         raise ChatClientException(message)
 
     def __repr__(self) -> str:
-        played = f"{self._position} of {len(self._script)} played"
+        played = f"{self._ab_position} of {len(self._ab_script)} played"
         return f"ScriptedChatClient({played}, calls={len(self.calls)}, on_exhausted={self.on_exhausted!r})"

@@ -170,7 +170,7 @@ async def test_the_client_of_the_sdk_is_reachable_and_shared_with_requests(cls: 
     assert isinstance(sdk, openai.AsyncOpenAI)
     assert client.client is sdk
     assert copy.deepcopy(client).client is sdk
-    assert not {"client", "_connection"} & set(client.to_dict() if hasattr(client, "to_dict") else ())
+    assert not {"client", "_ab_connection"} & set(client.to_dict() if hasattr(client, "to_dict") else ())
     assert "AsyncOpenAI" not in repr(client)
     assert cls("m", async_client=SDK).client is SDK
     other = pickle.loads(pickle.dumps(client))

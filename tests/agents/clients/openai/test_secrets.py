@@ -74,7 +74,7 @@ async def test_the_key_appears_nowhere(
         except ChatClientException as error:
             shown += texts_of(error)
         shown += [repr(client), str(client), repr(vars(client)), repr(client.to_dict()), repr(client.as_agent())]
-        shown += [repr(vars(client._connection)), repr(client._connection.target)]
+        shown += [repr(vars(client._ab_connection)), repr(client._ab_connection.target)]
     assert server.requests[0].headers["authorization"] == f"Bearer {KEY}"
     assert_hidden(iter(shown), caplog)
 
