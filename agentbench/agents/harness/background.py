@@ -124,26 +124,26 @@ class BackgroundAgentsProvider(ContextProvider):
         instructions: str | None = None,
     ) -> None:
         super().__init__(source_id)
-        self._agents: dict[str, Any] = {}
+        self._ab_agents: dict[str, Any] = {}
         for agent in agents:
             if not isinstance(agent, SupportsAgentRun):
                 message = f"{describe(agent)} is not an agent. Expected agents; for a workflow pass its as_agent()."
                 raise TypeError(message)
             name = (agent.name or "").strip()
-            if not name or name.lower() in self._agents:
+            if not name or name.lower() in self._ab_agents:
                 message = f"{agent!r} has the name {agent.name!r}. Expected a unique name."
                 raise ValueError(message)
-            self._agents[name.lower()] = agent
-        if not self._agents:
+            self._ab_agents[name.lower()] = agent
+        if not self._ab_agents:
             message = "The list of agents is empty. Expected at least one background agent."
             raise ValueError(message)
         listed = "\n".join(
             f"- {agent.name}" + (f": {agent.description}" if agent.description else "")
-            for agent in self._agents.values()
+            for agent in self._ab_agents.values()
         )
         self.instructions = (instructions or _INSTRUCTIONS).replace("{background_agents}", listed)
-        self._runs: dict[str, _TaskRuns] = {}
-        self._last_session: AgentSession | None = None
+        self._ab_runs: dict[str, _TaskRuns] = {}
+        self._ab_last_session: AgentSession | None = None
         functions: tuple[Callable[..., Any], ...] = (
             self.background_agents_start_task,
             self.background_agents_wait_for_first_completion,
@@ -152,29 +152,29 @@ class BackgroundAgentsProvider(ContextProvider):
             self.background_agents_continue_task,
             self.background_agents_clear_completed_task,
         )
-        self._tools = [FunctionTool(function) for function in functions]
+        self._ab_tools = [FunctionTool(function) for function in functions]
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add the tools, and a message with the current tasks."""
         context.extend_instructions(self, self.instructions)
-        context.extend_tools(self, self._tools)
-        self._last_session = session
-        tasks = self._refresh(session)
+        context.extend_tools(self, self._ab_tools)
+        self._ab_last_session = session
+        tasks = self._ab_refresh(session)
         if tasks:
             lines = "\n".join(f"- {_line(task)}" for task in tasks.values())
             context.extend_messages(self, [Message("user", f"Your background tasks:\n{lines}")])
 
     async def cancel_all(self, session: AgentSession) -> None:
         """Cancel the tasks of a session and wait until they have ended."""
-        await _cancel([self._runs.get(session.session_id, _TaskRuns())])
-        self._refresh(session)
-        self._runs.pop(session.session_id, None)
+        await _cancel([self._ab_runs.get(session.session_id, _TaskRuns())])
+        self._ab_refresh(session)
+        self._ab_runs.pop(session.session_id, None)
 
     async def aclose(self) -> None:
         """Cancel all tasks and wait until they have ended. Their sessions then show them as lost."""
-        runs, self._runs = self._runs, {}
+        runs, self._ab_runs = self._ab_runs, {}
         await _cancel(list(runs.values()))
 
     # ------------------------------------------------------------------------------------------------------- the tools
@@ -187,18 +187,18 @@ class BackgroundAgentsProvider(ContextProvider):
         description: str,
     ) -> str:
         """Start a background task for an agent, which sees nothing but `input`."""
-        agent = self._agents.get(agent_name.strip().lower())
+        agent = self._ab_agents.get(agent_name.strip().lower())
         if agent is None:
-            names = ", ".join(one.name for one in self._agents.values())
+            names = ", ".join(one.name for one in self._ab_agents.values())
             return f"Error: Unknown agent {agent_name!r}. Agents: {names}."
-        session = self._session_of(context)
+        session = self._ab_session_of(context)
         state = session.state.setdefault(self.source_id, {})
         task = BackgroundTaskInfo(state.get("next_task_id", 1), agent.name, description)
         state["next_task_id"] = task.id + 1
-        runs = self._runs.setdefault(session.session_id, _TaskRuns())
+        runs = self._ab_runs.setdefault(session.session_id, _TaskRuns())
         runs.sessions[task.id] = agent.create_session()
-        self._start(runs, task, agent, input)
-        self._store(session, {**self._load_tasks(session), task.id: task})
+        self._ab_start(runs, task, agent, input)
+        self._ab_store(session, {**self._ab_load_tasks(session), task.id: task})
         return f"Task {task.id} was started: {agent.name} works on it."
 
     async def background_agents_wait_for_first_completion(
@@ -207,21 +207,21 @@ class BackgroundAgentsProvider(ContextProvider):
         """Wait until one of these tasks has ended, and return which one."""
         if not task_ids:
             return "Error: task_ids is empty. Expected the ids of tasks to wait for."
-        session = self._session_of(context)
-        tasks = self._refresh(session)
+        session = self._ab_session_of(context)
+        tasks = self._ab_refresh(session)
         if unknown := [str(task_id) for task_id in task_ids if task_id not in tasks]:
             return f"Error: Unknown task {', '.join(unknown)}. {_task_list(tasks)}"
         if all(tasks[task_id].status is BackgroundTaskStatus.RUNNING for task_id in task_ids):
-            running = self._runs[session.session_id].tasks
+            running = self._ab_runs[session.session_id].tasks
             runs = [asyncio.wrap_future(running[task_id]) for task_id in task_ids]
             await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
-            tasks = self._refresh(session)
+            tasks = self._ab_refresh(session)
         ended = next(tasks[one] for one in task_ids if tasks[one].status is not BackgroundTaskStatus.RUNNING)
         return f"Task {ended.id} has ended: {ended.status.value}."
 
     async def background_agents_get_task_results(self, context: FunctionInvocationContext, task_id: int) -> str:
         """Return the answer of a task, or its status."""
-        tasks = self._refresh(self._session_of(context))
+        tasks = self._ab_refresh(self._ab_session_of(context))
         task = tasks.get(task_id)
         if task is None:
             return f"Error: Unknown task {task_id}. {_task_list(tasks)}"
@@ -233,64 +233,64 @@ class BackgroundAgentsProvider(ContextProvider):
 
     async def background_agents_get_all_tasks(self, context: FunctionInvocationContext) -> str:
         """Return all tasks, one per line."""
-        return "\n".join(map(_line, self._refresh(self._session_of(context)).values())) or "No tasks."
+        return "\n".join(map(_line, self._ab_refresh(self._ab_session_of(context)).values())) or "No tasks."
 
     async def background_agents_continue_task(self, context: FunctionInvocationContext, task_id: int, text: str) -> str:
         """Send more text to the agent of a task that has ended. The agent remembers the conversation."""
-        session = self._session_of(context)
-        tasks = self._refresh(session)
+        session = self._ab_session_of(context)
+        tasks = self._ab_refresh(session)
         if problem := _why_not_ended(task_id, tasks):
             return problem
-        task, runs = tasks[task_id], self._runs.get(session.session_id)
-        if runs is None or task_id not in runs.sessions or task.agent_name.lower() not in self._agents:
+        task, runs = tasks[task_id], self._ab_runs.get(session.session_id)
+        if runs is None or task_id not in runs.sessions or task.agent_name.lower() not in self._ab_agents:
             return f"Error: Task {task_id} cannot be continued: its agent or its conversation is gone. Start a new one."
         task.status, task.result_text, task.error_text = BackgroundTaskStatus.RUNNING, None, None
-        self._start(runs, task, self._agents[task.agent_name.lower()], text)
-        self._store(session, tasks)
+        self._ab_start(runs, task, self._ab_agents[task.agent_name.lower()], text)
+        self._ab_store(session, tasks)
         return f"Task {task_id} continues."
 
     async def background_agents_clear_completed_task(self, context: FunctionInvocationContext, task_id: int) -> str:
         """Remove a task that has ended, and its conversation."""
-        session = self._session_of(context)
-        tasks = self._refresh(session)
+        session = self._ab_session_of(context)
+        tasks = self._ab_refresh(session)
         if problem := _why_not_ended(task_id, tasks):
             return problem
         del tasks[task_id]
-        self._store(session, tasks)
-        runs = self._runs.get(session.session_id)
+        self._ab_store(session, tasks)
+        runs = self._ab_runs.get(session.session_id)
         if runs is not None:
             runs.sessions.pop(task_id, None)
             if not runs.sessions:
-                del self._runs[session.session_id]
+                del self._ab_runs[session.session_id]
         return f"Task {task_id} was cleared."
 
     # ----------------------------------------------------------------------------------------------- state of the tasks
 
-    def _start(self, runs: _TaskRuns, task: BackgroundTaskInfo, agent: Any, text: str) -> None:
+    def _ab_start(self, runs: _TaskRuns, task: BackgroundTaskInfo, agent: Any, text: str) -> None:
         async def run() -> Any:  # starting the run inside its own task gives it its own context variables
             return await agent.run(text, session=runs.sessions[task.id])
 
         runs.tasks[task.id] = submit(run(), loop=home_loop())
 
-    def _session_of(self, context: FunctionInvocationContext) -> AgentSession:
+    def _ab_session_of(self, context: FunctionInvocationContext) -> AgentSession:
         """Return the session of a tool call; of a call outside a run, that of the latest run or a new one."""
-        session: AgentSession = context.session or self._last_session or AgentSession()
+        session: AgentSession = context.session or self._ab_last_session or AgentSession()
         if context.session is None:
-            self._last_session = session
+            self._ab_last_session = session
         return session
 
-    def _load_tasks(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
+    def _ab_load_tasks(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
         state = session.state.setdefault(self.source_id, {})
         tasks = [BackgroundTaskInfo.from_dict(data) for data in state.get("tasks", ())]
         return {task.id: task for task in tasks}
 
-    def _store(self, session: AgentSession, tasks: Mapping[int, BackgroundTaskInfo]) -> None:
+    def _ab_store(self, session: AgentSession, tasks: Mapping[int, BackgroundTaskInfo]) -> None:
         session.state[self.source_id]["tasks"] = [task.to_dict() for task in tasks.values()]
 
-    def _refresh(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
+    def _ab_refresh(self, session: AgentSession) -> dict[int, BackgroundTaskInfo]:
         """Update the status of the tasks of a session, store the tasks and return them."""
-        tasks = self._load_tasks(session)
-        running = self._runs.get(session.session_id, _TaskRuns()).tasks
+        tasks = self._ab_load_tasks(session)
+        running = self._ab_runs.get(session.session_id, _TaskRuns()).tasks
         for task in tasks.values():
             if task.status is not BackgroundTaskStatus.RUNNING:
                 continue
@@ -303,7 +303,7 @@ class BackgroundAgentsProvider(ContextProvider):
                 is_failed = task.error_text is not None
                 task.status = BackgroundTaskStatus.FAILED if is_failed else BackgroundTaskStatus.COMPLETED
         if tasks:
-            self._store(session, tasks)
+            self._ab_store(session, tasks)
         return tasks
 
 

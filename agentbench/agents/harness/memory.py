@@ -221,8 +221,10 @@ class MemoryContextProvider(HistoryProvider):
         self.consolidation_client = consolidation_client
         self.history_message_filter = history_message_filter
         self.extract_every = extract_every
-        self._line_format: dict[str, Any] = {"dumps": history_dumps, "loads": history_loads}
-        self._locks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str | None, asyncio.Lock]] = WeakKeyDictionary()
+        self._ab_line_format: dict[str, Any] = {"dumps": history_dumps, "loads": history_loads}
+        self._ab_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str | None, asyncio.Lock]] = (
+            WeakKeyDictionary()
+        )
         functions = (
             self.list_memory_topics,
             self.read_memory_topic,
@@ -230,7 +232,7 @@ class MemoryContextProvider(HistoryProvider):
             self.delete_memory_topic,
             self.search_memory_transcripts,
         )
-        self._tools = [FunctionTool(function) for function in functions]
+        self._ab_tools = [FunctionTool(function) for function in functions]
 
     # ------------------------------------------------------------------------------------------------------ a run
 
@@ -239,22 +241,22 @@ class MemoryContextProvider(HistoryProvider):
     ) -> None:
         """Add the index, the topics that match the input, the recent turns, and the tools."""
         question = " ".join(message.text for message in context.input_messages)
-        overview = await run_in_thread(self._overview, session, question)
+        overview = await run_in_thread(self._ab_overview, session, question)
         if self.recent_turns:
             context.extend_messages(
-                self, self._last_turns(await self.get_messages(session.session_id, session=session))
+                self, self._ab_last_turns(await self.get_messages(session.session_id, session=session))
             )
         context.extend_instructions(self, self.context_prompt)
         client = self.consolidation_client or getattr(agent, "client", None)
 
         async def consolidate_memories() -> str:
             """Rewrite your whole memory more briefly."""
-            return json.dumps({"consolidated_topics": await self._consolidate_all(session, client)})
+            return json.dumps({"consolidated_topics": await self._ab_consolidate_all(session, client)})
 
-        context.extend_tools(self, [*self._tools, FunctionTool(consolidate_memories)])
+        context.extend_tools(self, [*self._ab_tools, FunctionTool(consolidate_memories)])
         context.extend_messages(self, [Message("user", overview)])
 
-    def _overview(self, session: AgentSession, question: str) -> str:
+    def _ab_overview(self, session: AgentSession, question: str) -> str:
         limits = {"line_limit": self.index_line_limit, "line_length": self.index_line_length}
         entries = self.store.rebuild_index(session, source_id=self.source_id, **limits)
         index = self.store.get_index_text(session, source_id=self.source_id, index_entries=entries, **limits)
@@ -262,7 +264,7 @@ class MemoryContextProvider(HistoryProvider):
         topics = [self.store.get_topic(session, source_id=self.source_id, topic=entry.topic) for entry in chosen]
         return "\n\n".join([index.strip(), *(topic.to_markdown().strip() for topic in topics)])
 
-    def _last_turns(self, messages: list[Message]) -> list[Message]:
+    def _ab_last_turns(self, messages: list[Message]) -> list[Message]:
         """Return the last turns. A turn begins with a message of the user."""
         begins = [index for index, message in enumerate(messages) if message.role == "user"]
         recent = messages[begins[-self.recent_turns] :] if len(begins) > self.recent_turns else messages
@@ -290,9 +292,9 @@ class MemoryContextProvider(HistoryProvider):
                 begins = [index for index, message in enumerate(stored) if message.role == "user"]
                 messages = stored[begins[-turns] if len(begins) >= turns else 0 :]
             for topic, memory in await extract_memories(client, self.extraction_prompt, messages, self.max_extractions):
-                await self._add(session, topic, memory)
-        if await self._is_time_to_consolidate(session):
-            await self._consolidate_all(session, self.consolidation_client or client)
+                await self._ab_add(session, topic, memory)
+        if await self._ab_is_time_to_consolidate(session):
+            await self._ab_consolidate_all(session, self.consolidation_client or client)
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
@@ -301,14 +303,14 @@ class MemoryContextProvider(HistoryProvider):
         folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
         if not await run_in_thread(folder.is_dir):
             return []
-        return await FileHistoryProvider(folder, **self._line_format).get_messages(session_id)
+        return await FileHistoryProvider(folder, **self._ab_line_format).get_messages(session_id)
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> None:
         """Add messages to the transcript of a session. The keyword `session` determines the owner."""
         folder = self.store.get_transcripts_directory(kwargs["session"], source_id=self.source_id)
-        history = await run_in_thread(lambda: FileHistoryProvider(folder, **self._line_format))
+        history = await run_in_thread(lambda: FileHistoryProvider(folder, **self._ab_line_format))
         await history.save_messages(session_id, messages)
 
     # ------------------------------------------------------------------------------------------------------ tools
@@ -325,11 +327,11 @@ class MemoryContextProvider(HistoryProvider):
 
     async def write_memory(self, context: FunctionInvocationContext, topic: str, memory: str) -> str:
         """Remember a fact under a topic, which is created if it is new."""
-        return json.dumps((await self._add(context.session, topic, memory)).to_dict())
+        return json.dumps((await self._ab_add(context.session, topic, memory)).to_dict())
 
     async def delete_memory_topic(self, context: FunctionInvocationContext, topic: str) -> str:
         """Delete a topic from your memory."""
-        async with self._lock(context.session):
+        async with self._ab_lock(context.session):
             await run_in_thread(self.store.delete_topic, context.session, source_id=self.source_id, topic=topic)
         return json.dumps({"deleted": topic})
 
@@ -349,12 +351,12 @@ class MemoryContextProvider(HistoryProvider):
 
     # ------------------------------------------------------------------------------------------------- the memory
 
-    def _lock(self, session: AgentSession) -> asyncio.Lock:
+    def _ab_lock(self, session: AgentSession) -> asyncio.Lock:
         """Return the lock of an owner's memory."""
-        locks = self._locks.setdefault(asyncio.get_running_loop(), {})
+        locks = self._ab_locks.setdefault(asyncio.get_running_loop(), {})
         return locks.setdefault(self.store.get_owner_id(session), asyncio.Lock())
 
-    async def _add(self, session: AgentSession, topic: str, memory: str) -> MemoryTopicRecord:
+    async def _ab_add(self, session: AgentSession, topic: str, memory: str) -> MemoryTopicRecord:
         if not topic.strip() or not memory.strip():
             message = f"The topic is {topic!r} and the memory is {memory!r}. Expected non-blank text for both."
             raise ValueError(message)
@@ -374,10 +376,10 @@ class MemoryContextProvider(HistoryProvider):
             self.store.write_topic(session, record, source_id=self.source_id)
             return record
 
-        async with self._lock(session):
+        async with self._ab_lock(session):
             return await run_in_thread(add)
 
-    async def _is_time_to_consolidate(self, session: AgentSession) -> bool:
+    async def _ab_is_time_to_consolidate(self, session: AgentSession) -> bool:
         def register() -> dict[str, Any]:
             state = self.store.read_state(session, source_id=self.source_id)
             sessions = list(state.get("sessions_since_consolidation") or ())
@@ -386,28 +388,28 @@ class MemoryContextProvider(HistoryProvider):
                 self.store.write_state(session, state, source_id=self.source_id)
             return state
 
-        async with self._lock(session):
+        async with self._ab_lock(session):
             state = await run_in_thread(register)
         last = state.get("last_consolidated_at")
         is_due = last is None or _now() - datetime.fromisoformat(last) >= self.consolidation_interval
         return is_due and len(state["sessions_since_consolidation"]) >= self.consolidation_min_sessions
 
-    async def _consolidate_all(self, session: AgentSession, client: Any) -> int:
+    async def _ab_consolidate_all(self, session: AgentSession, client: Any) -> int:
         """Consolidate all topics and return the number of rewritten ones. Topics that changed meanwhile are skipped."""
         records = await run_in_thread(self.store.list_topics, session, source_id=self.source_id)
         count = 0
         for record in records:
             consolidated = await consolidate(client, self.consolidation_prompt, record)
             if consolidated is not None:
-                async with self._lock(session):
-                    count += await run_in_thread(self._replace_topic, session, record, *consolidated)
+                async with self._ab_lock(session):
+                    count += await run_in_thread(self._ab_replace_topic, session, record, *consolidated)
         if count:
             state = {"last_consolidated_at": _now().isoformat(), "sessions_since_consolidation": []}
-            async with self._lock(session):
+            async with self._ab_lock(session):
                 await run_in_thread(self.store.write_state, session, state, source_id=self.source_id)
         return count
 
-    def _replace_topic(
+    def _ab_replace_topic(
         self, session: AgentSession, before: MemoryTopicRecord, summary: str, memories: Sequence[str]
     ) -> bool:
         try:

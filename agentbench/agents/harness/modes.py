@@ -78,17 +78,17 @@ class AgentModeProvider(ContextProvider):
         self.mode_descriptions = dict(zip(self.available_modes, descriptions.values(), strict=True))
         self.default_mode = _check_mode(default_mode or self.available_modes[0], self.available_modes)
         self.instructions = _INSTRUCTIONS if instructions is None else instructions
-        self._tools = [FunctionTool(self.mode_get), FunctionTool(self.mode_set)]
+        self._ab_tools = [FunctionTool(self.mode_get), FunctionTool(self.mode_set)]
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add the tools and the mode. Tell the model once about a change by `set_agent_mode`."""
-        mode = self._mode_of(session)
+        mode = self._ab_mode_of(session)
         listed = "\n".join(f"- {name}: {text}" for name, text in self.mode_descriptions.items())
         text = self.instructions.replace("{available_modes}", listed).replace("{current_mode}", mode)
         context.extend_instructions(self, text)
-        context.extend_tools(self, self._tools)
+        context.extend_tools(self, self._ab_tools)
         previous = _state_of(session, self.source_id).pop(_PREVIOUS, None)
         if previous is not None and previous != mode:
             notice = f"The mode was changed from {previous} to {mode}. Follow the instructions of {mode} from now on."
@@ -96,7 +96,7 @@ class AgentModeProvider(ContextProvider):
 
     def mode_get(self, context: FunctionInvocationContext) -> dict[str, str]:
         """Return the current mode."""
-        return {"mode": self._mode_of(context.session)}
+        return {"mode": self._ab_mode_of(context.session)}
 
     def mode_set(self, context: FunctionInvocationContext, mode: str) -> dict[str, str]:
         """Switch to another mode."""
@@ -104,7 +104,7 @@ class AgentModeProvider(ContextProvider):
         _state_of(context.session, self.source_id)[_CURRENT] = mode
         return {"mode": mode, "message": f"The mode is {mode} now. {self.mode_descriptions[mode]}"}
 
-    def _mode_of(self, session: AgentSession) -> str:
+    def _ab_mode_of(self, session: AgentSession) -> str:
         return get_agent_mode(
             session,
             source_id=self.source_id,

@@ -286,7 +286,7 @@ class TodoProvider(ContextProvider):
         self.instructions = _INSTRUCTIONS if instructions is None else instructions
         self.store = store or TodoSessionStore()
         tools = (self.todos_add, self.todos_complete, self.todos_remove, self.todos_get_remaining, self.todos_get_all)
-        self._tools = [FunctionTool(function) for function in tools]
+        self._ab_tools = [FunctionTool(function) for function in tools]
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -294,16 +294,16 @@ class TodoProvider(ContextProvider):
         """Add the tools, and a message with the list."""
         items = await self.store.load_items(session, source_id=self.source_id)
         context.extend_instructions(self, self.instructions)
-        context.extend_tools(self, self._tools)
+        context.extend_tools(self, self._ab_tools)
         context.extend_messages(self, [Message("user", _todo_text(items))])
 
     async def todos_add(self, context: FunctionInvocationContext, todos: list[TodoInput]) -> str:
         """Add tasks to the list."""
         _refuse_empty("todos", todos)
         async with SessionTurn(context.session):
-            items, next_id = await self._load(context)
+            items, next_id = await self._ab_load(context)
             added = [TodoItem(next_id + index, todo.title, todo.description) for index, todo in enumerate(todos)]
-            await self._save(context, [*items, *added], next_id + len(added))
+            await self._ab_save(context, [*items, *added], next_id + len(added))
         return _json(item.to_dict() for item in added)
 
     async def todos_complete(self, context: FunctionInvocationContext, items: list[CompletedTodo]) -> str:
@@ -311,36 +311,36 @@ class TodoProvider(ContextProvider):
         _refuse_empty("items", items)
         ids = {item.id for item in items}
         async with SessionTurn(context.session):
-            stored, next_id = await self._load(context)
+            stored, next_id = await self._ab_load(context)
             done = [item for item in stored if item.id in ids and not item.is_complete]
             for item in done:
                 item.is_complete = True
-            await self._save(context, stored, next_id)
+            await self._ab_save(context, stored, next_id)
         return _json({"completed": len(done)})
 
     async def todos_remove(self, context: FunctionInvocationContext, ids: list[int]) -> str:
         """Remove tasks from the list, done or not."""
         _refuse_empty("ids", ids)
         async with SessionTurn(context.session):
-            stored, next_id = await self._load(context)
+            stored, next_id = await self._ab_load(context)
             remaining = [item for item in stored if item.id not in ids]
-            await self._save(context, remaining, next_id)
+            await self._ab_save(context, remaining, next_id)
         return _json({"removed": len(stored) - len(remaining)})
 
     async def todos_get_remaining(self, context: FunctionInvocationContext) -> str:
         """Return the tasks that are not done."""
-        items, _ = await self._load(context)
+        items, _ = await self._ab_load(context)
         return _json(item.to_dict() for item in items if not item.is_complete)
 
     async def todos_get_all(self, context: FunctionInvocationContext) -> str:
         """Return all tasks, done or not."""
-        items, _ = await self._load(context)
+        items, _ = await self._ab_load(context)
         return _json(item.to_dict() for item in items)
 
-    async def _load(self, context: FunctionInvocationContext) -> tuple[list[TodoItem], int]:
+    async def _ab_load(self, context: FunctionInvocationContext) -> tuple[list[TodoItem], int]:
         return await self.store.load_state(context.session, source_id=self.source_id)
 
-    async def _save(self, context: FunctionInvocationContext, items: list[TodoItem], next_id: int) -> None:
+    async def _ab_save(self, context: FunctionInvocationContext, items: list[TodoItem], next_id: int) -> None:
         await self.store.save_state(context.session, items, next_id=next_id, source_id=self.source_id)
 
 

@@ -74,12 +74,12 @@ class CompactionProvider(ContextProvider):
             return
         sources: dict[str, list[Message]] = context.context_messages
         if any(sources.values()):
-            await self._shorten(sources, getattr(context, "input_messages", None) or [], session)
+            await self._ab_shorten(sources, getattr(context, "input_messages", None) or [], session)
         if hasattr(context, "extend_middleware"):
             later = _CompactCalls(self.before_strategy, self.tokenizer, context)
             context.extend_middleware(self, [later])
 
-    async def _shorten(
+    async def _ab_shorten(
         self, sources: dict[str, list[Message]], input_messages: Sequence[Message], session: AgentSession | None
     ) -> None:
         """Replace the message lists of the sources by the compacted lists."""

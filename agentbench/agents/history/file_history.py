@@ -103,21 +103,21 @@ class FileHistoryProvider(HistoryProvider):
         )
         folder = os.fspath(storage_path)
         self.skip_excluded = skip_excluded
-        self._dumps: JsonDumps = _to_json if dumps is None else dumps
-        self._loads: JsonLoads = json.loads if loads is None else loads
+        self._ab_dumps: JsonDumps = _to_json if dumps is None else dumps
+        self._ab_loads: JsonLoads = json.loads if loads is None else loads
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        self._folder = os.path.realpath(folder)
-        self._ignores_case = folder_ignores_case(self._folder)
-        self._between_processes = between_processes
-        self._files: dict[str, _ReadFile] = {}  # most recently used last
+        self._ab_folder = os.path.realpath(folder)
+        self._ab_ignores_case = folder_ignores_case(self._ab_folder)
+        self._ab_between_processes = between_processes
+        self._ab_files: dict[str, _ReadFile] = {}  # most recently used last
 
     @property
     def storage_path(self) -> Path:
         """The folder of the files, with symbolic links resolved."""
-        return Path(self._folder)
+        return Path(self._ab_folder)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._folder!r}, source_id={self.source_id!r})"
+        return f"{type(self).__name__}({self._ab_folder!r}, source_id={self.source_id!r})"
 
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
@@ -129,7 +129,7 @@ class FileHistoryProvider(HistoryProvider):
                 outside the folder.
             OSError: The file cannot be read.
         """
-        messages = await run_in_thread(self._read, self._path_of(session_id))
+        messages = await run_in_thread(self._ab_read, self._ab_path_of(session_id))
         return not_excluded(messages) if self.skip_excluded else messages
 
     async def before_run(
@@ -139,7 +139,7 @@ class FileHistoryProvider(HistoryProvider):
         if type(self).get_messages is not FileHistoryProvider.get_messages:
             await super().before_run(agent=agent, session=session, context=context, state=state)
             return
-        messages = await run_in_thread(self._read_new, self._path_of(context.session_id))
+        messages = await run_in_thread(self._ab_read_new, self._ab_path_of(context.session_id))
         shared = context.context_messages.setdefault(self.source_id, [])  # not copied, because they do not change
         shared += not_excluded(messages) if self.skip_excluded else messages
 
@@ -154,84 +154,84 @@ class FileHistoryProvider(HistoryProvider):
             TypeError: A message cannot be serialized, or `dumps` returned neither text nor bytes.
             ValueError: `dumps` returned more than one line.
         """
-        path = self._path_of(session_id)
-        lines = b"".join([self._line_of(message) for message in messages])
+        path = self._ab_path_of(session_id)
+        lines = b"".join([self._ab_line_of(message) for message in messages])
         if lines:
-            await run_in_thread(self._append, path, lines)
+            await run_in_thread(self._ab_append, path, lines)
 
     async def delete(self, session_id: str | None) -> bool:
         """Delete the file of a session, and return whether there was one."""
-        return await run_in_thread(self._delete, self._path_of(session_id))
+        return await run_in_thread(self._ab_delete, self._ab_path_of(session_id))
 
-    def _path_of(self, session_id: str | None) -> str:
-        path = os.path.join(self._folder, f"{stem_of(session_id, ignores_case=self._ignores_case)}.jsonl")
-        if os.path.dirname(os.path.realpath(path)) != self._folder:
-            problem = (
-                f"The file of session {session_id!r} is a link that points outside {self._folder!r}. Remove the link."
-            )
+    def _ab_path_of(self, session_id: str | None) -> str:
+        path = os.path.join(self._ab_folder, f"{stem_of(session_id, ignores_case=self._ab_ignores_case)}.jsonl")
+        if os.path.dirname(os.path.realpath(path)) != self._ab_folder:
+            problem = f"The file of session {session_id!r} is a link that points outside {self._ab_folder!r}. Remove the link."
             raise HistoryFileError(path, problem)
         return path
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _ab_writing(self) -> Iterator[None]:
         """Lock out other writers: the threads of this process and, if enabled, other processes."""
-        with _thread_locks[self._folder]:
-            if not self._between_processes:
+        with _thread_locks[self._ab_folder]:
+            if not self._ab_between_processes:
                 yield
                 return
-            with closing(FolderLock(os.path.join(self._folder, ".history.lock"))) as lock:
+            with closing(FolderLock(os.path.join(self._ab_folder, ".history.lock"))) as lock:
                 lock.acquire()
                 try:
                     yield
                 finally:
                     lock.release()
 
-    def _read(self, path: str) -> list[Message]:
+    def _ab_read(self, path: str) -> list[Message]:
         try:
-            with _thread_locks[self._folder]:
+            with _thread_locks[self._ab_folder]:
                 data, _ = read_private(path, sys.maxsize)
         except FileNotFoundError:
             return []
-        return self._messages_of(data, path)
+        return self._ab_messages_of(data, path)
 
-    def _messages_of(self, data: bytes, path: str) -> list[Message]:
+    def _ab_messages_of(self, data: bytes, path: str) -> list[Message]:
         *lines, unfinished = data.split(b"\n")
-        messages = [self._message_of(line, number, path) for number, line in enumerate(lines, start=1) if line.strip()]
+        messages = [
+            self._ab_message_of(line, number, path) for number, line in enumerate(lines, start=1) if line.strip()
+        ]
         if unfinished.strip():
             try:
-                messages.append(self._message_of(unfinished, len(lines) + 1, path))
+                messages.append(self._ab_message_of(unfinished, len(lines) + 1, path))
             except ValueError:
                 _log.warning("Line %d of %s is skipped: its writer was interrupted.", len(lines) + 1, path)
         return messages
 
-    def _read_new(self, path: str) -> list[Message]:
+    def _ab_read_new(self, path: str) -> list[Message]:
         """Return the messages of a file with their attribution; only new lines are read."""
-        with _thread_locks[self._folder]:
+        with _thread_locks[self._ab_folder]:
             try:
                 version = _version(os.stat(path, follow_symlinks=False))
-                file = self._files.pop(path, None)
+                file = self._ab_files.pop(path, None)
                 if file is None or file.version != version:
                     data, status = read_private(path, sys.maxsize)
                     file = _ReadFile(_version(status), [], data)
             except FileNotFoundError:
                 return []
-            file.messages += add_source(self._messages_of(file.unread, path), self)
+            file.messages += add_source(self._ab_messages_of(file.unread, path), self)
             file.unread = b""
-            self._files[path] = file
-            if len(self._files) > _MOST_FILES:
-                del self._files[next(iter(self._files))]
+            self._ab_files[path] = file
+            if len(self._ab_files) > _MOST_FILES:
+                del self._ab_files[next(iter(self._ab_files))]
             return [*file.messages]
 
-    def _append(self, path: str, lines: bytes) -> None:
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        with self._writing():
+    def _ab_append(self, path: str, lines: bytes) -> None:
+        os.makedirs(self._ab_folder, mode=0o700, exist_ok=True)
+        with self._ab_writing():
             descriptor = open_private(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
             try:
                 before = os.fstat(descriptor)
                 size = before.st_size
                 if unfinished := _unfinished_line(descriptor, size):
                     try:
-                        self._message_of(unfinished, 0, "")
+                        self._ab_message_of(unfinished, 0, "")
                         lines, unfinished = b"\n" + lines, b""
                     except ValueError:
                         os.ftruncate(descriptor, size - len(unfinished))
@@ -242,7 +242,7 @@ class FileHistoryProvider(HistoryProvider):
                     with suppress(OSError):
                         os.ftruncate(descriptor, end)
                     raise
-                file = self._files.get(path)
+                file = self._ab_files.get(path)
                 after = os.fstat(descriptor)
                 if file is not None and file.version == _version(before) and after.st_size == size + len(lines):
                     file.version, file.unread = _version(after), file.unread + lines
@@ -251,14 +251,14 @@ class FileHistoryProvider(HistoryProvider):
         if unfinished.strip():
             _log.warning("Removed %d bytes at the end of %s: their writer was interrupted.", len(unfinished), path)
 
-    def _delete(self, path: str) -> bool:
-        with suppress(FileNotFoundError), self._writing():
+    def _ab_delete(self, path: str) -> bool:
+        with suppress(FileNotFoundError), self._ab_writing():
             os.unlink(path)
             return True
         return False
 
-    def _line_of(self, message: Message) -> bytes:
-        line: Any = self._dumps(write_values(message.to_dict()))
+    def _ab_line_of(self, message: Message) -> bytes:
+        line: Any = self._ab_dumps(write_values(message.to_dict()))
         if isinstance(line, str):
             line = line.encode()
         if not isinstance(line, (bytes, bytearray)):
@@ -269,9 +269,9 @@ class FileHistoryProvider(HistoryProvider):
             raise ValueError(problem)
         return bytes(line) + b"\n"
 
-    def _message_of(self, line: bytes, number: int, path: str) -> Message:
+    def _ab_message_of(self, line: bytes, number: int, path: str) -> Message:
         try:
-            return Message.from_dict(read_values(self._loads(line.decode())))
+            return Message.from_dict(read_values(self._ab_loads(line.decode())))
         except Exception as error:
             problem = (
                 f"Line {number} of {path} is not a message ({type(error).__name__}). Expected one message per line. "

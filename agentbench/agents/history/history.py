@@ -182,17 +182,17 @@ class InMemoryHistoryProvider(HistoryProvider):
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add the stored messages before the input."""
-        if not self._is_plain():
+        if not self._ab_is_plain():
             await super().before_run(agent=agent, session=session, context=context, state=state)
             return
         stored = state.get("messages") or []
-        if not self._is_stamped(session, stored):
+        if not self._ab_is_stamped(session, stored):
             # The user added messages, or the session was just loaded: add attributions, so that later runs find them.
             with _replacing:
                 stored = state.get("messages") or []
                 if not all(ATTRIBUTION in message.additional_properties for message in stored):
                     stored = state["messages"] = add_source(stored, self)
-            self._note(session, stored)
+            self._ab_note(session, stored)
         shared = context.context_messages.setdefault(
             self.source_id, []
         )  # not copied, because stored messages do not change
@@ -202,24 +202,24 @@ class InMemoryHistoryProvider(HistoryProvider):
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Store the messages of the run."""
-        was_stamped = self._is_stamped(session, state.get("messages") or [])
+        was_stamped = self._ab_is_stamped(session, state.get("messages") or [])
         await super().after_run(agent=agent, session=session, context=context, state=state)
-        if was_stamped and self._is_plain():
-            self._note(session, state.get("messages") or [])
+        if was_stamped and self._ab_is_plain():
+            self._ab_note(session, state.get("messages") or [])
 
-    def _is_plain(self) -> bool:
+    def _ab_is_plain(self) -> bool:
         cls = type(self)
         return (
             cls.get_messages is InMemoryHistoryProvider.get_messages
             and cls.save_messages is InMemoryHistoryProvider.save_messages
         )
 
-    def _is_stamped(self, session: AgentSession, stored: list[Message]) -> bool:
+    def _ab_is_stamped(self, session: AgentSession, stored: list[Message]) -> bool:
         """Return whether all messages of a list are known to have an attribution."""
         stamped, length = vars(session).get(STAMPED, {}).get(self.source_id, (None, 0))
         return not stored or (stamped is stored and length == len(stored))
 
-    def _note(self, session: AgentSession, stored: list[Message]) -> None:
+    def _ab_note(self, session: AgentSession, stored: list[Message]) -> None:
         vars(session).setdefault(STAMPED, {})[self.source_id] = (stored, len(stored))
 
 

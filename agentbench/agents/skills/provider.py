@@ -82,7 +82,7 @@ class SkillsProvider(ContextProvider):
         self.instruction_template = instruction_template or _TEMPLATE
         self.require_script_approval, self.disable_caching = require_script_approval, disable_caching
         _check_template(self.instruction_template, needed=["skills"])
-        self._offer: _Offer | None = None
+        self._ab_offer: _Offer | None = None
 
     @classmethod
     def from_paths(
@@ -124,16 +124,16 @@ class SkillsProvider(ContextProvider):
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
         """Add instructions and tools if there are skills."""
-        offer = self._offer
+        offer = self._ab_offer
         if offer is None:
-            offer = self._make_offer(await self.source.get_skills())
+            offer = self._ab_make_offer(await self.source.get_skills())
             if not self.disable_caching:
-                self._offer = offer
+                self._ab_offer = offer
         if offer.tools:
             context.extend_instructions(self, offer.instructions)
             context.extend_tools(self, offer.tools)
 
-    def _make_offer(self, skills: list[Skill]) -> _Offer:
+    def _ab_make_offer(self, skills: list[Skill]) -> _Offer:
         if not skills:
             return _Offer("", [])
         tools = _Tools({skill.frontmatter.name.lower(): skill for skill in skills})
