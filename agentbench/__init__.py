@@ -36,6 +36,10 @@ _door = _Door(
         included_token_count
     agents.harness.background: BackgroundAgentsProvider BackgroundTaskInfo BackgroundTaskStatus
         DEFAULT_BACKGROUND_AGENTS_SOURCE_ID
+    agents.harness.files.access: FileAccessProvider
+    agents.harness.files.file_system: FileSystemAgentFileStore
+    agents.harness.files.memory: FileMemoryProvider
+    agents.harness.files.store: AgentFileStore FileSearchMatch FileSearchResult FileStoreEntry InMemoryAgentFileStore
     agents.harness.harness_agent: DEFAULT_HARNESS_INSTRUCTIONS create_harness_agent
     agents.harness.memory: DEFAULT_MEMORY_SOURCE_ID MemoryContextProvider
     agents.harness.memory_store: MemoryFileStore MemoryIndexEntry MemoryStore MemoryTopicRecord

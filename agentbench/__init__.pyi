@@ -53,6 +53,14 @@ from agentbench.agents.harness.background import (
 from agentbench.agents.harness.background import BackgroundAgentsProvider as BackgroundAgentsProvider
 from agentbench.agents.harness.background import BackgroundTaskInfo as BackgroundTaskInfo
 from agentbench.agents.harness.background import BackgroundTaskStatus as BackgroundTaskStatus
+from agentbench.agents.harness.files.access import FileAccessProvider as FileAccessProvider
+from agentbench.agents.harness.files.file_system import FileSystemAgentFileStore as FileSystemAgentFileStore
+from agentbench.agents.harness.files.memory import FileMemoryProvider as FileMemoryProvider
+from agentbench.agents.harness.files.store import AgentFileStore as AgentFileStore
+from agentbench.agents.harness.files.store import FileSearchMatch as FileSearchMatch
+from agentbench.agents.harness.files.store import FileSearchResult as FileSearchResult
+from agentbench.agents.harness.files.store import FileStoreEntry as FileStoreEntry
+from agentbench.agents.harness.files.store import InMemoryAgentFileStore as InMemoryAgentFileStore
 from agentbench.agents.harness.harness_agent import DEFAULT_HARNESS_INSTRUCTIONS as DEFAULT_HARNESS_INSTRUCTIONS
 from agentbench.agents.harness.harness_agent import create_harness_agent as create_harness_agent
 from agentbench.agents.harness.memory import DEFAULT_MEMORY_SOURCE_ID as DEFAULT_MEMORY_SOURCE_ID

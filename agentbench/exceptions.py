@@ -253,6 +253,19 @@ class HistoryFileError(AgentFrameworkException, ValueError):
         super().__init__(problem)
 
 
+class FileStoreError(AgentFrameworkException, ValueError):
+    """A store of files refuses a path or a change, because the path leaves the store or the file is not as expected.
+
+    Args:
+        path: The path, as it was passed.
+        problem: What is wrong and what to do instead, as a sentence.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        self.path, self.problem = path, problem
+        super().__init__(f"File {path!r}: {problem}")
+
+
 class ContentError(AgentFrameworkException):
     """A content or a tool mode is invalid. Raised when it is created, read or joined."""
 

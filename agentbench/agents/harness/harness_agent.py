@@ -11,6 +11,8 @@ from agentbench._limits import require_limit
 from agentbench.agents.agent.agent import Agent
 from agentbench.agents.compaction.grouping import CompactionStrategy, TokenizerProtocol
 from agentbench.agents.compaction.strategies import ContextWindowCompactionStrategy, ToolResultCompactionStrategy
+from agentbench.agents.harness.files.memory import FileMemoryProvider
+from agentbench.agents.harness.files.store import AgentFileStore
 from agentbench.agents.harness.memory import MemoryContextProvider
 from agentbench.agents.harness.memory_store import MemoryStore
 from agentbench.agents.harness.modes import AgentModeProvider
@@ -58,7 +60,7 @@ def create_harness_agent(  # noqa: PLR0913 - the public signature
     disable_mode: bool = False,
     mode_provider: AgentModeProvider | None = None,
     disable_memory: bool = False,
-    memory_store: MemoryStore | None = None,
+    memory_store: MemoryStore | AgentFileStore | None = None,
     skills_provider: SkillsProvider | None = None,
     skills_paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
     disable_web_search: bool = False,
@@ -89,7 +91,8 @@ def create_harness_agent(  # noqa: PLR0913 - the public signature
         disable_mode: Whether to omit the modes.
         mode_provider: The modes, instead of the default ones.
         disable_memory: Whether to omit the memory.
-        memory_store: Stores the memory; without a store there is no memory.
+        memory_store: Stores the memory; without a store there is no memory. With an `AgentFileStore`, the memory is a
+            `FileMemoryProvider`, in which each session has its own files.
         skills_provider: The skills of the agent.
         skills_paths: Folders of skills, in addition to those of `skills_provider`.
         disable_web_search: Whether to omit the client's web search.
@@ -127,7 +130,11 @@ def create_harness_agent(  # noqa: PLR0913 - the public signature
     if not disable_mode:
         providers.append(mode_provider or AgentModeProvider())
     if memory_store is not None and not disable_memory:
-        providers.append(MemoryContextProvider(store=memory_store))
+        providers.append(
+            FileMemoryProvider(memory_store)
+            if isinstance(memory_store, AgentFileStore)
+            else MemoryContextProvider(store=memory_store)
+        )
     if (skills := _skills(skills_provider, skills_paths)) is not None:
         providers.append(skills)
     harness = DEFAULT_HARNESS_INSTRUCTIONS if harness_instructions is None else harness_instructions
