@@ -288,7 +288,7 @@ TIMES: dict[str, list[Limit]] = {
         Limit(lambda s: state_graph().compile().invoke("hi", {"thread_id": "t", "node_timeout": s}), 1, none=True),
     ],
     "shutdown_timeout": [Limit(lambda s: state_graph().compile(shutdown_timeout=s), 0)],
-    "max_duration_s": [Limit(lambda s: call_tools(max_duration_s=s), 1, none=True)],
+    "max_duration_seconds": [Limit(lambda s: call_tools(max_duration_seconds=s), 1, none=True)],
     "ttl": [Limit(lambda s: CachingSkillsSource(FileSkillsSource("skills"), ttl=s), 1, none=True)],
     "request_timeout": [Limit(lambda s: MCPStdioTool(name="m", command="x", request_timeout=s), 1, none=True)],
     "max_host_payload_size_bytes": [

@@ -123,13 +123,13 @@ def test_a_name_that_no_service_takes_is_refused_with_a_better_one(name: str, pr
 
 CONFIGURED: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"max_function_calls": 1.5}, TypeError, "max_function_calls"),
-    ({"max_duration_s": "3"}, TypeError, "max_duration_s"),
+    ({"max_duration_seconds": "3"}, TypeError, "max_duration_seconds"),
     ({"strict_max_function_calls": "yes"}, TypeError, "strict_max_function_calls"),
     ({"max_iterations": 0}, ValueError, "max_iterations"),
     ({"max_iteration": 3}, ValueError, "max_iterations"),
     ({"max_function_calls": 0}, ValueError, "max_function_calls"),
     ({"max_consecutive_errors_per_request": -1}, ValueError, "max_consecutive_errors_per_request"),
-    ({"max_duration_s": 0}, ValueError, "max_duration_s"),
+    ({"max_duration_seconds": 0}, ValueError, "max_duration_seconds"),
     ({"error_scope": "run"}, ValueError, "error_scope"),
     ({"approval_scope": ""}, ValueError, "approval_scope"),
 ]

@@ -150,7 +150,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         check_options("default_options", default_options)
         check_instructions("The default option instructions", (default_options or {}).get("instructions"))
         if function_invocation_configuration is not None:
-            check_configuration(function_invocation_configuration)
+            function_invocation_configuration = check_configuration(function_invocation_configuration)
         self.require_per_service_call_history_persistence = require_per_service_call_history_persistence
         self.function_invocation_configuration = function_invocation_configuration
         self.compaction_strategy, self.tokenizer = compaction_strategy, tokenizer

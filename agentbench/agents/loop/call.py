@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -15,11 +16,13 @@ from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.middleware.contexts import (
     INNER_APPROVALS,
     RUN_INVOCATIONS,
+    TOOLS_OF_RUN,
     FunctionInvocationContext,
     InnerApprovals,
 )
 from agentbench.agents.middleware.sorting import run_pipeline
-from agentbench.agents.tools.collection import enter_tool, normalize_tools, tool_name
+from agentbench.agents.sessions.session import CHANGED_TOOLS, AgentSession
+from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, tool_name
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import (
     NestedLoopError,
@@ -90,7 +93,7 @@ class Calling:
         self._arguments = arguments
         self._run_invocations: dict[str, int] = {}
 
-    async def run(self, tool: Any, call: ToolCall) -> Outcome:
+    async def run(self, tool: Any, call: ToolCall, toolbox: Toolbox) -> Outcome:
         """Make one call and return its outcome. Only cancellations and interrupts are raised."""
         content, call_id = call.content, call.content.call_id
         try:
@@ -99,7 +102,7 @@ class Calling:
                 arguments = tool.validate_arguments(arguments)
         except Exception as error:  # noqa: BLE001 - a validator may raise anything, and so does what is nested too deeply
             return self.failure(content, _UNPARSED, error)
-        metadata: dict[str, Any] = {"call_id": call_id, RUN_INVOCATIONS: self._run_invocations}
+        metadata: dict[str, Any] = {"call_id": call_id, RUN_INVOCATIONS: self._run_invocations, TOOLS_OF_RUN: toolbox}
         if call.approval is not None:
             metadata["approval_response"] = call.approval
         if call.requests:
@@ -240,16 +243,67 @@ REQUEST_APPROVAL: Final = "request approval"
 HAND_BACK: Final = "hand back"
 UNKNOWN: Final = "unknown"
 
+_changing = threading.Lock()
+
 
 class Toolbox:
-    """The tools of one request by name. `taken_away` tools failed too often; `additional` tools are not run here."""
+    """The tools of one request by name. `taken_away` tools failed too often; `additional` tools are not run here.
 
-    def __init__(self, tools: Sequence[Any], additional: Sequence[Any] = ()) -> None:
+    The calls of an answer may change the tools from several threads. The list `offered` is replaced, never changed.
+    """
+
+    def __init__(self, tools: list[Any], additional: Sequence[Any] = ()) -> None:
+        self.offered = tools
+        self.added: list[Any] = []
+        self.removed: set[str | None] = set()
         self.tools: dict[str, Any] = {}
         for tool in tools:
             enter_tool(self.tools, tool)
         self._additional = {tool_name(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
         self.taken_away: dict[str, str] = {}
+
+    def add(self, tools: Any) -> None:
+        """Offer further tools; raise if a different tool has the same name, or if a server is not connected."""
+        found: list[Any] = []
+        for tool in normalize_tools(tools):
+            if is_mcp_tool(tool) and not tool.is_connected:
+                message = f"{tool!r} is not connected. Connect it before its tools are added: await server.connect()."
+                raise ValueError(message)
+            found.extend(tool.functions if is_mcp_tool(tool) else [tool])
+        with _changing:
+            by_name = dict(self.tools)
+            new = [tool for tool in found if enter_tool(by_name, tool)]
+            self.tools, self.offered, self.added = by_name, [*self.offered, *new], [*self.added, *new]
+
+    def remove(self, tools: Any) -> None:
+        """Stop offering tools, which are passed themselves or by name."""
+        items = [tools] if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable) else tools
+        names = {tool if isinstance(tool, str) else tool_name(tool) for tool in items}
+        with _changing:
+            self.tools = {name: tool for name, tool in self.tools.items() if name not in names}
+            self.offered = [tool for tool in self.offered if tool_name(tool) not in names]
+            self.added = [tool for tool in self.added if tool_name(tool) not in names]
+            self.removed |= names
+
+    def keep_changes(self, session: Any) -> None:
+        """Keep what was added and removed, for the request that continues with a person's answers."""
+        if isinstance(session, AgentSession):
+            vars(session)[CHANGED_TOOLS] = (self.added, self.removed)
+
+    def restore_changes(self, session: Any) -> bool:
+        """Add and remove what was added and removed before a pause; return whether there was anything."""
+        kept = vars(session).pop(CHANGED_TOOLS, None) if isinstance(session, AgentSession) else None
+        if kept is None or not any(kept):
+            return False
+        added, removed = kept
+        self.remove(removed)
+        self.add([tool for tool in added if tool_name(tool) not in self.tools])
+        return True
+
+    def take_away(self, name: str, reason: str) -> None:
+        """Stop offering a tool, and refuse its calls with a reason."""
+        self.taken_away[name] = reason
+        self.offered = [tool for tool in self.offered if tool_name(tool) != name]
 
     def kind_of(self, call: Content) -> str:
         """Classify a call: `RUN`, `REQUEST_APPROVAL`, `HAND_BACK` or `UNKNOWN`."""
@@ -349,10 +403,11 @@ async def _run(
     content, name = call.content, call.content.name or ""
     if name in toolbox.taken_away:
         return calling.refusal(content, toolbox.taken_away[name])
-    if name not in toolbox.tools:
+    tool = toolbox.tools.get(name)
+    if tool is None:
         text = f'Error: Requested function "{content.name}" not found.'
         return calling.failure(content, text, _unknown_tool(content), known=False)
-    outcome = await calling.run(toolbox.tools[name], call)
+    outcome = await calling.run(tool, call, toolbox)
     if note is not None:
         note(call, outcome)
     return outcome

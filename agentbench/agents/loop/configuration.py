@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict, cast
 
 from agentbench._limits import require_limit, require_seconds
+from agentbench._user_code import warn_user
 from agentbench.agents.arguments import check_known, check_mapping, describe
 
 DEFAULT_MAX_ITERATIONS: Final = 40
@@ -31,8 +32,8 @@ class FunctionInvocationConfiguration(TypedDict, total=False):
         sync_tools_in_threads: Whether sync functions run in worker threads, so that they do not block the event loop or
             each other. Default `True`. `False` runs them one by one on the event loop, for functions with thread-bound
             objects, such as an `sqlite3` connection.
-        max_duration_s: Number of seconds after which the model gets no tools, checked after each batch. `None`, the
-            default, means no limit.
+        max_duration_seconds: Number of seconds after which the model gets no tools, checked after each batch. `None`,
+            the default, means no limit.
         error_scope: `"batch"` counts batches with an error; `"tool"` counts per tool and disables only that tool.
         approval_scope: `"batch"` requests approval for all calls of a batch if one of them needs it; `"call"` only for
             that call, and runs the others.
@@ -54,7 +55,7 @@ class FunctionInvocationConfiguration(TypedDict, total=False):
     additional_tools: Sequence[Any]
     include_detailed_errors: bool
     sync_tools_in_threads: bool
-    max_duration_s: float | None
+    max_duration_seconds: float | None
     error_scope: Literal["batch", "tool"]
     approval_scope: Literal["batch", "call"]
     strict_max_function_calls: bool
@@ -66,18 +67,21 @@ _SWITCHES: Final = frozenset(
     name for name, kind in FunctionInvocationConfiguration.__annotations__.items() if "bool" in str(kind)
 )
 _KNOWN: Final = tuple(FunctionInvocationConfiguration.__annotations__)
-_OPTIONAL: Final = frozenset(("max_function_calls", "max_duration_s"))
+_OPTIONAL: Final = frozenset(("max_function_calls", "max_duration_seconds"))
 
 
-def check_configuration(config: Mapping[str, Any]) -> None:
-    """Raise a TypeError or ValueError if a key or value of a configuration is invalid."""
+def check_configuration(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a configuration with its current names; raise TypeError or ValueError if a key or value is invalid."""
     check_mapping("function_invocation_configuration", config, '{"max_iterations": 10}')
+    if "max_duration_s" in config:
+        warn_user("max_duration_s is now called max_duration_seconds.", DeprecationWarning)
+        config = {"max_duration_seconds" if key == "max_duration_s" else key: config[key] for key in config}
     check_known("function_invocation_configuration", config, _KNOWN)
     for key, value in config.items():
         none = "no limit" if key in _OPTIONAL else ""
         if key in _LEAST:
             require_limit(key, value, least=_LEAST[key], none=none)
-        elif key == "max_duration_s":
+        elif key == "max_duration_seconds":
             require_seconds(key, value, none=none)
         elif key in _CHOICES and value not in _CHOICES[key]:
             message = f"{key} is {value!r}. Expected {_CHOICES[key][0]!r} or {_CHOICES[key][1]!r}."
@@ -85,6 +89,7 @@ def check_configuration(config: Mapping[str, Any]) -> None:
         elif key in _SWITCHES and not isinstance(value, bool):
             message = f"{key} is {describe(value)}. Expected True or False."
             raise TypeError(message)
+    return config
 
 
 def normalize_function_invocation_configuration(
@@ -114,7 +119,6 @@ def normalize_function_invocation_configuration(
     )
     if config is None:
         return checked
-    check_configuration(config)
-    checked.update(cast("FunctionInvocationConfiguration", config))
+    checked.update(cast("FunctionInvocationConfiguration", check_configuration(config)))
     checked["additional_tools"] = list(checked["additional_tools"] or ())
     return checked

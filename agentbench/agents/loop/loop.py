@@ -37,7 +37,7 @@ from agentbench.agents.loop.call import (
 )
 from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.sessions.session import ANSWERING, RESOLVED_START, AgentSession
-from agentbench.agents.tools.collection import is_mcp_tool, tool_name, validate_tools
+from agentbench.agents.tools.collection import is_mcp_tool, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.content.addition import mend_messages
@@ -96,7 +96,8 @@ class ToolLoop:
         self._rounds = self._executed = self._errors = 0  # errors are reset by a batch without errors
         self._most_errors = max(configuration["max_consecutive_errors_per_request"], 1)
         self._errors_of: dict[str, int] | None = {} if configuration.get("error_scope") == "tool" else None
-        self._begin_ns = 0 if configuration.get("max_duration_s") is None else _clock.runtime_defaults().clock.perf_ns()
+        is_timed = configuration.get("max_duration_seconds") is not None
+        self._begin_ns = _clock.runtime_defaults().clock.perf_ns() if is_timed else 0
         self._calling: Calling | None = None
         self.done = False
         self._answer: list[Message] = []
@@ -122,7 +123,12 @@ class ToolLoop:
                 self._toolbox = Toolbox(tools, self._configuration["additional_tools"])
             messages, pending = self._read()
             if pending is not None:
+                toolbox = self._toolbox or Toolbox([])
+                if toolbox.restore_changes(self._session):
+                    self._toolbox, self.options["tools"] = toolbox, toolbox.offered
                 more, additions = await self._carry_out(pending)
+                if self.done:
+                    toolbox.keep_changes(self._session)
                 messages += more
         own_messages = self._own_messages
         self.messages = messages if own_messages is None else [own_copy(one) for one in own_messages(messages)]
@@ -275,6 +281,7 @@ class ToolLoop:
         if requests:
             additions.insert(0, Addition("assistant", requests))
             self._record_requests(batch, outcomes)
+            self._toolbox.keep_changes(self._session)
         messages = _with_additions(response.messages, additions)
         self._answer.extend(messages)
         self._has_additions = True
@@ -300,7 +307,7 @@ class ToolLoop:
             room = max(most - self._executed, 0)
         if self._calling is None:
             self._calling = Calling(config, self._middleware, self._session, self._arguments)
-        outcomes = await run_batch(calls, self._toolbox or Toolbox(()), self._calling, room=room, note=note)
+        outcomes = await run_batch(calls, self._toolbox or Toolbox([]), self._calling, room=room, note=note)
         self._executed += len(calls[:room])
         if self._errors_of is None:
             self._errors = self._errors + 1 if any(outcome.failed for outcome in outcomes) else 0
@@ -314,13 +321,14 @@ class ToolLoop:
         """Disable tools that failed too often, or all tools if a limit is reached."""
         reason = self._reached_limit()
         if self._errors_of is not None and self._toolbox is not None:
-            taken_away = self._toolbox.taken_away
+            text = "This tool failed too often and cannot be called again in this request."
             for name, errors in self._errors_of.items():
                 if errors == self._most_errors:
-                    taken_away[name] = "This tool failed too often and cannot be called again in this request."
-            if taken_away:
-                self.options["tools"] = [one for one in self.options["tools"] if tool_name(one) not in taken_away]
-                reason = reason if self.options["tools"] else "all tools are disabled"
+                    self._toolbox.take_away(name, text)
+            if self._toolbox.taken_away and not self._toolbox.offered:
+                reason = "all tools are disabled"
+        if self._toolbox is not None:
+            self.options["tools"] = self._toolbox.offered
         if reason is not None:
             logger.info("Calling the model a last time without tools: %s.", reason)
             self._last_call = True
@@ -328,7 +336,7 @@ class ToolLoop:
 
     def _reached_limit(self) -> str | None:
         config: Mapping[str, Any] = self._configuration
-        most, duration_s = config["max_function_calls"], config.get("max_duration_s")
+        most, duration_s = config["max_function_calls"], config.get("max_duration_seconds")
         if self._rounds >= config["max_iterations"]:
             name = "max_iterations"
         elif most is not None and self._executed >= most:
@@ -336,7 +344,7 @@ class ToolLoop:
         elif self._errors >= self._most_errors:
             name = "max_consecutive_errors_per_request"
         elif duration_s is not None and _clock.runtime_defaults().clock.perf_ns() >= self._begin_ns + duration_s * 1e9:
-            name = "max_duration_s"
+            name = "max_duration_seconds"
         else:
             return None
         return f"{name}={config[name]}"

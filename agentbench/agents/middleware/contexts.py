@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, MutableSequence, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from agentbench.exceptions import MiddlewareException
 
@@ -21,6 +21,9 @@ RUN_INVOCATIONS = "run_invocations"
 
 The tool loop sets one dict for all calls of a run; each tool counts its own calls in it.
 """
+
+TOOLS_OF_RUN = "tools_of_run"
+"""The key in `FunctionInvocationContext.metadata` of the `ToolsOfRun`, in which a call can add and remove tools."""
 
 INNER_APPROVALS = "inner_approvals"
 """The key in `FunctionInvocationContext.metadata` of `InnerApprovals`, if an earlier call requested approvals."""
@@ -36,6 +39,18 @@ class InnerApprovals(NamedTuple):
 
     requests: tuple[Content, ...]
     answers: tuple[Content, ...]
+
+
+class ToolsOfRun(Protocol):
+    """The tools that the model is offered in a run."""
+
+    offered: list[Any]
+
+    def add(self, tools: Any) -> None:
+        """Offer further tools."""
+
+    def remove(self, tools: Any) -> None:
+        """Stop offering tools, which are passed themselves or by name."""
 
 
 class _Context:
@@ -186,6 +201,58 @@ class FunctionInvocationContext:
         self.function, self.arguments, self.session, self.result = function, arguments, session, result
         self.metadata: MutableMapping[str, Any] = {} if metadata is None else metadata
         self.kwargs: MutableMapping[str, Any] = {} if kwargs is None else kwargs
+
+    @property
+    def tools(self) -> list[Any]:
+        """The tools that the model is offered from the next call on; empty outside of a run of an agent or client."""
+        tools_of_run = self.metadata.get(TOOLS_OF_RUN)
+        return [] if tools_of_run is None else list(tools_of_run.offered)
+
+    def add_tools(self, tools: Any) -> None:
+        """Offer further tools to the model, for the rest of the run. It can call them from its next answer on.
+
+        If the run waits for a person, the tools are still there when it continues in the same process.
+
+        Args:
+            tools: One tool or many: functions, tools, or servers that are connected.
+
+        Raises:
+            RuntimeError: This is not a call of a model in a run.
+            TypeError: An item is not a tool.
+            ValueError: Another tool has the same name, or a server is not connected.
+
+        Example:
+            def paint(colour: str) -> str:
+                return f"The wall is {colour}."
+
+
+            @tool
+            def open_paint_box(context: FunctionInvocationContext) -> str:
+                context.add_tools(paint)
+                return "You can paint now."
+        """
+        self._tools_of_run().add(tools)
+
+    def remove_tools(self, tools: Any) -> None:
+        """Stop offering tools to the model, for the rest of the run. Tools that are not offered are ignored.
+
+        Args:
+            tools: One tool or many, or their names.
+
+        Raises:
+            RuntimeError: This is not a call of a model in a run.
+        """
+        self._tools_of_run().remove(tools)
+
+    def _tools_of_run(self) -> ToolsOfRun:
+        tools_of_run: ToolsOfRun | None = self.metadata.get(TOOLS_OF_RUN)
+        if tools_of_run is None:
+            message = (
+                "This call of a tool is not part of a run, so there is no model to offer tools to. Call add_tools and "
+                "remove_tools while an agent or a client runs the tool."
+            )
+            raise RuntimeError(message)
+        return tools_of_run
 
     def __repr__(self) -> str:
         name = getattr(self.function, "name", None) or repr(self.function)

@@ -96,6 +96,8 @@ COMPACTED: Final = "_compacted"
 """Attribute of a session: by id of the provider, the compacted conversation so far."""
 ANSWERING: Final = "_answering"
 """Attribute of a session: by id of an approval request, the run that makes its call now."""
+CHANGED_TOOLS: Final = "_changed_tools"
+"""Attribute of a session: the tools that calls added, and the names of those that they removed, before a pause."""
 
 
 @drawn_by("agentbench.notebook.cards.session:session")
@@ -189,7 +191,7 @@ class AgentSession(Displayable):
         return {
             name: value
             for name, value in self.__dict__.items()
-            if name not in (LOCKS, STAMPED, RESOLVED_START, COMPACTED, ANSWERING)
+            if name not in (LOCKS, STAMPED, RESOLVED_START, COMPACTED, ANSWERING, CHANGED_TOOLS)
         }
 
     def __copy__(self) -> Self:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import _clock, run_sync
+from agentbench import Agent, EchoChatClient, _clock, run_sync
 from agentbench.agents.loop.configuration import normalize_function_invocation_configuration
 from agentbench.agents.tools.decorator import tool
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
@@ -88,11 +88,19 @@ async def test_a_strict_budget_holds_within_a_batch() -> None:
 
 async def test_tools_are_taken_away_when_time_is_up() -> None:
     _clock.set_runtime_defaults(clock=_clock.TickingClock(tick_s=10))
-    client = client_of(*(says(call(str(n), "good")) for n in range(3)), says("end"), max_duration_s=25)
+    client = client_of(*(says(call(str(n), "good")) for n in range(3)), says("end"), max_duration_seconds=25)
 
     await ask(client, options={"tools": [good]})
 
     assert [options.get("tool_choice") for options in client.options] == [None, None, None, "none"]
+
+
+def test_the_earlier_name_of_the_duration_still_works_and_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="max_duration_seconds"):
+        configuration = normalize_function_invocation_configuration({"max_duration_s": 3})
+    assert configuration["max_duration_seconds"] == 3
+    with pytest.warns(DeprecationWarning, match="max_duration_seconds"):
+        Agent(EchoChatClient(), function_invocation_configuration={"max_duration_s": 3})
 
 
 async def test_sync_tools_run_side_by_side_in_threads() -> None:
@@ -179,7 +187,7 @@ def test_nothing_passed_is_the_defaults() -> None:
         {"max_function_calls": None},
         {"max_function_calls": 1},
         {"max_consecutive_errors_per_request": 0},
-        {"max_duration_s": None},
+        {"max_duration_seconds": None},
         {"error_scope": "tool", "approval_scope": "call"},
     ],
 )
