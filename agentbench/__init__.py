@@ -96,10 +96,11 @@ _door = _Door(
     evaluation.local: Evaluator LocalEvaluator
     evaluation.results: EvalItemResult EvalResults EvalScoreResult
     exceptions: AgentFrameworkException EdgeDuplicationError EvalNotPassedError GraphConnectivityError
-        MiddlewareException MiddlewareTermination TypeCompatibilityError UserInputRequiredException
-        ValidationTypeEnum WorkflowCheckpointException WorkflowConvergenceException WorkflowException
-        WorkflowRunnerException WorkflowValidationError
+        MiddlewareException MiddlewareTermination ResponseInvalidatedException TypeCompatibilityError
+        UserInputRequiredException ValidationTypeEnum WorkflowCheckpointException WorkflowConvergenceException
+        WorkflowException WorkflowRunnerException WorkflowValidationError
     messages.content.content: Content
+    messages.content.properties: get_namespaced_value merge_additional_properties with_namespaced_value
     messages.content.media: Annotation TextSpanRegion detect_media_type_from_base64
     messages.inputs: AgentRunInputs normalize_messages prepend_instructions_to_messages
     messages.message: Message Role RoleLiteral

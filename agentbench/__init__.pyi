@@ -192,6 +192,7 @@ from agentbench.exceptions import EvalNotPassedError as EvalNotPassedError
 from agentbench.exceptions import GraphConnectivityError as GraphConnectivityError
 from agentbench.exceptions import MiddlewareException as MiddlewareException
 from agentbench.exceptions import MiddlewareTermination as MiddlewareTermination
+from agentbench.exceptions import ResponseInvalidatedException as ResponseInvalidatedException
 from agentbench.exceptions import TypeCompatibilityError as TypeCompatibilityError
 from agentbench.exceptions import UserInputRequiredException as UserInputRequiredException
 from agentbench.exceptions import ValidationTypeEnum as ValidationTypeEnum
@@ -204,6 +205,9 @@ from agentbench.messages.content.content import Content as Content
 from agentbench.messages.content.media import Annotation as Annotation
 from agentbench.messages.content.media import TextSpanRegion as TextSpanRegion
 from agentbench.messages.content.media import detect_media_type_from_base64 as detect_media_type_from_base64
+from agentbench.messages.content.properties import get_namespaced_value as get_namespaced_value
+from agentbench.messages.content.properties import merge_additional_properties as merge_additional_properties
+from agentbench.messages.content.properties import with_namespaced_value as with_namespaced_value
 from agentbench.messages.inputs import AgentRunInputs as AgentRunInputs
 from agentbench.messages.inputs import normalize_messages as normalize_messages
 from agentbench.messages.inputs import prepend_instructions_to_messages as prepend_instructions_to_messages

@@ -128,6 +128,13 @@ class AgentInvalidResponseException(AgentException):
     """The service behind an agent returned an unusable answer."""
 
 
+class ResponseInvalidatedException(AgentException):
+    """A hook or middleware refused a complete response. Readers of its stream discard the updates that they received.
+
+    `ResponseStream.buffer_updates` holds updates back until the response is accepted.
+    """
+
+
 class AgentContentFilterException(AgentException):
     """A content filter stopped the input or the answer of an agent."""
 

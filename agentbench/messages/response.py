@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import typing
-from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shorten
@@ -22,6 +22,7 @@ from agentbench.messages.update import (
     ContinuationToken,
     FinishReason,
     FinishReasonLiteral,
+    ids_apart,
 )
 from agentbench.messages.usage import UsageDetails
 
@@ -38,11 +39,20 @@ _Messages = Sequence[Message | Mapping[str, Any]] | Message | Mapping[str, Any] 
 _NO_VALUE: Final = ...  # keeps its identity when copied or pickled, unlike an object()
 _FOLDED: Final = frozenset({"messages", "usage_details", "continuation_token", "additional_properties"})
 """The fields that are not simply copied from the latest update."""
+_IN_LAST_UPDATE: Final = _FOLDED | {"finish_reason"}
+"""The fields that are not in every update of a response."""
 _INTERNAL_CONVERSATION_ID: Final = "_internal_conversation_id"
 _HINT: Final = (
     "This text was parsed for `value` with response_format. "
     "`text` has the unparsed text, and `try_value()` returns a default if it does not fit."
 )
+
+
+SplitContents: TypeAlias = Callable[[list[Content]], Iterable[list[Content]]]
+
+
+def _whole(contents: list[Content]) -> list[list[Content]]:
+    return [contents]
 
 
 class Response(Record, Generic[ValueT]):
@@ -85,6 +95,27 @@ class Response(Record, Generic[ValueT]):
     ) -> Self:
         """Read a stream's updates and combine them; see `from_updates`."""
         return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
+
+    def _to_updates(self, update_class: Any, split: SplitContents) -> list[Any]:
+        facts = {name: getattr(self, name) for name in self.FIELDS if name not in _IN_LAST_UPDATE}
+        updates = [
+            update_class(
+                contents=contents,
+                role=message.role,
+                author_name=message.author_name,
+                message_id=message_id,
+                raw_representation=message.raw_representation,
+                **facts,
+            )
+            for message, message_id in zip(self.messages, ids_apart(self.messages), strict=True)
+            for contents in split(message.contents)
+        ] or [update_class(**facts)]
+        last = updates[-1]
+        last.finish_reason, last.continuation_token = self.finish_reason, self.continuation_token
+        last.additional_properties = dict(self.additional_properties) or None
+        if self.usage_details is not None:
+            last.contents = [*last.contents, Content.from_usage(self.usage_details)]
+        return updates
 
     @property
     def text(self) -> str:
@@ -169,6 +200,9 @@ class Response(Record, Generic[ValueT]):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     additional_properties: dict[str, Any]
+    finish_reason: Any
+    continuation_token: Any
+    usage_details: UsageDetails | None
 
 
 @drawn_by("agentbench.notebook.cards.conversation.views:response_bundle")
@@ -241,6 +275,20 @@ class ChatResponse(Response[ValueT]):
     def text(self) -> str:
         """The texts of the messages, joined with line breaks and stripped."""
         return "\n".join([message.text for message in self.messages]).strip()
+
+    def to_updates(self, split: SplitContents = _whole) -> list[ChatResponseUpdate]:
+        """Return updates that `from_updates` combines to this response.
+
+        They do not contain a given `value`, `response_format`, and the additional properties of messages.
+
+        Args:
+            split: Distributes the contents of a message over several updates; by default there is one per message.
+
+        Example:
+            response = ChatResponse(text="Good morning", finish_reason="stop")
+            assert ChatResponse.from_updates(response.to_updates()) == response
+        """
+        return self._to_updates(ChatResponseUpdate, split)
 
     def mark_internal_conversation_id(self) -> None:
         """Mark the conversation id as created locally and unknown to the service."""
@@ -315,6 +363,20 @@ class AgentResponse(Response[ValueT]):
         self.continuation_token = continuation_token
         self.raw_representation = raw_representation
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
+
+    def to_updates(self, split: SplitContents = _whole) -> list[AgentResponseUpdate]:
+        """Return updates that `from_updates` combines to this response.
+
+        They do not contain a given `value`, `response_format`, and the additional properties of messages.
+
+        Args:
+            split: Distributes the contents of a message over several updates; by default there is one per message.
+
+        Example:
+            response = AgentResponse(text="Good morning", agent_id="host")
+            assert AgentResponse.from_updates(response.to_updates()) == response
+        """
+        return self._to_updates(AgentResponseUpdate, split)
 
 
 def _as_messages(messages: Any) -> list[Message]:

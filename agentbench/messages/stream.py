@@ -250,6 +250,10 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         if failure is not None:
             raise failure
 
+    async def close(self) -> None:
+        """Abandon the rest, like `aclose`."""
+        await self.aclose()
+
     async def __aenter__(self) -> Self:
         return self
 
@@ -300,6 +304,56 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
         outer: ResponseStream[OuterUpdateT, OuterFinalT] = ResponseStream(cast("Any", self), finalizer=finalizer)
         outer._map = transform
         return outer
+
+    def flat_map(
+        self,
+        transform: Callable[[UpdateT], Any],
+        finalizer: Callable[[Sequence[Any]], OuterFinalT | Awaitable[OuterFinalT]] | None,
+    ) -> ResponseStream[Any, OuterFinalT]:
+        """Return a stream that replaces each update of this one by any number of updates.
+
+        Args:
+            transform: Returns the new updates in an iterable or an async iterable, or an awaitable of one.
+            finalizer: Makes the final response from the new updates. The finalizer of this stream runs as well.
+
+        Example:
+            stream = agent.run("Hello", stream=True).flat_map(lambda update: update.text.split(), " ".join)
+        """
+
+        async def pieces() -> AsyncIterator[Any]:
+            async for update in self:
+                found = transform(update)
+                if hasattr(found, "__await__"):
+                    found = await found
+                if hasattr(found, "__aiter__"):
+                    async for piece in found:
+                        yield piece
+                else:
+                    for piece in found:
+                        yield piece
+
+        return ResponseStream(pieces(), finalizer=finalizer, cleanup_hooks=[self.aclose])
+
+    def buffer_updates(self) -> ResponseStream[UpdateT, FinalT]:
+        """Return a stream that holds the updates back until this stream has ended; both have the same final response.
+
+        A result hook of this stream thus sees the response before a reader sees any of it. If the hook raises a
+        `ResponseInvalidatedException`, nothing of the response is shown.
+
+        Example:
+            def refuse_secrets(response):
+                if "password" in response.text:
+                    raise ResponseInvalidatedException("The response contains a password.")
+
+
+            stream = agent.run("Hello", stream=True).with_result_hook(refuse_secrets).buffer_updates()
+        """
+
+        async def updates() -> AsyncIterator[UpdateT]:
+            for update in [update async for update in self]:
+                yield update
+
+        return ResponseStream(updates(), finalizer=lambda _: self.get_final_response(), cleanup_hooks=[self.aclose])
 
     def with_finalizer(
         self, finalizer: Callable[[Sequence[UpdateT]], OuterFinalT | Awaitable[OuterFinalT]]

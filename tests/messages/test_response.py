@@ -279,3 +279,38 @@ def test_all_of_them_are_displayed_in_a_notebook_with_their_text_escaped(given: 
     if importlib.util.find_spec("ipywidgets") is not None:  # else the text is the whole view
         assert "&lt;b&gt;" in shown["text/html"]
         assert "<b>" not in shown["text/html"]
+
+
+# ---- a response as updates
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+def test_the_updates_of_a_response_combine_to_it(cls: Any):
+    facts = {"conversation_id": "c", "model": "m"} if cls is ChatResponse else {"agent_id": "a"}
+    response = cls(
+        messages=[
+            Message("assistant", [Content.from_text_reasoning(text="Hm."), CALL]),
+            Message("tool", [Content.from_function_result("call-1", result="7")]),
+            Message("assistant", ["Seven."], author_name="ada"),
+            Message("assistant", ["Really."], author_name="ada"),
+        ],
+        response_id="r",
+        created_at="now",
+        finish_reason="stop",
+        usage_details={"total_token_count": 3},
+        continuation_token={"at": 1},
+        additional_properties={"x": 1},
+        **facts,
+    )
+    updates = response.to_updates()
+    assert len(updates) == 4
+    combined = cls.from_updates(updates)
+    for message in combined.messages[2:]:
+        message.message_id = None  # made, to keep two messages of one speaker apart
+    assert combined == response
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
+def test_the_contents_of_a_message_can_be_split_over_updates(cls: Any):
+    response = cls(messages=[Message("assistant", ["a", "b"])])
+    assert [one.text for one in response.to_updates(lambda contents: [[one] for one in contents])] == ["a", "b"]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentbench.exceptions import ResponseInvalidatedException
 from agentbench.messages.stream import ResponseStream
 from tests.parts.errors import raises
 
@@ -309,3 +310,49 @@ async def test_a_mapped_stream_changes_updates_and_both_are_finalized(way: Calla
     assert await outer.get_final_response() == "123"
     assert await inner.get_final_response() == 6
     assert outer.updates == ["1", "2", "3"]
+
+
+# ---- other numbers of updates
+
+
+@pytest.mark.parametrize("way", [plain, waiting])
+async def test_each_update_becomes_any_number_of_updates(way: Any):
+    stream = stream_of(0, 2, 3).flat_map(way(lambda number: [number] * number), sum)
+    assert await read(stream) == [2, 2, 3, 3, 3]
+    assert await stream.get_final_response() == 13
+
+
+async def test_an_update_can_become_an_async_iterable():
+    assert await read(stream_of(2).flat_map(lambda number: numbers(number, number + 1), None)) == [2, 3]
+
+
+async def test_buffered_updates_are_held_back_until_the_response_is_accepted():
+    inner = stream_of(1, 2).with_transform_hook(lambda number: number * 10)
+    stream = inner.with_result_hook(lambda total: total + 1).buffer_updates()
+    assert await anext(stream) == 10
+    assert inner.state == "ended"
+    assert await anext(stream) == 20
+    assert await stream.get_final_response() == 4
+
+
+async def test_nothing_of_an_invalidated_response_is_read():
+    def refuse(total: int) -> None:
+        raise ResponseInvalidatedException("no")
+
+    stream = stream_of(1, 2).with_result_hook(refuse).buffer_updates()
+    with raises(ResponseInvalidatedException):
+        await anext(stream)
+    assert stream.updates == []
+
+
+@pytest.mark.parametrize("begin", [False, True])
+@pytest.mark.parametrize("derive", [ResponseStream.buffer_updates, lambda stream: stream.flat_map(str, None)])
+async def test_closing_a_derived_stream_closes_its_source(derive: Any, begin: bool):
+    closed: list[str] = []
+    source = stream_of().with_cleanup_hook(lambda: closed.append("closed"))
+    stream = derive(source)
+    if begin:
+        await anext(stream)
+    await stream.close()
+    assert closed == ["closed"]
+    assert stream.state == "closed"

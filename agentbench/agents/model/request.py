@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import iscoroutine
@@ -28,12 +28,11 @@ from agentbench.agents.sessions.session import COMPACTED, RESOLVED_START, AgentS
 from agentbench.agents.tools.collection import normalize_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import ChatClientInvalidResponseException
-from agentbench.messages.content.content import Content
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
-from agentbench.messages.update import ChatResponseUpdate, ids_apart
+from agentbench.messages.update import ChatResponseUpdate
 
 if TYPE_CHECKING:
     from agentbench.agents.compaction.continued import ContinuedWindow
@@ -82,44 +81,11 @@ def response_as_stream(response: ChatResponse[Any]) -> ChatStream:
     """Convert a response to a stream with one update per message; its final response is the response itself."""
 
     async def updates() -> AsyncIterator[ChatResponseUpdate]:
-        for update in updates_of(response):
+        # Pieces with the same id would be combined into one call.
+        for update in with_unique_calls(response).to_updates():
             yield update
 
     return ResponseStream(updates(), finalizer=lambda _: response)
-
-
-def updates_of(
-    response: ChatResponse[Any], split: Callable[[list[Content]], Iterable[list[Content]]] = lambda contents: [contents]
-) -> list[ChatResponseUpdate]:
-    """Return updates that combine to the response; `split` distributes the contents of a message over updates."""
-    response = with_unique_calls(response)  # pieces with the same id would be combined into one call
-    ids = ids_apart(response.messages)
-    updates = [
-        ChatResponseUpdate(
-            contents=contents,
-            role=message.role,
-            author_name=message.author_name,
-            message_id=message_id,
-            response_id=response.response_id,
-            conversation_id=response.conversation_id,
-            model=response.model,
-            created_at=response.created_at,
-            raw_representation=message.raw_representation,
-        )
-        for message, message_id in zip(response.messages, ids, strict=True)
-        for contents in split(message.contents)
-    ] or [
-        ChatResponseUpdate(
-            response_id=response.response_id, conversation_id=response.conversation_id, model=response.model
-        )
-    ]
-    last = updates[-1]
-    last.finish_reason = response.finish_reason
-    last.continuation_token = response.continuation_token
-    last.additional_properties = dict(response.additional_properties) or None
-    if response.usage_details is not None:
-        last.contents = [*last.contents, Content.from_usage(response.usage_details)]
-    return updates
 
 
 def _invalid(reply: object) -> ChatClientInvalidResponseException:

@@ -27,8 +27,8 @@ from agentbench.agents.clients.scripted.script import (
     read_entry,
     tool_names,
 )
+from agentbench.agents.history.unique_calls import with_unique_calls
 from agentbench.agents.model.client import BaseChatClient
-from agentbench.agents.model.request import updates_of
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
@@ -79,7 +79,7 @@ class AnsweringChatClient(BaseChatClient[Any]):
     ) -> AsyncIterator[ChatResponseUpdate]:
         reply = await self._ab_reply(messages, options, stream=True, client_kwargs=kwargs)
         if isinstance(reply, ChatResponse):
-            reply = updates_of(reply, partial(split_contents, chunk=self.chunk))
+            reply = with_unique_calls(reply).to_updates(partial(split_contents, chunk=self.chunk))
         for update in reply:
             if self.delay:
                 await asyncio.sleep(self.delay)

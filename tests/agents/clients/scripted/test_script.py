@@ -19,7 +19,6 @@ from agentbench.agents.clients.scripted.script import (
     read_entry,
 )
 from agentbench.agents.clients.scripted.scripted import split_contents
-from agentbench.agents.model.request import updates_of
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
@@ -160,7 +159,7 @@ def test_usage_is_counted_in_words() -> None:
 
 def pieces_of(text: str, chunk: Chunk) -> list[str]:
     reply: ChatResponse[Any] = ChatResponse(messages=[Message("assistant", [text])])
-    return [update.text for update in updates_of(reply, partial(split_contents, chunk=chunk))]
+    return [update.text for update in reply.to_updates(partial(split_contents, chunk=chunk))]
 
 
 @given(st.text(), st.sampled_from(CHUNKS))
@@ -187,9 +186,9 @@ ENTRIES = [
 @pytest.mark.parametrize("chunk", CHUNKS)
 def test_streamed_updates_fold_to_the_whole_response(chunk: Chunk) -> None:
     for whole in map(response, ENTRIES):
-        assert ChatResponse.from_updates(updates_of(whole, partial(split_contents, chunk=chunk))) == whole
+        assert ChatResponse.from_updates(whole.to_updates(partial(split_contents, chunk=chunk))) == whole
 
 
 def test_a_response_without_messages_is_streamed_as_one_empty_update() -> None:
-    (update,) = updates_of(ChatResponse(response_id="r", finish_reason="stop"))
+    (update,) = ChatResponse(response_id="r", finish_reason="stop").to_updates()
     assert (update.contents, update.response_id, update.finish_reason) == ([], "r", "stop")
