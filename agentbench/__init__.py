@@ -94,7 +94,7 @@ _door = _Door(
     evaluation.workflows: evaluate_workflow
     evaluation.items: ConversationSplit ConversationSplitter EvalItem ExpectedToolCall
     evaluation.local: Evaluator LocalEvaluator
-    evaluation.results: EvalItemResult EvalResults EvalScoreResult
+    evaluation.results: EvalItemResult EvalResults EvalScoreResult RubricScore
     exceptions: AgentFrameworkException EdgeDuplicationError EvalNotPassedError GraphConnectivityError
         MiddlewareException MiddlewareTermination ResponseInvalidatedException TypeCompatibilityError
         UserInputRequiredException ValidationTypeEnum WorkflowCheckpointException WorkflowConvergenceException

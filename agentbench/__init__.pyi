@@ -185,6 +185,7 @@ from agentbench.evaluation.local import LocalEvaluator as LocalEvaluator
 from agentbench.evaluation.results import EvalItemResult as EvalItemResult
 from agentbench.evaluation.results import EvalResults as EvalResults
 from agentbench.evaluation.results import EvalScoreResult as EvalScoreResult
+from agentbench.evaluation.results import RubricScore as RubricScore
 from agentbench.evaluation.workflows import evaluate_workflow as evaluate_workflow
 from agentbench.exceptions import AgentFrameworkException as AgentFrameworkException
 from agentbench.exceptions import EdgeDuplicationError as EdgeDuplicationError

@@ -14,7 +14,7 @@ _door = Door(
     workflows: evaluate_workflow
     items: ConversationSplit ConversationSplitter EvalItem ExpectedToolCall
     local: Evaluator LocalEvaluator
-    results: EvalItemResult EvalResults EvalScoreResult
+    results: EvalItemResult EvalResults EvalScoreResult RubricScore
     """,
 )
 __all__ = _door.names

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import numbers
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias, overload
 
 from agentbench._secrets import is_secret_name, masked_repr
 from agentbench.evaluation.items import EvalItem, ExpectedToolCall
+from agentbench.evaluation.results import RubricScore
 
 _PASSES_FROM = 0.5
 
@@ -23,6 +24,7 @@ class CheckResult:
         reason: The reason, for people.
         check_name: The name of the check.
         score: The score, if the check measures one; otherwise passing counts as 1 and failing as 0.
+        dimensions: The scores of the single dimensions, if the check uses a rubric.
 
     Example:
         >>> CheckResult(True, "all keywords found", "keywords").passed
@@ -33,6 +35,7 @@ class CheckResult:
     reason: str
     check_name: str
     score: float | None = None
+    dimensions: list[RubricScore] = field(default_factory=list)
 
     def __await__(self) -> Generator[None, None, Self]:
         yield from ()

@@ -207,6 +207,7 @@ def _item_result(
                 float(check.passed) if check.score is None else check.score,
                 check.passed,
                 {"reason": check.reason},
+                check.dimensions,
             )
             for check in checked
         ],

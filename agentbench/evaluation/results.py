@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,27 @@ _NAMED = 5
 
 
 @dataclass
+class RubricScore:
+    """The score of one dimension of a rubric, such as the clarity of an answer.
+
+    Args:
+        dimension: The name of the dimension.
+        score: The score.
+        reason: The reason, for people.
+
+    Example:
+        from agentbench import CheckResult, RubricScore
+
+        dimensions = [RubricScore("clarity", 0.9), RubricScore("tone", 0.4, "It is rude.")]
+        result = CheckResult(False, "rude", "style", 0.65, dimensions)
+    """
+
+    dimension: str
+    score: float
+    reason: str | None = None
+
+
+@dataclass
 class EvalScoreResult:
     """The result of one check for one item.
 
@@ -22,6 +44,7 @@ class EvalScoreResult:
         score: The score; 1 or 0 if the check does not measure one.
         passed: Whether the item passes.
         sample: Details of the result; local checks store `{"reason": ...}`.
+        dimensions: The scores of the single dimensions, if the check uses a rubric.
 
     Example:
         from agentbench import EvalScoreResult
@@ -33,6 +56,7 @@ class EvalScoreResult:
     score: float
     passed: bool | None = None
     sample: dict[str, Any] | None = None
+    dimensions: list[RubricScore] = field(default_factory=list)
 
 
 @drawn_by("agentbench.notebook.cards.evaluation:item_bundle")
@@ -167,6 +191,70 @@ class EvalResults(Displayable):
         """
         if not self.all_passed:
             raise EvalNotPassedError(self.describe_failure(msg), results=self)
+
+    def assert_no_failed_items(self) -> None:
+        """Raise an error if a check failed for an item, also of a part. Items that could not be scored are ignored.
+
+        Raises:
+            EvalNotPassedError: An item failed. Its attribute `results` contains these results.
+        """
+        failed = [name for name, item in self._all_items() if item.is_failed]
+        if failed:
+            self._refuse(f"failed items: {_first(failed)}")
+
+    def assert_score_at_least(self, minimum: float, name: str | None = None) -> None:
+        """Raise an error if a score is too low, also in a part.
+
+        Args:
+            minimum: The lowest score that is accepted for an item.
+            name: The name of the check; by default all checks.
+
+        Raises:
+            EvalNotPassedError: A score is too low, or there is none. Its attribute `results` contains these results.
+        """
+        scores = [(item, score.score) for item, score in self._all_scores() if name is None or score.name == name]
+        self._refuse_low(scores, minimum, "score" if name is None else f"score of {name!r}")
+
+    def assert_dimension_score_at_least(self, dimension: str, minimum: float) -> None:
+        """Raise an error if the score of a dimension of a rubric is too low, also in a part.
+
+        Args:
+            dimension: The name of the dimension.
+            minimum: The lowest score that is accepted for an item.
+
+        Raises:
+            EvalNotPassedError: A score is too low, or there is none. Its attribute `results` contains these results.
+
+        Example:
+            results.assert_dimension_score_at_least("clarity", 0.7)
+        """
+        scores = [
+            (item, one.score)
+            for item, score in self._all_scores()
+            for one in score.dimensions
+            if one.dimension == dimension
+        ]
+        self._refuse_low(scores, minimum, f"score of the dimension {dimension!r}")
+
+    def _refuse_low(self, scores: list[tuple[str, float]], minimum: float, what: str) -> None:
+        low = [f"{item} ({score:g})" for item, score in scores if not score >= minimum]  # NaN is too low
+        if not scores:
+            self._refuse(f"there is no {what}")
+        elif low:
+            self._refuse(f"{what} below {minimum:g}: {_first(low)}")
+
+    def _refuse(self, problem: str) -> None:
+        msg = f"Evaluation {self.run_id or self.eval_id or self.provider!r} did not pass: {problem}."
+        raise EvalNotPassedError(msg, results=self)
+
+    def _all_scores(self) -> Iterator[tuple[str, EvalScoreResult]]:
+        return ((name, score) for name, item in self._all_items() for score in item.scores)
+
+    def _all_items(self) -> Iterator[tuple[str, EvalItemResult]]:
+        """Yield the items, also of parts, with their ids, which contain the names of the parts."""
+        yield from ((item.item_id, item) for item in self.items)
+        for part, results in self.sub_results.items():
+            yield from ((f"{part}/{name}", item) for name, item in results._all_items())  # noqa: SLF001 - the same class
 
     def describe_failure(self, msg: str | None = None) -> str:
         """Describe the failure in one line: counts, and the names of failed parts and items without their contents."""

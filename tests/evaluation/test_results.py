@@ -6,16 +6,19 @@ import pytest
 
 from agentbench import (
     AgentFrameworkException,
+    CheckResult,
     EvalItemResult,
     EvalNotPassedError,
     EvalResults,
     EvalScoreResult,
     LocalEvaluator,
+    RubricScore,
     evaluator,
     keyword_check,
 )
 from agentbench.evaluation import compare_evaluations
 from tests.evaluation.conversations import item
+from tests.parts.errors import raises
 
 GOOD = {"passed": 2, "failed": 0, "errored": 0}
 
@@ -111,3 +114,44 @@ async def test_two_evaluations_compared():
     frame = compared.to_frame()
     assert frame["keyword_check before"].tolist()[:3] == [1.0, 0.0, 1.0]
     assert frame["response after"].isna().tolist() == [False, False, False, False, True]
+
+
+# ---- assertions about scores
+
+
+def test_failed_items_are_refused_also_in_parts_and_errors_are_not():
+    failed, error = EvalItemResult("0", "fail"), EvalItemResult("1", "error")
+    EvalResults(provider="L", items=[error]).assert_no_failed_items()
+    for results in (
+        EvalResults(provider="L", items=[failed]),
+        EvalResults(provider="L", sub_results={"writer": EvalResults(provider="L", items=[failed])}),
+    ):
+        with raises(EvalNotPassedError, results=results):
+            results.assert_no_failed_items()
+
+
+def test_every_score_of_a_check_is_high_enough():
+    def scored(*scores: tuple[str, float]) -> EvalResults:
+        items = [EvalItemResult("0", "pass", [EvalScoreResult(name, score) for name, score in scores])]
+        return EvalResults(provider="L", sub_results={"writer": EvalResults(provider="L", items=items)})
+
+    results = scored(("style", 0.8), ("facts", 0.5))
+    results.assert_score_at_least(0.5)
+    results.assert_score_at_least(0.8, "style")
+    for minimum, name in ((0.6, None), (0.6, "facts"), (0.1, "unknown")):
+        with raises(EvalNotPassedError, results=results):
+            results.assert_score_at_least(minimum, name)
+    with raises(EvalNotPassedError):
+        scored(("style", float("nan"))).assert_score_at_least(0)
+
+
+async def test_the_dimensions_of_a_rubric_are_scored():
+    def style(item: object) -> CheckResult:
+        return CheckResult(True, "fine", "style", 0.7, [RubricScore("clarity", 0.9), RubricScore("tone", 0.5)])
+
+    results = await LocalEvaluator(style).evaluate([item()])
+    assert [score.dimension for score in results.items[0].scores[0].dimensions] == ["clarity", "tone"]
+    results.assert_dimension_score_at_least("clarity", 0.9)
+    for dimension in ("tone", "unknown"):
+        with raises(EvalNotPassedError, results=results):
+            results.assert_dimension_score_at_least(dimension, 0.6)

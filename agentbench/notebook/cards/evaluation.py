@@ -39,8 +39,12 @@ def item_bundle(item: EvalItemResult) -> dict[str, Any]:
     """Return one item by media type: its scores, then the conversation."""
     words = {None: "", True: "passed", False: "failed"}
     rows = [
-        (score.name, f"{score.score:g}", words[score.passed], (score.sample or {}).get("reason", ""))
+        row
         for score in item.scores
+        for row in [
+            (score.name, f"{score.score:g}", words[score.passed], (score.sample or {}).get("reason", "")),
+            *((f"{score.name}: {one.dimension}", f"{one.score:g}", "", one.reason or "") for one in score.dimensions),
+        ]
     ]
     facts = [f"{item.error_code}: {item.error_message}"] if item.is_error else []
     facts += [f"expected: {_expected_output(item)}"] if _expected_output(item) else []

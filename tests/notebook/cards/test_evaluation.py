@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import EvalResults, LocalEvaluator, evaluator, keyword_check
+from agentbench import CheckResult, EvalResults, LocalEvaluator, RubricScore, evaluator, keyword_check
 from agentbench.evaluation import compare_evaluations
 from tests.evaluation.conversations import item, with_call
 
@@ -133,3 +133,13 @@ def test_a_bar_in_a_kernel_counts_the_items_and_leaves_a_line(tmp_path):
     assert len(bars) > 2
     assert last["text/plain"].startswith("many: checks: 30 of 30 items, ")
     assert "text/html" not in last
+
+
+async def test_an_item_shows_the_dimensions_of_a_rubric_below_their_check():
+    def style(item: object) -> CheckResult:
+        return CheckResult(True, "fine", "style", 0.7, [RubricScore("tone", 0.5, "It is <rude>.")])
+
+    [one] = (await LocalEvaluator(style).evaluate([item()])).items
+    rows = [line.split() for line in text(one) if "style" in line]
+    assert rows == [["style", "0.7", "passed", "fine"], ["style:", "tone", "0.5", "It", "is", "<rude>."]]
+    assert "<rude>" not in html(one)
