@@ -113,14 +113,14 @@ _door = _Door(
     observability.feature_stages: ExperimentalFeature ReleaseCandidateFeature
     observability.user_agent: AGENT_FRAMEWORK_USER_AGENT APP_INFO USER_AGENT_KEY
         USER_AGENT_TELEMETRY_DISABLED_ENV_VAR prepend_agent_framework_to_user_agent
-    orchestrations.agent_executor: AgentExecutor AgentExecutorRequest AgentExecutorResponse
+    orchestrations.agent_executor: AgentExecutor AgentExecutorCheckpointState AgentExecutorRequest AgentExecutorResponse
     orchestrations.host_executor: AIAgentHostExecutor=AgentHostExecutor AIAgentHostOptions=AgentHostOptions
         AgentHostExecutor AgentHostOptions TurnToken bind_as_executor
     orchestrations.patterns.sequential_builder: AgentWorkflowBuilder
     orchestrations.functional_agent: FunctionalWorkflowAgent
     orchestrations.workflow_agent: WorkflowAgent
     serialization.mixin: SerializationMixin SerializationProtocol
-    serialization.state_types: register_state_type
+    serialization.state_types: register_checkpoint_type=register_state_type register_state_type
     settings: SecretString load_settings
     stategraph.graph: StateGraph
     stategraph.reducers: add_messages append_items replace_messages replace_value

@@ -246,6 +246,7 @@ from agentbench.observability.user_agent import (
     prepend_agent_framework_to_user_agent as prepend_agent_framework_to_user_agent,
 )
 from agentbench.orchestrations.agent_executor import AgentExecutor as AgentExecutor
+from agentbench.orchestrations.agent_executor import AgentExecutorCheckpointState as AgentExecutorCheckpointState
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest as AgentExecutorRequest
 from agentbench.orchestrations.agent_executor import AgentExecutorResponse as AgentExecutorResponse
 from agentbench.orchestrations.functional_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent
@@ -333,6 +334,7 @@ from agentbench.workflows.run.workflow import Workflow as Workflow
 AIAgentHostExecutor = AgentHostExecutor
 AIAgentHostOptions = AgentHostOptions
 StreamingRun = WorkflowRun
+register_checkpoint_type = register_state_type
 
 _door: Door
 __all__: list[str]

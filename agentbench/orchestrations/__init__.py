@@ -8,7 +8,7 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    agent_executor: AgentExecutor AgentExecutorRequest AgentExecutorResponse
+    agent_executor: AgentExecutor AgentExecutorCheckpointState AgentExecutorRequest AgentExecutorResponse
     host_executor: AIAgentHostExecutor=AgentHostExecutor AIAgentHostOptions=AgentHostOptions AgentHostExecutor
         AgentHostOptions TurnToken bind_as_executor
     patterns.concurrent_builder: ConcurrentBuilder

@@ -2,6 +2,7 @@
 
 from agentbench._lazy import Door
 from agentbench.orchestrations.agent_executor import AgentExecutor as AgentExecutor
+from agentbench.orchestrations.agent_executor import AgentExecutorCheckpointState as AgentExecutorCheckpointState
 from agentbench.orchestrations.agent_executor import AgentExecutorRequest as AgentExecutorRequest
 from agentbench.orchestrations.agent_executor import AgentExecutorResponse as AgentExecutorResponse
 from agentbench.orchestrations.functional_agent import FunctionalWorkflowAgent as FunctionalWorkflowAgent

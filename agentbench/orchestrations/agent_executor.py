@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import isawaitable
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, TypedDict, get_args
 
 from agentbench.agents.agent.as_tool import resolved_inputs
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
@@ -27,6 +27,28 @@ logger = logging.getLogger("agentbench")
 
 ContextMode = Literal["full", "last_agent", "custom"]
 ContextFilter = Callable[[list[Message]], list[Message] | Awaitable[list[Message]]]
+
+
+class AgentExecutorCheckpointState(TypedDict, total=False):
+    """The state of an `AgentExecutor` in a checkpoint, as `on_checkpoint_save` returns it.
+
+    Attributes:
+        cache: The messages that wait for the agent's next run.
+        full_conversation: The conversation up to now.
+        agent_session: The ids and the state of the session.
+        pending_agent_requests: The open requests of the agent, by id.
+        pending_responses_to_agent: The responses to other requests of the same turn.
+
+    Example:
+        saved = AgentExecutorCheckpointState(**await AgentExecutor(agent).on_checkpoint_save())
+        print(len(saved["full_conversation"]), saved["agent_session"]["session_id"])
+    """
+
+    cache: list[Message]
+    full_conversation: list[Message]
+    agent_session: dict[str, Any]
+    pending_agent_requests: dict[str, Content]
+    pending_responses_to_agent: list[Content]
 
 
 @dataclass
@@ -246,7 +268,7 @@ class AgentExecutor(AgentNode):
     # ---- state -----------------------------------------------------------------------------------
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
-        """Return the session, the conversation, the waiting messages, and the open requests."""
+        """Return an `AgentExecutorCheckpointState`."""
         return {**await super().on_checkpoint_save(), "full_conversation": [*self._ab_full_conversation]}
 
     async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:

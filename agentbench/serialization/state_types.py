@@ -54,7 +54,7 @@ def register_state_type(
 ) -> Any:
     """Register a class, so that its instances can be saved in checkpoints and sessions.
 
-    Every process that reads them has to register it too.
+    Every process that reads them has to register it too. `register_checkpoint_type` is another name of this function.
 
     Dataclasses, pydantic models, named tuples and enums at the top level of an imported module need no registration.
     Classes defined inside a function need it, and so do all other classes, which must have `to_dict()` and the class

@@ -10,6 +10,7 @@ import pytest
 
 from agentbench import (
     AgentExecutor,
+    AgentExecutorCheckpointState,
     AgentExecutorRequest,
     AgentExecutorResponse,
     AgentResponse,
@@ -336,3 +337,8 @@ async def test_a_turn_can_be_tried_again():
     await chain(Patient(a), b).run("hi")
     assert asked(a) == [["hi"], ["hi"]]
     assert asked(b) == [["hi", "fine"]]
+
+
+async def test_the_saved_state_has_the_documented_parts():
+    saved = await AgentExecutor(agent("a")).on_checkpoint_save()
+    assert saved.keys() == AgentExecutorCheckpointState.__annotations__.keys()
