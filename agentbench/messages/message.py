@@ -13,6 +13,7 @@ from agentbench._secrets import masked_repr
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record
+from agentbench.serialization.callable_text import CallableText
 from agentbench.serialization.plain import to_plain, write_plain
 
 Role = NewType("Role", str)
@@ -143,8 +144,8 @@ class Message(Record):
 
     @property
     def text(self) -> str:
-        """The texts of the contents, joined with spaces."""
-        return " ".join([content.text or "" for content in self.contents if content.type == "text"])
+        """The texts of the contents, joined with spaces. Calling it returns it: `message.text()`."""
+        return CallableText(" ".join([content.text or "" for content in self.contents if content.type == "text"]))
 
     def as_text(self) -> str:
         """Return `text`."""

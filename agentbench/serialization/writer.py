@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agentbench._secrets import Masked
 from agentbench.exceptions import UnstorableValueError
+from agentbench.serialization.callable_text import CallableText
 from agentbench.serialization.class_names import UnknownInstance, UnknownType
 from agentbench.serialization.registry import type_of_class
 from agentbench.serialization.standard_types import standard_type
@@ -55,6 +56,7 @@ class JsonWriter:
             dict: self.write_dict,
             set: self.write_set,
             frozenset: self.write_set,
+            CallableText: self.write_text,
             Masked: self.write_text,
             UnknownInstance: lambda value: self.add_tag(value.tag, self.write_items(value.stored)),
             UnknownType: lambda value: self.add_tag("type", self.write(value.stored)),

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import copy
 import enum
+import json
 import logging
+import pickle
 from typing import Any
 
 import pytest
 
 from agentbench._clock import CountingIds, TickingClock, set_runtime_defaults
+from agentbench._copying import isolate
+from agentbench._text.redact import line_preview
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
+from agentbench.serialization.json_text import to_json
 from tests.parts.errors import raises
 
 TEXT = Content.from_text("hi")
@@ -56,6 +61,19 @@ def test_text_is_what_the_text_contents_say_with_a_space_between() -> None:
     assert Message("assistant", ["a", thought, CALL, result, "b"]).text == "a b"
     assert Message("assistant", [thought, CALL]).text == ""
     assert Message("user", ["a", "b"]).as_text() == "a b" == str(Message("user", ["a", "b"]))
+
+
+def test_text_may_be_called_and_is_plain_text_for_everything_else() -> None:
+    text = Message("user", ["Oslo,", "please"]).text
+    assert callable(text)
+    assert text() == text == "Oslo, please"
+    assert text().upper() == "OSLO, PLEASE"
+    assert {text: 1} == {"Oslo, please": 1}
+    assert repr(text) == "'Oslo, please'" == line_preview([text])[1:-1]
+    assert to_json({"said": text, "list": [text]}) == to_json({"said": str(text), "list": [str(text)]})
+    assert json.dumps([text]) == '["Oslo, please"]'
+    copies = [copy.copy(text), copy.deepcopy(text), isolate(text), isolate([text])[0], pickle.loads(pickle.dumps(text))]
+    assert [(type(copied), copied) for copied in copies] == [(str, text)] * 5
 
 
 @pytest.mark.parametrize("given", [[1], [object()], 1, b"a", [b"a"], [["a"]]])
