@@ -10,6 +10,7 @@ _door = Door(
         InvalidUpdateError NodeError NodeTimeoutError ReducerError StateValidationError ThreadBusyError
     agentbench.messages.content.blocks: TextBlock ToolCallBlock ToolResultBlock
     agentbench.messages.message: Message
+    agentbench.observability.tool_reports: StreamEmitter
     command: Command Send
     compiled: CompiledGraph
     functional: EntrypointGraph TaskFuture entrypoint task

@@ -16,6 +16,7 @@ from agentbench.messages.content.blocks import TextBlock as TextBlock
 from agentbench.messages.content.blocks import ToolCallBlock as ToolCallBlock
 from agentbench.messages.content.blocks import ToolResultBlock as ToolResultBlock
 from agentbench.messages.message import Message as Message
+from agentbench.observability.tool_reports import StreamEmitter as StreamEmitter
 from agentbench.stategraph.command import Command as Command
 from agentbench.stategraph.command import Send as Send
 from agentbench.stategraph.compiled import CompiledGraph as CompiledGraph

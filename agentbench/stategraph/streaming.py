@@ -9,6 +9,7 @@ from typing import Any
 
 from agentbench.messages.message import Message
 from agentbench.messages.whole_copies import copy_message, copy_whole
+from agentbench.observability.tool_reports import ToolReport
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import ResponseGranularity
 from agentbench.stategraph.running.plan import CallRecord, GraphPlan, StateChanges
@@ -93,6 +94,8 @@ class Chunks:
             return
         if isinstance(data, StateChanges):
             yield from self._state(data)
+        elif isinstance(data, ToolReport):
+            yield self._report(data, node)
         elif kind in ("warning", "executor_failed", "failed"):
             yield self._chunk(StreamEvent.ERROR, data={"status": kind, "node": node, "message": str(data)})
         elif kind == "request_info":
@@ -124,6 +127,12 @@ class Chunks:
                 yield self._chunk(
                     StreamEvent.MESSAGE, message=copy_message(message), metadata={} if node is None else {"node": node}
                 )
+
+    def _report(self, report: ToolReport, node: str | None) -> StreamChunk:
+        event = StreamEvent(report.event)
+        said = Message("tool", [report["message"]]).stamp() if event is StreamEvent.MESSAGE else None
+        data = {**report, "node": node, "thread_id": self.thread_id, "run_id": self.run_id}
+        return self._chunk(event, message=said, data=data, metadata={"node": node})
 
     def _chunk(self, event: StreamEvent, **facts: Any) -> StreamChunk:
         return StreamChunk(event, thread_id=self.thread_id, run_id=self.run_id, **facts)

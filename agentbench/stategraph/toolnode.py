@@ -17,6 +17,7 @@ from agentbench._workers import run_in_thread
 from agentbench.exceptions import ConcurrentUpdateError, NodeError
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
+from agentbench.observability.tool_reports import emitter_of, is_emitter, watcher
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, current_questions, interrupt
@@ -113,6 +114,8 @@ class ToolNode:
         if not calls:
             message = f"Node {config['node']!r} found no tool call in the last message. Route to it only after one."
             raise NodeError(message, "NODE_002", node=config["node"])
+        observer = watcher.get()  # which tools in worker threads may call too
+        emit = emit if observer is None else observer.show
         gets = {"config": config, "runtime": runtime, "emit": emit, "store": store}
         names: list[str] = []  # models may give one id to several calls, but each call has questions of its own
         for call_id in (call.call_id or "" for call in calls):
@@ -193,14 +196,15 @@ class _Tool:
         self.is_async = inspect.iscoroutinefunction(tool)
         hints = get_type_hints(tool, include_extras=True)
         parameters = inspect.signature(tool).parameters
-        self.injected = [name for name in parameters if name in _INJECTED]
+        self.emitters = [name for name in parameters if is_emitter(hints.get(name))]
+        self.injected = [name for name in parameters if name in _INJECTED and name not in self.emitters]
         fields: dict[str, Any] = {
             name: (
                 readable_by_pydantic(hints.get(name, Any)),
                 ... if parameter.default is parameter.empty else parameter.default,
             )
             for name, parameter in parameters.items()
-            if name not in _INJECTED
+            if name not in (*_INJECTED, *self.emitters)
         }
         config = ConfigDict(extra="forbid", protected_namespaces=())
         self.model: type[BaseModel] = create_model(f"{self.name}_input", __config__=config, **fields)
@@ -237,6 +241,7 @@ class _Tool:
             )
         call: Callable[..., Any] = self.tool
         filled = {**arguments, **{name: given[name] for name in self.injected}}
+        filled |= {name: emitter_of(self.name, given["tool_call_id"]) for name in self.emitters}
         return await call(**filled) if self.is_async else await run_in_thread(call, **filled)
 
 

@@ -28,6 +28,7 @@ from agentbench.notebook.stepping.model.messages import (
 )
 from agentbench.notebook.stepping.model.model import StepperModel
 from agentbench.notebook.stepping.view.screen_state import SIGNS, screen_of
+from agentbench.stategraph import StreamEmitter
 
 S = StepperStatus
 
@@ -251,6 +252,18 @@ def test_an_answer_during_a_superstep_changes_the_requests_and_nothing_else() ->
     assert made.take_answer(facts(1)) is None
     assert made.status is S.STEPPING
     assert (screen_of(made).states["review"], screen_of(made).requests) == ("running", ())
+
+
+def test_the_last_line_of_a_running_tool_is_shown_until_its_executor_ends() -> None:
+    made = model()
+    made.step()
+    made.see(WorkflowEvent("executor_invoked", "x", executor_id="review"))
+    emit = StreamEmitter(lambda data: made.see(WorkflowEvent("custom", data, executor_id="review")), "check", "c1")
+    emit.progress("1 of 2")
+    emit.progress("2 of 2\n\u202e")
+    assert screen_of(made).banner.text == r"Superstep 3 is running. check: 2 of 2 \u202e"
+    made.see(WorkflowEvent("executor_completed", executor_id="review"))
+    assert "check" not in screen_of(made).banner.text
 
 
 def test_what_paused_the_run_is_named_with_what_is_next() -> None:

@@ -22,6 +22,7 @@ from agentbench.agents.tools.signature import NO_VALUE, ToolSignature, check_nam
 from agentbench.exceptions import ToolException, UserInputRequiredException
 from agentbench.messages.content.content import Content
 from agentbench.observability.switches import is_tracing
+from agentbench.observability.tool_reports import emitter_of
 from agentbench.serialization.mixin import SerializationMixin
 
 logger = logging.getLogger("agentbench")
@@ -385,11 +386,13 @@ class FunctionTool(SerializationMixin, Displayable):
     def _call_arguments(
         self, valid: dict[str, Any], context: FunctionInvocationContext | None, tool_call_id: str | None
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Return positional and named arguments, including the context if the function accepts it."""
+        """Return positional and named arguments, including those that the run fills."""
         signature = self._signature
-        if signature is None or (signature.context is None and not signature.positional_only):
+        if signature is None or (signature.context is signature.emitter is None and not signature.positional_only):
             return [], valid
         named = dict(valid)
+        if signature.emitter is not None:
+            named[signature.emitter] = emitter_of(self.name, tool_call_id)
         if signature.context is not None:
             if context is None:
                 metadata = {} if tool_call_id is None else {"call_id": tool_call_id}

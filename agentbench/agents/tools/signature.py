@@ -12,12 +12,14 @@ from agentbench._signatures.annotations import Callee, UnknownNameError, holds_t
 from agentbench._signatures.forms import TypeLike, flatten_union, unwrap
 from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
+from agentbench.observability.tool_reports import StreamEmitter
 
 NO_VALUE: Any = inspect.Parameter.empty
 """Marks a missing annotation or default."""
 
-_FALLBACKS = {FunctionInvocationContext.__name__: FunctionInvocationContext}
-_CONTEXT_TEXT = re.compile(rf"\b{FunctionInvocationContext.__name__}\b")
+_FILLED = (FunctionInvocationContext, StreamEmitter)
+"""The types of the parameters that a run fills instead of the model."""
+_FALLBACKS: Mapping[str, type] = {cls.__name__: cls for cls in _FILLED}
 _NAME = re.compile(r"[0-9A-Za-z_.:-]+")
 _OWNERS = ("self", "cls")
 
@@ -31,10 +33,11 @@ class ToolParameter(NamedTuple):
 
 
 class ToolSignature(NamedTuple):
-    """The parameters of a tool's function: those that the model fills, and the name of the context parameter."""
+    """The parameters of a tool's function: those that the model fills, and the names of those that a run fills."""
 
     parameters: tuple[ToolParameter, ...]
     context: str | None
+    emitter: str | None
     owner: str | None
     """`self` or `cls` of an unbound method."""
     positional_only: tuple[str, ...]
@@ -85,26 +88,31 @@ def read_signature(func: Callable[..., Any], *, ctx_is_context: bool = False) ->
     annotations = _resolve(callee)
     written = list(inspect.signature(func).parameters.values())
     owner = _owner_of(func, written)
-    contexts: list[str] = []
+    filled: dict[type, list[str]] = {cls: [] for cls in _FILLED}
     parameters: list[ToolParameter] = []
     for parameter in written:
         if parameter.name in _OWNERS or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
         if parameter.name in callee.other_parameters or parameter.name in callee.parameters:
             annotation = annotations.get(parameter.name, parameter.annotation)
-            if _is_context(annotation) or (ctx_is_context and parameter.name == "ctx" and annotation is NO_VALUE):
-                contexts.append(parameter.name)
+            is_ctx = ctx_is_context and parameter.name == "ctx" and annotation is NO_VALUE
+            cls = FunctionInvocationContext if is_ctx else _filled_type(annotation)
+            if cls is not None:
+                filled[cls].append(parameter.name)
             else:
                 parameters.append(ToolParameter(parameter.name, annotation, parameter.default))
-    if len(contexts) > 1:
-        message = (
-            f"{callee.name!r} has {len(contexts)} context parameters: {', '.join(contexts)}. "
-            "Expected at most one FunctionInvocationContext. Remove the others."
-        )
-        raise ValueError(message)
+    for cls, names in filled.items():
+        if len(names) > 1:
+            message = (
+                f"{callee.name!r} has {len(names)} parameters of one kind: {', '.join(names)}. "
+                f"Expected at most one {cls.__name__}. Remove the others."
+            )
+            raise ValueError(message)
+    context, emitter = (next(iter(names), None) for names in filled.values())
     return ToolSignature(
         parameters=tuple(parameters),
-        context=contexts[0] if contexts else None,
+        context=context,
+        emitter=emitter,
         owner=owner,
         positional_only=tuple(p.name for p in written if p.kind is p.POSITIONAL_ONLY and p.name != owner),
         takes_any_keyword=any(p.kind is p.VAR_KEYWORD for p in written),
@@ -133,13 +141,14 @@ def _resolve(callee: Callee) -> Mapping[str, TypeLike]:
     return types
 
 
-def _is_context(annotation: TypeLike) -> bool:
+def _filled_type(annotation: TypeLike) -> type | None:
+    """Return the type of a parameter that a run fills; `None` if the model fills it."""
     if annotation is NO_VALUE:
-        return False
+        return None
     if isinstance(annotation, str):  # it contains an unknown name, such as that of its module
-        return _CONTEXT_TEXT.search(annotation) is not None
-    members = [unwrap(member) for member in flatten_union(annotation)]
-    return any(isinstance(member, type) and issubclass(member, FunctionInvocationContext) for member in members)
+        return next((cls for cls in _FILLED if re.search(rf"\b{cls.__name__}\b", annotation)), None)
+    members = [member for each in flatten_union(annotation) if isinstance(member := unwrap(each), type)]
+    return next((cls for cls in _FILLED if any(issubclass(member, cls) for member in members)), None)
 
 
 def name_of(func: Callable[..., Any]) -> str:

@@ -105,6 +105,12 @@ class Activity:
         calls = {} if self._is_over else self._superstep.calls
         return tuple(node for node in self.nodes if node in calls and calls[node].at_work > 0)
 
+    @property
+    def progress(self) -> tuple[str, ...]:
+        """The last line about the progress of each running executor's tools, in builder order."""
+        calls = self._superstep.calls
+        return tuple(calls[node].progress for node in self.running if calls[node].progress)
+
     def states(self) -> dict[Element, str]:
         """Return the states of all elements that are not idle."""
         calls = self._superstep.all_calls.values()

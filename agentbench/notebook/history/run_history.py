@@ -14,6 +14,7 @@ from typing import Any
 
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.storage import CheckpointStorage
+from agentbench.observability.tool_reports import ToolReport
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.state import ABSENT
 
@@ -88,6 +89,8 @@ class ExecutorCall:
     """The raised exception."""
     attempts: int = 0
     """Number of attempts, if retries are enabled."""
+    progress: str = ""
+    """The last line about the progress of a tool that it calls."""
     workers: list[str] = field(default_factory=list)
     """Addresses of the workers that ran it; empty if it ran here."""
 
@@ -156,10 +159,18 @@ class Superstep:
             getattr(self, _LISTS[kind]).append(event)
             if _LISTS[kind] == "outputs" and executor in self.calls:
                 self.calls[executor].outputs.append(event.data)
-        elif kind == "superstep_completed":
+        else:
+            self._add_facts(event)
+
+    def _add_facts(self, event: Event) -> None:
+        """Add an event that changes facts about the superstep or one of its calls."""
+        kind, executor, data = event.type, event.source_id, event.data
+        if kind == "superstep_completed":
             self.duration_s = event.duration_s
         elif kind == "checkpoint_saved":
-            self.checkpoint_id = getattr(event.data, "checkpoint_id", None)
+            self.checkpoint_id = getattr(data, "checkpoint_id", None)
+        elif isinstance(data, ToolReport) and executor in self.calls:
+            self.calls[executor].progress = f"{data['tool_name']}: {data.get('message', data['status'])}"
 
     @property
     def all_calls(self) -> dict[str, ExecutorCall]:

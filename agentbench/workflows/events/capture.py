@@ -12,9 +12,9 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
 from typing import Any
 
+from agentbench.observability.tool_reports import watcher
 from agentbench.workflows.events.events import WorkflowEvent
 
 
@@ -38,15 +38,22 @@ class _Capture:
             self.emit_line(line)
 
     def emit_line(self, line: str) -> None:
-        """Emit one line; a worker thread emits it through the loop, which owns the events."""
-        event = WorkflowEvent("log", line, executor_id=self._executor_id)
+        """Emit one line."""
+        self._emit_here(WorkflowEvent("log", line, executor_id=self._executor_id))
+
+    def show(self, data: Any) -> None:
+        """Emit data as a custom event."""
+        self._emit_here(WorkflowEvent("custom", data, executor_id=self._executor_id))
+
+    def _emit_here(self, event: WorkflowEvent[Any]) -> None:
+        """Emit an event; a worker thread emits it through the loop, which owns the events."""
         if threading.get_ident() == self._thread:
             self._emit_unless_ended(event)
         elif not self._ended:
             with suppress(RuntimeError):  # the loop was closed while a thread was still running
                 self._loop.call_soon_threadsafe(self._emit_unless_ended, event)
 
-    def _emit_unless_ended(self, event: WorkflowEvent[str]) -> None:
+    def _emit_unless_ended(self, event: WorkflowEvent[Any]) -> None:
         if not self._ended:
             self._emit(event)
 
@@ -58,9 +65,6 @@ class _Capture:
         self._ended = True
 
 
-_capture: ContextVar[_Capture | None] = ContextVar("agentbench_capture", default=None)
-
-
 class _WatchedStream:
     """Standard output whose text also goes to the current capture; otherwise it behaves like the stream."""
 
@@ -68,7 +72,7 @@ class _WatchedStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        capture = _capture.get()
+        capture: _Capture | None = watcher.get()
         if capture is not None:
             capture.write(text)
         written: int = self._stream.write(text)
@@ -82,7 +86,7 @@ class _LogHandler(logging.Handler):
     """Sends log records to the current capture."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        capture = _capture.get()
+        capture: _Capture | None = watcher.get()
         if capture is None:
             return
         try:
@@ -125,10 +129,10 @@ async def capture_text(
 ) -> Any:
     """Await a handler; emit every line that it prints or logs as a `log` event of its delivery."""
     capture = _Capture(lambda event: append(event, delivery), delivery.executor_id)
-    token = _capture.set(capture)
+    token = watcher.set(capture)
     try:
         return await call
     finally:
         capture.end()
         with suppress(ValueError):  # the loop was closed, and the garbage collector runs this in its own context
-            _capture.reset(token)
+            watcher.reset(token)

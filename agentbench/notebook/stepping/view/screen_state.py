@@ -122,7 +122,8 @@ def _of_run(model: StepperModel) -> Banner:
     number = 0 if model.facts.superstep is None else model.facts.superstep + 1
     if model.status in IN_FLIGHT:
         text = "Pausing after this superstep." if model.pausing else f"Superstep {number} is running."
-        return Banner("next", text)
+        lines = (esc(line, into="line", limit=_NOTE_LIMIT) for line in model.activity.progress)
+        return Banner("next", " ".join([text, *lines]))
     targets = [delivery.target for delivery in model.facts.planned]
     what = deliveries_text(targets) or "no executor gets a message"
     if targets and all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):

@@ -1,0 +1,90 @@
+"""`StreamEmitter`: how a tool tells those who watch the run what it is doing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from typing import Any, Final, Literal, Protocol, get_args
+
+
+class Watcher(Protocol):
+    """Those who watch the run."""
+
+    def show(self, data: Any) -> None:
+        """Show them data of the executor that is running, from any thread."""
+
+
+watcher: Final[ContextVar[Any]] = ContextVar("agentbench_watcher", default=None)
+"""The `Watcher` of the running executor; `None` if nobody watches the run."""
+
+
+class ToolReport(dict[str, Any]):
+    """The data that a tool emitted, with `status`, `tool_name`, `tool_call_id` and `message`.
+
+    Attributes:
+        event: The kind of chunk in the stream of a state graph.
+    """
+
+    event: Literal["message", "error", "updates"]
+
+
+class StreamEmitter:
+    """Tells those who watch a run what a tool is doing, while it does it. May be called from any thread.
+
+    A tool gets it in a parameter with the annotation `StreamEmitter | None`, which models do not see. Where nobody
+    watches, as in `invoke` of a state graph, the parameter is `None`; a stream of a state graph, a stepper and a run
+    with `RunOptions(observe=True)` are watched. What it emits are events of type `custom`, in the stream of a state
+    graph also chunks.
+
+    Example:
+        >>> def count_rows(path: str, emit: StreamEmitter | None = None) -> int:
+        ...     for n, row in enumerate(open(path)):
+        ...         if emit is not None and n % 1000 == 0:
+        ...             emit.progress(f"{n} rows", data={"n": n})
+        ...     return n
+    """
+
+    def __init__(self, show: Callable[[Any], None], tool_name: str, tool_call_id: str | None = None) -> None:
+        self._show = show
+        self.tool_name, self.tool_call_id = tool_name, tool_call_id
+
+    def __repr__(self) -> str:
+        return f"StreamEmitter({self.tool_name!r}, {self.tool_call_id!r})"
+
+    def __call__(self, data: Any) -> None:
+        """Emit any value, as the `emit` of a node does."""
+        self._show(data)
+
+    def progress(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+        """Emit a line about the progress of the call, with further data; the status is `tool_progress`."""
+        self._report("updates", "tool_progress", data, message)
+
+    def error(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+        """Emit a line about a failure, with further data; the status is `tool_failed`. The call goes on."""
+        self._report("error", "tool_failed", data, message)
+
+    def message(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+        """Emit a text that people should read, with further data; the status is `tool_message`."""
+        self._report("message", "tool_message", data, message)
+
+    def update(self, data: Mapping[str, Any]) -> None:
+        """Emit data alone; the status is `tool_progress`, unless the data have another one."""
+        self._report("updates", "tool_progress", data)
+
+    def _report(self, event: Any, status: str, data: Mapping[str, Any] | None, message: str | None = None) -> None:
+        said = {} if message is None else {"message": message}
+        call = {"tool_name": self.tool_name, "tool_call_id": self.tool_call_id}
+        report = ToolReport({"status": status} | dict(data or {}) | call | said)
+        report.event = event
+        self._show(report)
+
+
+def emitter_of(tool_name: str, tool_call_id: str | None) -> StreamEmitter | None:
+    """Return the emitter for a call of a tool; `None` if nobody watches the run."""
+    observer: Watcher | None = watcher.get()
+    return None if observer is None else StreamEmitter(observer.show, tool_name, tool_call_id)
+
+
+def is_emitter(annotation: Any) -> bool:
+    """Return whether a parameter with this annotation gets a `StreamEmitter`."""
+    return StreamEmitter in (annotation, *get_args(annotation))

@@ -1,0 +1,5 @@
+"""The emitter of a running tool."""
+
+from agentbench.observability.tool_reports import StreamEmitter
+
+__all__ = ["StreamEmitter"]
