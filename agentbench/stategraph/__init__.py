@@ -6,6 +6,7 @@ _door = Door(
     globals(),
     """
     agentbench.checkpoints.memory: InMemoryCheckpointer=InMemoryCheckpointStorage
+    agentbench.agents.tools.decorator: tool
     agentbench.exceptions: ConcurrentUpdateError GraphCompileError GraphError GraphRecursionError
         InvalidUpdateError NodeError NodeTimeoutError ReducerError StateValidationError ThreadBusyError
     agentbench.messages.content.blocks: TextBlock ToolCallBlock ToolResultBlock
@@ -16,6 +17,7 @@ _door = Door(
     functional: EntrypointGraph TaskFuture entrypoint task
     graph: StateGraph
     interrupts: BreakpointRequest Continue GraphInterrupt Interrupt interrupt pending_interrupt
+    prebuilt.tools.handoff: create_handoff_tool is_handoff_tool
     reducers: Overwrite Reducer RemoveMessage add_messages append_items remove_tool_messages replace_messages
         replace_value upsert_messages
     results: GraphResult ResponseGranularity
@@ -28,6 +30,7 @@ _door = Door(
     streaming: StreamChunk StreamEvent
     threads.history: StateHistory
     toolnode: ToolNode ToolResult
+    utils.decorators: get_tool_metadata has_tool_decorator
     """,
     stored="""
     merging.updates: TaskWrites

@@ -1,6 +1,7 @@
 # Typed stub of the lazy names; written by tests/tools/write_stub.py, not by hand.
 
 from agentbench._lazy import Door
+from agentbench.agents.tools.decorator import tool as tool
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import ConcurrentUpdateError as ConcurrentUpdateError
 from agentbench.exceptions import GraphCompileError as GraphCompileError
@@ -31,6 +32,8 @@ from agentbench.stategraph.interrupts import GraphInterrupt as GraphInterrupt
 from agentbench.stategraph.interrupts import Interrupt as Interrupt
 from agentbench.stategraph.interrupts import interrupt as interrupt
 from agentbench.stategraph.interrupts import pending_interrupt as pending_interrupt
+from agentbench.stategraph.prebuilt.tools.handoff import create_handoff_tool as create_handoff_tool
+from agentbench.stategraph.prebuilt.tools.handoff import is_handoff_tool as is_handoff_tool
 from agentbench.stategraph.reducers import Overwrite as Overwrite
 from agentbench.stategraph.reducers import Reducer as Reducer
 from agentbench.stategraph.reducers import RemoveMessage as RemoveMessage
@@ -61,6 +64,8 @@ from agentbench.stategraph.streams.writer import get_stream_writer as get_stream
 from agentbench.stategraph.threads.history import StateHistory as StateHistory
 from agentbench.stategraph.toolnode import ToolNode as ToolNode
 from agentbench.stategraph.toolnode import ToolResult as ToolResult
+from agentbench.stategraph.utils.decorators import get_tool_metadata as get_tool_metadata
+from agentbench.stategraph.utils.decorators import has_tool_decorator as has_tool_decorator
 
 AsyncSqliteSaver = SqliteSaver
 InMemoryCheckpointer = InMemoryCheckpointStorage

@@ -12,7 +12,7 @@ from agentbench.exceptions import GraphCompileError
 from agentbench.stategraph.compiled import CompiledGraph
 from agentbench.stategraph.running.boundary import GraphHook, node_names
 from agentbench.stategraph.running.executors import InputExecutor, Marker, node_executor
-from agentbench.stategraph.running.plan import Durability, GraphPlan, Isolation
+from agentbench.stategraph.running.plan import Durability, GraphPlan, Isolation, NodeSpec
 from agentbench.stategraph.state import END, START
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.executors.executor import Executor
@@ -123,12 +123,19 @@ def _following(plan: GraphPlan) -> dict[str, set[str]]:
     following: dict[str, set[str]] = {name: {*(node.goto or ())} for name, node in plan.nodes.items() if node.goto}
     for source, targets in plan.edges.items():
         following.setdefault(source, set()).update(targets)
+    for name, node in plan.nodes.items():
+        following.setdefault(name, set()).update(_handoffs_of(node))
     for source, conditions in plan.conditions.items():
         following.setdefault(source, set()).update(*(condition.targets or () for condition in conditions))
     for join in plan.joins:
         for source in join.sources:
             following.setdefault(source, set()).add(join.target)
     return following
+
+
+def _handoffs_of(node: NodeSpec) -> Sequence[str]:
+    """Return the nodes to which the tools of a `ToolNode` hand over."""
+    return getattr(node.target, "handoffs", ())
 
 
 def _warn_of_second_runs(plan: GraphPlan) -> None:
@@ -188,7 +195,7 @@ def _workflow(plan: GraphPlan) -> Workflow:
 
 
 def _edges(plan: GraphPlan) -> Iterator[tuple[str, str, str | None]]:
-    """Yield source, target and label of the edges, and of the possible choices of conditions."""
+    """Yield source, target and label of the edges, and of the possible choices of tools and conditions."""
     joined = {source for join in plan.joins for source in join.sources}
     for name in plan.nodes:
         if not plan.edges.get(name) and name not in plan.conditions and name not in joined:
@@ -196,6 +203,13 @@ def _edges(plan: GraphPlan) -> Iterator[tuple[str, str, str | None]]:
     for source, targets in plan.edges.items():
         for target in targets:
             yield source, target, None
+    for name, node in plan.nodes.items():
+        for target in _handoffs_of(node):
+            yield name, target, "handoff"
+    yield from _choices(plan)
+
+
+def _choices(plan: GraphPlan) -> Iterator[tuple[str, str, str]]:
     for source, conditions in plan.conditions.items():
         for condition in conditions:
             if condition.targets is None:

@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import Any, get_type_hints
-
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from typing import Any
 
 from agentbench._copying import isolate
-from agentbench._signatures.reading import readable_by_pydantic
-from agentbench._workers import run_in_thread
 from agentbench.exceptions import ConcurrentUpdateError, NodeError
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
-from agentbench.observability.tool_reports import emitter_of, is_emitter, watcher
+from agentbench.observability.tool_reports import watcher
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, current_questions, interrupt
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected
+from agentbench.stategraph.prebuilt.tools.handoff import handoff_result, is_handoff_tool
+from agentbench.stategraph.tools.node_tool import NodeTool
 
-_INJECTED = ("state", "config", "tool_call_id", "emit", "runtime", "store")
-_HANDOFF = "transfer_to_"
 _TIMEOUT_S = 300.0
 
 
@@ -62,7 +57,7 @@ class ToolNode:
 
     The graph fills a tool's parameters `state`, `config`, `tool_call_id`, `emit`, `runtime` and `store`, and hides them
     from models. A tool may return text, values, a `ToolResult` with an update of the state, or a `Command`. A call of
-    `transfer_to_<node>` runs no tool: the graph goes to that node.
+    `transfer_to_<node>` runs no tool: the graph goes to that node; see `create_handoff_tool`.
 
     Args:
         tools: Functions, sync or async, or tools of agents.
@@ -81,13 +76,13 @@ class ToolNode:
     def __init__(self, tools: Iterable[Any] = (), *, handle_errors: bool = True) -> None:
         self.tools: dict[str, Any] = {}
         self.handle_errors = handle_errors
-        self._read: dict[str, _Tool] = {}
+        self._read: dict[str, NodeTool] = {}
         for tool in tools:
             self.add_tool(tool)
 
     def add_tool(self, tool: Any) -> ToolNode:
         """Add a tool, and return the node."""
-        read = _Tool(tool)
+        read = NodeTool(tool)
         if read.name in self.tools:
             message = f"Two tools have the name {read.name!r}. Rename one of the functions."
             raise ValueError(message)
@@ -96,7 +91,46 @@ class ToolNode:
 
     def all_tools(self) -> list[dict[str, Any]]:
         """Return names, descriptions and schemas of the tools, in the format of chat services."""
-        return [tool.spec() for tool in self._read.values()]
+        return self.get_local_tool()
+
+    get_tool_schemas = all_tools
+
+    def get_local_tool(self, tags: Iterable[str] | str | None = None) -> list[dict[str, Any]]:
+        """Return the tools that have at least one of the tags, as `all_tools` does; all of them without tags."""
+        wanted = {tags} if isinstance(tags, str) else {*(tags or ())}
+        return [tool.spec() for tool in self._read.values() if tags is None or wanted & tool.tags]
+
+    @property
+    def handoffs(self) -> list[str]:
+        """The nodes to which the tools of `create_handoff_tool` lead."""
+        return [tool.__target_agent__ for tool in self.tools.values() if hasattr(tool, "__handoff_tool__")]
+
+    async def invoke(
+        self, name: str, args: Mapping[str, Any], tool_call_id: str = "", config: Any = None, state: Any = None
+    ) -> Any:
+        """Call one tool as a model would, and return its message.
+
+        Args:
+            name: The name of the tool.
+            args: Its arguments.
+            tool_call_id: The id of the call.
+            config: The configuration, for a tool that takes it.
+            state: The state, for a tool that takes it.
+
+        Returns:
+            The message with the result, which a node can return; a `ToolResult` with the message, if the tool updates
+            the state; or the tool's `Command`.
+
+        Example:
+            >>> message = await ToolNode([get_weather]).invoke("get_weather", {"city": "Oslo"}, "call_1", {}, None)
+        """
+        call = Content.from_function_call(tool_call_id, name, arguments=dict(args))
+        gets = {"config": config or {}, "runtime": None, "emit": lambda data: None, "store": None}
+        ended = await self._call(call, state, gets)
+        if ended.command is not None:
+            return ended.command
+        message = Message.tool_message([ended.content])
+        return message if ended.state is None else ToolResult(message, ended.state)
 
     def __repr__(self) -> str:
         return f"ToolNode({', '.join(self.tools)})"
@@ -147,9 +181,9 @@ class ToolNode:
 
     async def _call(self, call: Content, state: Any, gets: Mapping[str, Any]) -> EndedCall:
         name, call_id = call.name or "", call.call_id or ""
-        if name.startswith(_HANDOFF):
-            target = name.removeprefix(_HANDOFF)
-            return EndedCall(_result(call_id, f"Transferred to {target}."), command=Command(goto=target))
+        _, target = is_handoff_tool(name)
+        if target is not None:
+            return EndedCall(_result(call_id, handoff_result(target)), command=Command(goto=target))
         limit = gets["config"].get("tool_timeout", _TIMEOUT_S) or None
         try:
             tool = self._read.get(name)
@@ -158,7 +192,9 @@ class ToolNode:
             arguments = tool.arguments(call)
             if tool.needs_approval:
                 question = f"Call {name} with {arguments}?"
-                if not interrupt({"tool": name, "arguments": arguments}, message=question, response_schema=bool):
+                value = {"tool": name, "arguments": arguments}
+                value |= {"capabilities": tool.capabilities} if tool.capabilities else {}
+                if not interrupt(value, message=question, response_schema=bool):
                     return _failure(call_id, f"A person declined the call to {name}.")
             state_copy = isolate(state)
             given = {**gets, "state": state_copy, "tool_call_id": call_id}
@@ -177,72 +213,6 @@ class ToolNode:
             if not self.handle_errors:
                 raise
             return _failure(call_id, f"{type(error).__name__}: {error}")
-
-
-class _Tool:
-    """A function, or an agent's tool, with the schema of its arguments for a model."""
-
-    def __init__(self, tool: Any) -> None:
-        self.tool = tool
-        self.needs_approval = getattr(tool, "approval_mode", None) == "always_require"
-        self.is_function = not callable(getattr(tool, "invoke", None))
-        if self.is_function and not hasattr(tool, "__name__"):
-            message = f"{tool!r} is not a tool. Expected a named function, or an agent's tool."
-            raise TypeError(message)
-        if not self.is_function:
-            self.name: str = tool.name
-            return
-        self.name = tool.__name__
-        self.is_async = inspect.iscoroutinefunction(tool)
-        hints = get_type_hints(tool, include_extras=True)
-        parameters = inspect.signature(tool).parameters
-        self.emitters = [name for name in parameters if is_emitter(hints.get(name))]
-        self.injected = [name for name in parameters if name in _INJECTED and name not in self.emitters]
-        fields: dict[str, Any] = {
-            name: (
-                readable_by_pydantic(hints.get(name, Any)),
-                ... if parameter.default is parameter.empty else parameter.default,
-            )
-            for name, parameter in parameters.items()
-            if name not in (*_INJECTED, *self.emitters)
-        }
-        config = ConfigDict(extra="forbid", protected_namespaces=())
-        self.model: type[BaseModel] = create_model(f"{self.name}_input", __config__=config, **fields)
-
-    def spec(self) -> dict[str, Any]:
-        """Return name, description and schema in the format of chat services."""
-        if not self.is_function:
-            spec: dict[str, Any] = self.tool.to_json_schema_spec()
-            return spec
-        described = inspect.getdoc(self.tool) or ""
-        function = {"name": self.name, "description": described, "parameters": self.model.model_json_schema()}
-        return {"type": "function", "function": function}
-
-    def arguments(self, call: Content) -> dict[str, Any]:
-        """Return the validated arguments of a call; `ValueError` names what is wrong with them."""
-        given = call.parse_arguments() or {}
-        if not self.is_function:
-            return given
-        try:
-            valid = self.model.model_validate(given)
-        except ValidationError as error:
-            problems = "; ".join(
-                f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors()
-            )
-            message = f"The arguments of {self.name} do not fit: {problems}."
-            raise ValueError(message) from error
-        return {name: getattr(valid, name) for name in valid.model_fields_set}
-
-    async def call(self, arguments: Mapping[str, Any], given: Mapping[str, Any]) -> Any:
-        """Call the function with the model's arguments and those of the graph."""
-        if not self.is_function:
-            return await self.tool.invoke(
-                arguments=arguments, tool_call_id=given["tool_call_id"], skip_parsing=True, in_thread=True
-            )
-        call: Callable[..., Any] = self.tool
-        filled = {**arguments, **{name: given[name] for name in self.injected}}
-        filled |= {name: emitter_of(self.name, given["tool_call_id"]) for name in self.emitters}
-        return await call(**filled) if self.is_async else await run_in_thread(call, **filled)
 
 
 def _to_ended_call(call_id: str, value: Any) -> EndedCall:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from types import TracebackType
@@ -25,7 +25,7 @@ from agentbench.agents.loop.configuration import check_configuration
 from agentbench.agents.middleware.layer import run_with_middleware
 from agentbench.agents.middleware.sorting import sort_middleware
 from agentbench.agents.telemetry.layers import run_in_span
-from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools, tool_name
+from agentbench.agents.tools.collection import normalize_tools, split_mcp_tools, tool_name, tools_with_tags
 from agentbench.exceptions import ChatClientException
 from agentbench.messages.options import OptionsCoT
 from agentbench.messages.response import AgentResponse
@@ -66,6 +66,7 @@ class AgentArguments(TypedDict, total=False):
     name: str | None
     description: str | None
     tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None
+    tools_tags: Iterable[str] | str | None
     default_options: Mapping[str, Any] | None
     context_providers: Any
     middleware: MiddlewareInput
@@ -115,6 +116,7 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         name: str | None = None,
         description: str | None = None,
         tools: ToolTypes | Callable[..., Any] | Sequence[ToolTypes | Callable[..., Any]] | None = None,
+        tools_tags: Iterable[str] | str | None = None,
         default_options: Mapping[str, Any] | None = None,
         context_providers: Any = None,
         middleware: MiddlewareInput = None,
@@ -155,7 +157,10 @@ class RawAgent(BaseAgent, Displayable, Generic[OptionsCoT]):
         self.function_invocation_configuration = function_invocation_configuration
         self.compaction_strategy, self.tokenizer = compaction_strategy, tokenizer
         self.raise_on_user_input, self.save_abandoned = raise_on_user_input, save_abandoned
-        own_tools, self.mcp_tools = split_mcp_tools(_all_tools(tools, (default_options or {}).get("tools")))
+        all_tools = _all_tools(tools, (default_options or {}).get("tools"))
+        own_tools, self.mcp_tools = split_mcp_tools(
+            all_tools if tools_tags is None else tools_with_tags(all_tools, tools_tags)
+        )
         self.default_options: dict[str, Any] = _defaults(self.client, instructions, own_tools, default_options or {})
         self.connections: list[Any] = []
         self._ab_open = AsyncExitStack()
@@ -382,6 +387,7 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
         name: Author of the agent's messages; also its name in graphs and as a tool.
         description: Description for people and for models that call the agent as a tool.
         tools: Tools that the model may call. Functions become tools.
+        tools_tags: Keep only the tools that have one of these tags; see `@tool(tags=...)`.
         default_options: Options of every run, such as `temperature`. Options of a run override them. The arguments
             `instructions` and `tools` override the options with these names.
         context_providers: Providers, including histories; called in order before each run, in reverse order after it.
@@ -405,7 +411,8 @@ class Agent(RawAgent[OptionsCoT], Generic[OptionsCoT]):
     Raises:
         TypeError: If the client is missing or has no callable `get_response`, a keyword is unknown, or an argument has
             the wrong type.
-        ValueError: If two different tools have the same name, or the configuration is invalid.
+        ValueError: If two different tools have the same name, no tool has one of the tags, or the configuration is
+            invalid.
         MiddlewareException: If `middleware` contains an object that is not middleware.
 
     Example:

@@ -351,7 +351,7 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
         kind = toolbox.kind_of(call)
         if kind == REQUEST_APPROVAL:
             if not ask_alone:
-                return Batch([], [_approval_request(one) for one in calls])
+                return Batch([], [_approval_request(one, toolbox) for one in calls])
             waiting.append(call)
         elif kind == HAND_BACK:
             return Batch([], [copy_with(one, id=one.call_id, user_input_request=True) for one in calls])
@@ -360,11 +360,13 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
     if not waiting:
         return Batch([*calls], [])
     remaining = [call for call in calls if not any(call is one for one in waiting)]
-    return Batch(remaining, [_approval_request(call) for call in waiting])
+    return Batch(remaining, [_approval_request(call, toolbox) for call in waiting])
 
 
-def _approval_request(call: Content) -> Content:
-    return Content.from_function_approval_request(new_approval_id(), call)
+def _approval_request(call: Content, toolbox: Toolbox) -> Content:
+    capabilities = getattr(toolbox.tools.get(call.name or ""), "capabilities", ())
+    facts = {"capabilities": [*capabilities]} if capabilities else None
+    return Content.from_function_approval_request(new_approval_id(), call, additional_properties=facts)
 
 
 async def run_batch(

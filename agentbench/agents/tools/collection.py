@@ -8,7 +8,7 @@ from types import CoroutineType
 from typing import Any, TypeAlias
 
 from agentbench.agents.arguments import describe
-from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.agents.tools.function_tool import FunctionTool, as_labels
 
 ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | Sequence[Any] | Any
 """Values for a `tools=` argument: tools, functions, hosted tools as dicts, MCP tools."""
@@ -37,6 +37,20 @@ def split_mcp_tools(tools: Iterable[Any]) -> tuple[list[Any], list[Any]]:
     for tool in tools:
         sides[is_mcp_tool(tool)].append(tool)
     return sides
+
+
+def tools_with_tags(tools: Iterable[Any], tags: Iterable[str] | str) -> list[Any]:
+    """Return the tools that have at least one of the tags; `ValueError` if none has."""
+    wanted, tools = as_labels(tags), [*tools]
+    found = [tool for tool in tools if not {*getattr(tool, "tags", ())}.isdisjoint(wanted)]
+    if tools and not found:
+        known = sorted({tag for tool in tools for tag in getattr(tool, "tags", ())})
+        message = (
+            f"No tool has one of the tags {', '.join(map(repr, wanted))}. Tags of the tools: "
+            f"{', '.join(known) or 'none'}. Tag a tool with @tool(tags=[...])."
+        )
+        raise ValueError(message)
+    return found
 
 
 def normalize_tools(tools: object = None) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypedDict, Unpack, overload
 
@@ -23,6 +23,10 @@ class ToolSettings(TypedDict, total=False):
     max_invocations_per_run: int | None
     additional_properties: dict[str, Any] | None
     result_parser: ResultParser | None
+    tags: Iterable[str] | str
+    provider: str | None
+    capabilities: Iterable[str] | str
+    metadata: dict[str, Any] | None
 
 
 @overload
@@ -46,6 +50,10 @@ def tool(  # noqa: PLR0913 - the public signature
     max_invocations_per_run: int | None = None,
     additional_properties: dict[str, Any] | None = None,
     result_parser: ResultParser | None = None,
+    tags: Iterable[str] | str = (),
+    provider: str | None = None,
+    capabilities: Iterable[str] | str = (),
+    metadata: dict[str, Any] | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool from a function: `@tool`, `@tool(...)` or `tool(func, ...)`.
 
@@ -68,6 +76,10 @@ def tool(  # noqa: PLR0913 - the public signature
         max_invocations_per_run: Maximum number of calls per agent run.
         additional_properties: Additional values that the application stores with the tool.
         result_parser: Converts the function's result to text or contents; `SKIP_PARSING` keeps it unchanged.
+        tags: Labels by which agents (`tools_tags=`) and tool nodes choose tools.
+        provider: The service behind the tool, for information.
+        capabilities: What the tool can do, such as `"writes files"`; approval forms show it.
+        metadata: Another name for `additional_properties`.
 
     Returns:
         The tool; without `func`, a decorator that returns the tool.
@@ -93,5 +105,9 @@ def tool(  # noqa: PLR0913 - the public signature
         additional_properties=additional_properties,
         input_model=schema,
         result_parser=result_parser,
+        tags=tags,
+        provider=provider,
+        capabilities=capabilities,
+        metadata=metadata,
     )
     return make if func is None else make(func)

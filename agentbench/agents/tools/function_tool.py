@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Set
 from functools import partial
 from types import CoroutineType
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
@@ -51,6 +51,10 @@ class FunctionTool(SerializationMixin, Displayable):
         additional_properties: Additional values that the application stores with the tool.
         input_model: A pydantic model class or JSON schema of the arguments, used instead of the signature.
         result_parser: Converts the function's result to text or contents; `SKIP_PARSING` keeps it unchanged.
+        tags: Labels by which agents (`tools_tags=`) and tool nodes choose tools.
+        provider: The service behind the tool, for information.
+        capabilities: What the tool can do, such as `"writes files"`; approval forms show it.
+        metadata: Another name for `additional_properties`.
         **kwargs: Stored as attributes; a name that looks like a misspelled argument causes a warning.
 
     Attributes:
@@ -59,7 +63,8 @@ class FunctionTool(SerializationMixin, Displayable):
         invocation_exception_count: Failed calls since the last `reset()`.
 
     Raises:
-        TypeError: There is neither `func` nor `name`, `func` is not a function, or `input_model` has no arguments.
+        TypeError: There is neither `func` nor `name`, `func` is not a function, `input_model` has no arguments, or
+            `metadata` and `additional_properties` are both given.
         ValueError: A limit is less than 1, the approval mode is unknown, the function has two context parameters, or
             the name has characters that services do not accept.
 
@@ -95,6 +100,10 @@ class FunctionTool(SerializationMixin, Displayable):
         additional_properties: dict[str, Any] | None = None,
         input_model: InputModel = None,
         result_parser: ResultParser | None = None,
+        tags: Iterable[str] | str = (),
+        provider: str | None = None,
+        capabilities: Iterable[str] | str = (),
+        metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         self._of_class = isinstance(func, classmethod)
@@ -119,8 +128,12 @@ class FunctionTool(SerializationMixin, Displayable):
         self.max_invocations_per_run = max_invocations_per_run
         for limit in ("max_invocations", "max_invocation_exceptions", "max_invocations_per_run"):
             require_limit(limit, getattr(self, limit), least=1, none="no limit")
-        self.additional_properties = additional_properties
+        if metadata is not None and additional_properties is not None:
+            message = "metadata= and additional_properties= are the same field. Pass only one of them."
+            raise TypeError(message)
+        self.additional_properties = metadata if additional_properties is None else additional_properties
         self.result_parser = result_parser
+        self.tags, self.provider, self.capabilities = as_labels(tags), provider, as_labels(capabilities)
         self._signature: ToolSignature | None = self._schema.signature
         self._owner = None if self._signature is None else self._signature.owner
         self._counters = Counters()
@@ -446,7 +459,8 @@ class FunctionTool(SerializationMixin, Displayable):
 
     def to_dict(self, *, exclude: Collection[str] | None = None, exclude_none: bool = True) -> dict[str, Any]:
         """Return the description of the tool without its function."""
-        found = super().to_dict(exclude=exclude, exclude_none=exclude_none)
+        written = super().to_dict(exclude=exclude, exclude_none=exclude_none)
+        found = {name: value for name, value in written.items() if value or name not in ("tags", "capabilities")}
         more = {
             "invocation_count": self.invocation_count,
             "invocation_exception_count": self.invocation_exception_count,
@@ -468,6 +482,13 @@ def _has_schema(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) 
         return schema_of(func, name, None).get().json() == schema
     except TypeError:
         return False
+
+
+def as_labels(labels: Iterable[str] | str | None) -> tuple[str, ...]:
+    """Return one or several labels as a tuple; the members of a set are sorted."""
+    if isinstance(labels, str):
+        return (labels,)
+    return tuple(sorted(labels) if isinstance(labels, Set) else labels or ())
 
 
 async def _exhausted(result: Any) -> Any:

@@ -151,7 +151,9 @@ def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[d
         changed = None if edited is None or edited == visible else {**edited, **secret}
         return request.to_function_approval_response(approved, arguments=changed)
 
-    data: dict[str, Any] = {"question": f"May it call {call.name}?", "context": arguments}
+    capabilities = ", ".join(map(str, request.additional_properties.get("capabilities", ())))
+    question = f"May it call {call.name}?" + (f" It can: {capabilities}." if capabilities else "")
+    data: dict[str, Any] = {"question": question, "context": arguments}
     if not is_editable:
         return data, _answer_plainly
     return {**data, "arguments": visible, "editable": bool(visible) and mask_secrets(visible) is visible}, answer

@@ -1,4 +1,4 @@
-"""Constants, commands and interrupts."""
+"""Constants, commands, interrupts, and labels of tools."""
 
 from agentbench.stategraph import (
     END,
@@ -8,8 +8,11 @@ from agentbench.stategraph import (
     Interrupt,
     ResponseGranularity,
     Send,
+    get_tool_metadata,
+    has_tool_decorator,
     interrupt,
     pending_interrupt,
+    tool,
 )
 
 __all__ = [
@@ -20,6 +23,9 @@ __all__ = [
     "Interrupt",
     "ResponseGranularity",
     "Send",
+    "get_tool_metadata",
+    "has_tool_decorator",
     "interrupt",
     "pending_interrupt",
+    "tool",
 ]

@@ -1,0 +1,54 @@
+"""Tools by which a model hands the conversation over to another node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+_PREFIX = "transfer_to_"
+
+
+def create_handoff_tool(agent_name: str, description: str | None = None) -> Callable[[], str]:
+    """Return a tool with which a model sends the graph to another node, for a `ToolNode`.
+
+    The tool is not called: the graph goes on at the node, and the model's call gets a result.
+
+    Args:
+        agent_name: The name of the node.
+        description: The text for the model.
+
+    Raises:
+        ValueError: The name is empty.
+
+    Example:
+        >>> tools = ToolNode([create_handoff_tool("billing", "Ask billing about invoices.")])
+        >>> [spec["function"]["name"] for spec in tools.all_tools()]
+        ['transfer_to_billing']
+    """
+    if not agent_name:
+        message = "agent_name is empty; expected the name of a node."
+        raise ValueError(message)
+
+    def handoff() -> str:
+        return handoff_result(agent_name)
+
+    handoff.__name__ = handoff.__qualname__ = f"{_PREFIX}{agent_name}"
+    handoff.__doc__ = description or f"Hand the conversation over to {agent_name}."
+    handoff.__handoff_tool__ = True  # type: ignore[attr-defined]
+    handoff.__target_agent__ = agent_name  # type: ignore[attr-defined]
+    return handoff
+
+
+def is_handoff_tool(name: str) -> tuple[bool, str | None]:
+    """Return whether a tool of this name hands over to another node, and the name of the node.
+
+    Example:
+        >>> is_handoff_tool("transfer_to_billing"), is_handoff_tool("search")
+        ((True, 'billing'), (False, None))
+    """
+    target = name.removeprefix(_PREFIX)
+    return (True, target) if target != name and target else (False, None)
+
+
+def handoff_result(target: str) -> str:
+    """Return the result of a call that hands over to a node."""
+    return f"Transferred to {target}."
