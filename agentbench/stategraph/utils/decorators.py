@@ -27,6 +27,9 @@ def has_tool_decorator(func: Any) -> bool:
 def get_tool_metadata(func: Any) -> dict[str, Any]:
     """Return name, description, tags, provider, capabilities and metadata of a tool, or of a plain function.
 
+    Raises:
+        TypeError: The argument is neither a tool nor a function.
+
     Example:
         >>> @tool(tags=["read"], provider="archive")
         ... def search(query: str) -> str:
@@ -34,8 +37,12 @@ def get_tool_metadata(func: Any) -> dict[str, Any]:
         >>> get_tool_metadata(search)["tags"], get_tool_metadata(search)["provider"]
         ({'read'}, 'archive')
     """
+    name = getattr(func, "name", None) or getattr(func, "__name__", None)
+    if not isinstance(name, str):
+        message = f"func is {func!r}; expected a tool or a function."
+        raise TypeError(message)
     return {
-        "name": getattr(func, "name", None) or func.__name__,
+        "name": name,
         "description": getattr(func, "description", None) or inspect.getdoc(func) or "",
         "tags": {*getattr(func, "tags", ())},
         "provider": getattr(func, "provider", None),

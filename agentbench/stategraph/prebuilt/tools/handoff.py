@@ -24,8 +24,8 @@ def create_handoff_tool(agent_name: str, description: str | None = None) -> Call
         >>> [spec["function"]["name"] for spec in tools.all_tools()]
         ['transfer_to_billing']
     """
-    if not agent_name:
-        message = "agent_name is empty; expected the name of a node."
+    if not isinstance(agent_name, str) or not agent_name:
+        message = f"agent_name is {agent_name!r}; expected the name of a node."
         raise ValueError(message)
 
     def handoff() -> str:
