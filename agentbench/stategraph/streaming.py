@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -10,6 +11,7 @@ from typing import Any
 from agentbench.messages.message import Message
 from agentbench.messages.whole_copies import copy_message, copy_whole
 from agentbench.observability.tool_reports import ToolReport
+from agentbench.serialization.plain import to_plain
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.results import ResponseGranularity
 from agentbench.stategraph.running.plan import CallRecord, GraphPlan, StateChanges
@@ -59,6 +61,15 @@ class StreamChunk:
     run_id: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     timestamp: float | None = None
+
+    def model_dump(self, *, exclude_none: bool = False) -> dict[str, Any]:
+        """Return the fields as plain values: texts, numbers, lists and dictionaries."""
+        plain: dict[str, Any] = {name: to_plain(value) for name, value in vars(self).items()}
+        return {name: value for name, value in plain.items() if value is not None} if exclude_none else plain
+
+    def model_dump_json(self, *, indent: int | None = None, exclude_none: bool = False) -> str:
+        """Return `model_dump` as JSON text."""
+        return json.dumps(self.model_dump(exclude_none=exclude_none), ensure_ascii=False, indent=indent)
 
 
 MODES = ("values", "updates", "messages", "custom", "tasks", "checkpoints", "events")

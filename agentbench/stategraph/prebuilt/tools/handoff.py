@@ -24,7 +24,7 @@ def create_handoff_tool(agent_name: str, description: str | None = None) -> Call
         >>> [spec["function"]["name"] for spec in tools.all_tools()]
         ['transfer_to_billing']
     """
-    if not isinstance(agent_name, str) or not agent_name:
+    if not agent_name:
         message = f"agent_name is {agent_name!r}; expected the name of a node."
         raise ValueError(message)
 
