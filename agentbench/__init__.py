@@ -55,6 +55,7 @@ _door = _Door(
     agents.mcp.skills_source: MCPSkillsSource
     agents.mcp.tool: MCPTool
     agents.mcp.transports: MCPStdioTool MCPStreamableHTTPTool MCPWebsocketTool
+    agents.middleware.bundle: MiddlewareBundle
     agents.middleware.contexts: AgentContext AgentMiddleware AgentMiddlewareTypes ChatAndFunctionMiddlewareTypes
         ChatContext ChatMiddleware ChatMiddlewareTypes FunctionInvocationContext FunctionMiddleware
         FunctionMiddlewareTypes MiddlewareType MiddlewareTypes agent_middleware chat_middleware
@@ -99,6 +100,10 @@ _door = _Door(
         MiddlewareException MiddlewareTermination ResponseInvalidatedException TypeCompatibilityError
         UserInputRequiredException ValidationTypeEnum WorkflowCheckpointException WorkflowConvergenceException
         WorkflowException WorkflowRunnerException WorkflowValidationError
+        MiddlewareException MiddlewareFailure MiddlewareTermination TypeCompatibilityError
+        UserInputRequiredException
+        ValidationTypeEnum WorkflowCheckpointException WorkflowConvergenceException WorkflowException
+        WorkflowRunnerException WorkflowValidationError
     messages.content.content: Content
     messages.content.properties: get_namespaced_value merge_additional_properties with_namespaced_value
     messages.content.media: Annotation TextSpanRegion detect_media_type_from_base64
@@ -109,7 +114,7 @@ _door = _Door(
     messages.stream: FinalT OuterFinalT OuterUpdateT ResponseStream UpdateT
     messages.update: AgentResponseUpdate ChatResponseUpdate ContinuationToken FinishReason FinishReasonLiteral
         map_chat_to_agent_update
-    messages.usage: UsageDetails add_usage_details
+    messages.usage: Budget UsageDetails add_usage_details
     observability.feature_stages: ExperimentalFeature ReleaseCandidateFeature
     observability.user_agent: AGENT_FRAMEWORK_USER_AGENT APP_INFO USER_AGENT_KEY
         USER_AGENT_TELEMETRY_DISABLED_ENV_VAR prepend_agent_framework_to_user_agent

@@ -95,6 +95,7 @@ from agentbench.agents.mcp.tool import MCPTool as MCPTool
 from agentbench.agents.mcp.transports import MCPStdioTool as MCPStdioTool
 from agentbench.agents.mcp.transports import MCPStreamableHTTPTool as MCPStreamableHTTPTool
 from agentbench.agents.mcp.transports import MCPWebsocketTool as MCPWebsocketTool
+from agentbench.agents.middleware.bundle import MiddlewareBundle as MiddlewareBundle
 from agentbench.agents.middleware.contexts import AgentContext as AgentContext
 from agentbench.agents.middleware.contexts import AgentMiddleware as AgentMiddleware
 from agentbench.agents.middleware.contexts import AgentMiddlewareTypes as AgentMiddlewareTypes
@@ -192,6 +193,7 @@ from agentbench.exceptions import EdgeDuplicationError as EdgeDuplicationError
 from agentbench.exceptions import EvalNotPassedError as EvalNotPassedError
 from agentbench.exceptions import GraphConnectivityError as GraphConnectivityError
 from agentbench.exceptions import MiddlewareException as MiddlewareException
+from agentbench.exceptions import MiddlewareFailure as MiddlewareFailure
 from agentbench.exceptions import MiddlewareTermination as MiddlewareTermination
 from agentbench.exceptions import ResponseInvalidatedException as ResponseInvalidatedException
 from agentbench.exceptions import TypeCompatibilityError as TypeCompatibilityError
@@ -232,6 +234,7 @@ from agentbench.messages.update import ContinuationToken as ContinuationToken
 from agentbench.messages.update import FinishReason as FinishReason
 from agentbench.messages.update import FinishReasonLiteral as FinishReasonLiteral
 from agentbench.messages.update import map_chat_to_agent_update as map_chat_to_agent_update
+from agentbench.messages.usage import Budget as Budget
 from agentbench.messages.usage import UsageDetails as UsageDetails
 from agentbench.messages.usage import add_usage_details as add_usage_details
 from agentbench.observability.feature_stages import ExperimentalFeature as ExperimentalFeature

@@ -346,6 +346,20 @@ class MiddlewareTermination(MiddlewareException):
         super().__init__(message, log_level=None)
 
 
+class MiddlewareFailure(MiddlewareException):
+    """Raised by a middleware to fail the run, also where another error would become the result of a tool call.
+
+    It ends the runs of all agents that called each other as tools.
+
+    Example:
+        @function_middleware
+        async def guard(context: FunctionInvocationContext, call_next):
+            if "password" in str(context.arguments):
+                raise MiddlewareFailure(f"The arguments of {context.function.name} contain a password.")
+            await call_next()
+    """
+
+
 class EvalNotPassedError(AgentFrameworkException):
     """An evaluation did not pass its gate; `results` holds the results."""
 

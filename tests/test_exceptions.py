@@ -52,6 +52,7 @@ SPECIAL: dict[str, Any] = {
     "ToolArgumentsError": call("m", ("a: b",)),
     "ToolResultError": call("m", contents=["c"]),
     "MCPLimitError": call("s", "x", "max_tools", 5),
+    "MiddlewareFailure": call("no password"),
     "MiddlewareTermination": call(result=7),
     "EvalNotPassedError": call("m", [1]),
     "OpenAIContentFilterException": call(

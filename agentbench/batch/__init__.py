@@ -7,10 +7,10 @@ _door = Door(
     """
     agentbench.exceptions: BatchChangedError BatchError BatchInputError BatchNotFoundError BatchStoppedError
         PlacementError RemoteExecutorError RunTimeoutError UnpicklableError
+    agentbench.messages.usage: Budget
     agentbench.workflows.engine.recording: record_call
     agentbench.workflows.executors.placement: CallRecord HandlerCall Placement
     batch: Batch
-    budget: Budget
     cluster.placement: DaskPlacement
     comparison: BatchComparison PairedRow
     inputs: Start

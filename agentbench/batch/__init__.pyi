@@ -2,7 +2,6 @@
 
 from agentbench._lazy import Door
 from agentbench.batch.batch import Batch as Batch
-from agentbench.batch.budget import Budget as Budget
 from agentbench.batch.cluster.placement import DaskPlacement as DaskPlacement
 from agentbench.batch.comparison import BatchComparison as BatchComparison
 from agentbench.batch.comparison import PairedRow as PairedRow
@@ -25,6 +24,7 @@ from agentbench.exceptions import PlacementError as PlacementError
 from agentbench.exceptions import RemoteExecutorError as RemoteExecutorError
 from agentbench.exceptions import RunTimeoutError as RunTimeoutError
 from agentbench.exceptions import UnpicklableError as UnpicklableError
+from agentbench.messages.usage import Budget as Budget
 from agentbench.workflows.engine.recording import record_call as record_call
 from agentbench.workflows.executors.placement import CallRecord as CallRecord
 from agentbench.workflows.executors.placement import HandlerCall as HandlerCall

@@ -14,7 +14,6 @@ from agentbench._extras import NO_PROCESSES, not_in_browser, require
 from agentbench._limits import require_limit, require_seconds
 from agentbench.agents.model.settings import service_key
 from agentbench.batch.batch import Batch, is_in_notebook
-from agentbench.batch.budget import Budget
 from agentbench.batch.cluster.pickling import require_client, require_importable
 from agentbench.batch.driving.driver import Driver, DriveRules, LocalDriver
 from agentbench.batch.driving.tally import EndedRow
@@ -25,6 +24,7 @@ from agentbench.batch.store.database import BatchDatabase
 from agentbench.batch.store.store import BatchStore
 from agentbench.exceptions import BatchChangedError, BatchError, MissingExtraError
 from agentbench.messages.prices import Price, read_prices
+from agentbench.messages.usage import Budget
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.workflow import check_options
 

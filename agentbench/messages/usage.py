@@ -1,9 +1,12 @@
-"""Token counts."""
+"""Token counts, and limits of their use."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, fields
 from typing import TypedDict, cast
+
+from agentbench._limits import require_limit, require_seconds
 
 _log = logging.getLogger("agentbench")
 
@@ -51,3 +54,49 @@ def add_usage_details(usage1: UsageDetails | None, usage2: UsageDetails | None) 
         else:
             _log.warning("Usage %r is left out: %r and %r are not both integers.", key, a, b)
     return cast("UsageDetails", total)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Limits of the use of models as a whole, such as that of a batch or of an agent that works in a loop.
+
+    When a limit of a batch is reached, no further input begins and open runs finish; tokens and cost count over all
+    calls of the batch, seconds and failures over this call. When a limit of an `AgentLoopMiddleware` is reached, no
+    further round begins; it counts tokens and seconds.
+
+    Attributes:
+        tokens: Tokens that models read and write.
+        cost: Cost of the models, in the currency of the prices.
+        seconds: Duration of this call or of the loop, in seconds.
+        failures: Number of rows that fail in this call.
+
+    Raises:
+        TypeError: A limit is not a number.
+        ValueError: A limit is not above 0.
+
+    Example:
+        from agentbench import Budget
+        from agentbench.batch import run_many
+
+        batch = run_many(workflow, questions, budget=Budget(tokens=2_000_000, cost=5.0), prices={"gpt-4o": (2.5, 10)})
+    """
+
+    tokens: int | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    failures: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        require_limit("tokens", self.tokens, least=1, none="no limit")
+        require_limit("failures", self.failures, least=1, none="no limit")
+        require_seconds("seconds", self.seconds, none="no limit")
+        cost: object = self.cost
+        if cost is not None and not (isinstance(cost, (int, float)) and cost > 0):
+            msg = f"cost is {self.cost!r}; expected an amount above 0, or None for no limit."
+            raise ValueError(msg)
+
+    def usage(self, **used: float) -> dict[str, tuple[float, float]]:
+        """Return each limit with what was used of it: `{"tokens": (1200, 50000)}`."""
+        limits = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: (used.get(name, 0), limit) for name, limit in limits.items() if limit is not None}

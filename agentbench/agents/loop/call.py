@@ -25,6 +25,7 @@ from agentbench.agents.sessions.session import CHANGED_TOOLS, AgentSession
 from agentbench.agents.tools.collection import enter_tool, is_mcp_tool, normalize_tools, tool_name
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import (
+    MiddlewareFailure,
     NestedLoopError,
     ToolArgumentsError,
     ToolExecutionException,
@@ -116,7 +117,7 @@ class Calling:
                 context.result = await self._call(tool, call_id, context)
         except UserInputRequiredException as error:
             return _outcome_of_requests(content, error.contents)
-        except NestedLoopError:  # a programming error, which the model cannot fix
+        except (NestedLoopError, MiddlewareFailure):  # errors that the model cannot fix
             raise
         except Exception as error:  # noqa: BLE001 - what a function raised may be private
             return self.failure(content, _FAILED, error)

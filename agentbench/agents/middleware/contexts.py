@@ -414,5 +414,5 @@ FunctionMiddlewareTypes: TypeAlias = (
 ChatAndFunctionMiddlewareTypes: TypeAlias = ChatMiddlewareTypes | FunctionMiddlewareTypes
 MiddlewareTypes: TypeAlias = AgentMiddlewareTypes | ChatMiddlewareTypes | FunctionMiddlewareTypes
 
-MiddlewareInput: TypeAlias = MiddlewareTypes | Sequence[MiddlewareTypes] | None
+MiddlewareInput: TypeAlias = MiddlewareTypes | Sequence[MiddlewareTypes | Sequence[MiddlewareTypes]] | None
 """The type of `middleware=` arguments."""

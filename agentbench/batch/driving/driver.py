@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from agentbench._workers import run_in_thread
-from agentbench.batch.budget import Budget
 from agentbench.batch.driving.tally import EndedRow, Tally, count_ending
 from agentbench.batch.driving.writer import RowWriter
 from agentbench.batch.inputs import InputReader
@@ -20,6 +19,7 @@ from agentbench.batch.running.run_one import RowRunner
 from agentbench.batch.store.database import patiently
 from agentbench.batch.store.store import BatchStore, Claim
 from agentbench.exceptions import BatchInputError, BatchStoppedError, UnstorableValueError
+from agentbench.messages.usage import Budget
 
 ItemT = TypeVar("ItemT")
 _LOOK_AGAIN_S: Final = 1.0

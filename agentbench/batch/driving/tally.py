@@ -8,8 +8,8 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from agentbench.batch.budget import Budget
 from agentbench.batch.rows import BatchProgress, BatchRow, RowStatus
+from agentbench.messages.usage import Budget
 
 if TYPE_CHECKING:
     from agentbench.batch.store.store import BatchStore, Ending

@@ -27,8 +27,8 @@ from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.run.execution import ABSENT, check_responses
 
 if TYPE_CHECKING:
-    from agentbench.batch.budget import Budget
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+    from agentbench.messages.usage import Budget
     from agentbench.workflows.run.run import WorkflowRun
 
 OWN_SHARE: Final = 2

@@ -7,10 +7,14 @@ from typing import Any
 
 import pytest
 
+from agentbench import Agent, AgentSession
 from agentbench.agents.middleware.contexts import FunctionInvocationContext, function_middleware
 from agentbench.agents.tools.decorator import tool
-from agentbench.exceptions import MiddlewareTermination, ToolResultError, UserInputRequiredException
+from agentbench.exceptions import MiddlewareFailure, MiddlewareTermination, ToolResultError, UserInputRequiredException
 from agentbench.messages.content.content import Content
+from tests.agents.agent_runs import BOTH, answer, numbered
+from tests.agents.fake_clients import Model
+from tests.agents.fake_clients import call as called
 from tests.agents.loop.scripts import Script, ask, call, results, says, shape
 from tests.parts.errors import raises
 
@@ -197,6 +201,23 @@ async def test_middleware_that_raises_makes_a_failed_call() -> None:
     response = await ask(client, options={"tools": [add]}, middleware=[broken])
 
     assert results(response) == ["Error: Function failed."]
+
+
+@BOTH
+async def test_a_failure_of_middleware_ends_the_runs_of_all_agents_that_called_each_other(stream: bool) -> None:
+    @function_middleware
+    async def guard(context: FunctionInvocationContext, call_next: Any) -> None:
+        raise MiddlewareFailure("no")
+
+    inner = Agent(Model(called("n")), name="inner", tools=[numbered(7)], middleware=[guard])
+    model = Model(called("inner", task="t"))
+    session = AgentSession()
+
+    with raises(MiddlewareFailure, "no"):
+        await answer(Agent(model, tools=[inner.as_tool()]), stream=stream, session=session)
+
+    assert len(model.asked) == 1
+    assert not session.state.get("in_memory", {}).get("messages")
 
 
 async def test_middleware_that_ends_a_call_ends_the_loop_after_its_siblings() -> None:
