@@ -41,6 +41,8 @@ _door = _Door(
     agents.harness.files.memory: FileMemoryProvider
     agents.harness.files.store: AgentFileStore FileSearchMatch FileSearchResult FileStoreEntry InMemoryAgentFileStore
     agents.harness.harness_agent: DEFAULT_HARNESS_INSTRUCTIONS create_harness_agent
+    agents.harness.loop_conditions: background_tasks_running background_tasks_running_message todos_remaining
+        todos_remaining_message
     agents.harness.memory: DEFAULT_MEMORY_SOURCE_ID MemoryContextProvider
     agents.harness.memory_store: MemoryFileStore MemoryIndexEntry MemoryStore MemoryTopicRecord
     agents.harness.modes: AgentModeProvider DEFAULT_MODE_SOURCE_ID get_agent_mode set_agent_mode
@@ -60,7 +62,9 @@ _door = _Door(
         ChatContext ChatMiddleware ChatMiddlewareTypes FunctionInvocationContext FunctionMiddleware
         FunctionMiddlewareTypes MiddlewareType MiddlewareTypes agent_middleware chat_middleware
         function_middleware
+    agents.middleware.judge: JudgeVerdict
     agents.middleware.layer: AgentMiddlewareLayer
+    agents.middleware.loop: AgentLoopMiddleware AgentRound
     agents.model.client: BaseChatClient validate_chat_options
     agents.model.embeddings: BaseEmbeddingClient Embedding EmbeddingGenerationOptions EmbeddingInputT EmbeddingT
         GeneratedEmbeddings SupportsGetEmbeddings

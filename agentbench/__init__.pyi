@@ -63,6 +63,12 @@ from agentbench.agents.harness.files.store import FileStoreEntry as FileStoreEnt
 from agentbench.agents.harness.files.store import InMemoryAgentFileStore as InMemoryAgentFileStore
 from agentbench.agents.harness.harness_agent import DEFAULT_HARNESS_INSTRUCTIONS as DEFAULT_HARNESS_INSTRUCTIONS
 from agentbench.agents.harness.harness_agent import create_harness_agent as create_harness_agent
+from agentbench.agents.harness.loop_conditions import background_tasks_running as background_tasks_running
+from agentbench.agents.harness.loop_conditions import (
+    background_tasks_running_message as background_tasks_running_message,
+)
+from agentbench.agents.harness.loop_conditions import todos_remaining as todos_remaining
+from agentbench.agents.harness.loop_conditions import todos_remaining_message as todos_remaining_message
 from agentbench.agents.harness.memory import DEFAULT_MEMORY_SOURCE_ID as DEFAULT_MEMORY_SOURCE_ID
 from agentbench.agents.harness.memory import MemoryContextProvider as MemoryContextProvider
 from agentbench.agents.harness.memory_store import MemoryFileStore as MemoryFileStore
@@ -111,7 +117,10 @@ from agentbench.agents.middleware.contexts import MiddlewareTypes as MiddlewareT
 from agentbench.agents.middleware.contexts import agent_middleware as agent_middleware
 from agentbench.agents.middleware.contexts import chat_middleware as chat_middleware
 from agentbench.agents.middleware.contexts import function_middleware as function_middleware
+from agentbench.agents.middleware.judge import JudgeVerdict as JudgeVerdict
 from agentbench.agents.middleware.layer import AgentMiddlewareLayer as AgentMiddlewareLayer
+from agentbench.agents.middleware.loop import AgentLoopMiddleware as AgentLoopMiddleware
+from agentbench.agents.middleware.loop import AgentRound as AgentRound
 from agentbench.agents.model.client import BaseChatClient as BaseChatClient
 from agentbench.agents.model.client import validate_chat_options as validate_chat_options
 from agentbench.agents.model.embeddings import BaseEmbeddingClient as BaseEmbeddingClient

@@ -321,6 +321,9 @@ class AgentResponse(Response[ValueT]):
         raw_representation: The response of the chat client. Not serialized and not compared.
         additional_properties: Additional values by name.
 
+    Attributes:
+        rounds: The rounds of an `AgentLoopMiddleware`, each an `AgentRound`. Not serialized and not compared.
+
     Raises:
         TypeError: A message has an unsupported type.
 
@@ -336,7 +339,7 @@ class AgentResponse(Response[ValueT]):
         *("messages", "response_id", "agent_id", "created_at", "finish_reason", "usage_details", "continuation_token"),
         "additional_properties",
     )
-    __slots__ = (*FIELDS[1:], "raw_representation")
+    __slots__ = (*FIELDS[1:], "raw_representation", "rounds")
 
     def __init__(  # noqa: PLR0913 - a record: one parameter per field
         self,
@@ -362,6 +365,7 @@ class AgentResponse(Response[ValueT]):
         self.usage_details = usage_details
         self.continuation_token = continuation_token
         self.raw_representation = raw_representation
+        self.rounds: tuple[Any, ...] = ()
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
 
     def to_updates(self, split: SplitContents = _whole) -> list[AgentResponseUpdate]:

@@ -166,6 +166,10 @@ class BackgroundAgentsProvider(ContextProvider):
             lines = "\n".join(f"- {_line(task)}" for task in tasks.values())
             context.extend_messages(self, [Message("user", f"Your background tasks:\n{lines}")])
 
+    def tasks(self, session: AgentSession) -> list[BackgroundTaskInfo]:
+        """Return the tasks of a session with their current status, oldest first."""
+        return list(self._refresh(session).values())
+
     async def cancel_all(self, session: AgentSession) -> None:
         """Cancel the tasks of a session and wait until they have ended."""
         await _cancel([self._ab_runs.get(session.session_id, _TaskRuns())])

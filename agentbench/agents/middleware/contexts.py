@@ -28,6 +28,9 @@ TOOLS_OF_RUN = "tools_of_run"
 INNER_APPROVALS = "inner_approvals"
 """The key in `FunctionInvocationContext.metadata` of `InnerApprovals`, if an earlier call requested approvals."""
 
+ROUNDS = "rounds"
+"""The key in `AgentContext.metadata` of the rounds of a loop, for its predicates and messages."""
+
 
 class InnerApprovals(NamedTuple):
     """The approval requests of a tool and a person's answers, for calling the tool again.
