@@ -72,6 +72,7 @@ _door = _Door(
     agents.model.protocol: SupportsChatGetResponse SupportsCodeInterpreterTool SupportsFileSearchTool
         SupportsImageGenerationTool SupportsMCPTool SupportsWebSearchTool
     agents.sessions.agent_protocol: ContextProvider SupportsAgentRun resolve_agent_id
+    agents.sessions.injection: MessageInjectionMiddleware enqueue_messages
     agents.sessions.session: AgentSession
     agents.sessions.session_context: SessionContext
     agents.skills.code_skills: ClassSkill InlineSkill InlineSkillResource InlineSkillScript

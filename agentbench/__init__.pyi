@@ -141,6 +141,8 @@ from agentbench.agents.model.protocol import SupportsWebSearchTool as SupportsWe
 from agentbench.agents.sessions.agent_protocol import ContextProvider as ContextProvider
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun as SupportsAgentRun
 from agentbench.agents.sessions.agent_protocol import resolve_agent_id as resolve_agent_id
+from agentbench.agents.sessions.injection import MessageInjectionMiddleware as MessageInjectionMiddleware
+from agentbench.agents.sessions.injection import enqueue_messages as enqueue_messages
 from agentbench.agents.sessions.session import AgentSession as AgentSession
 from agentbench.agents.sessions.session_context import SessionContext as SessionContext
 from agentbench.agents.skills.code_skills import ClassSkill as ClassSkill

@@ -94,6 +94,8 @@ RESOLVED_START: Final = "_resolved_start"
 """Attribute of a session: the start of its conversation, which later requests do not need to read again."""
 COMPACTED: Final = "_compacted"
 """Attribute of a session: by id of the provider, the compacted conversation so far."""
+CLAIMS: Final = "_claimed_messages"
+"""Attribute of a session: by id of a queued message, the run that delivers it now."""
 ANSWERING: Final = "_answering"
 """Attribute of a session: by id of an approval request, the run that makes its call now."""
 CHANGED_TOOLS: Final = "_changed_tools"
@@ -191,7 +193,7 @@ class AgentSession(Displayable):
         return {
             name: value
             for name, value in self.__dict__.items()
-            if name not in (LOCKS, STAMPED, RESOLVED_START, COMPACTED, ANSWERING, CHANGED_TOOLS)
+            if name not in (LOCKS, STAMPED, RESOLVED_START, COMPACTED, CLAIMS, ANSWERING, CHANGED_TOOLS)
         }
 
     def __copy__(self) -> Self:

@@ -22,6 +22,9 @@ UNNAMED: Final = "UnnamedAgent"
 ATTRIBUTION: Final = "_attribution"
 """Key in the additional properties of a message."""
 
+INJECTED: Final = "_injected"
+"""Key in the additional properties of a message that a person or program added to a running agent."""
+
 
 def source_id_of(source: Any) -> str:
     """Return the id of a source, which is that text or a context provider."""
@@ -41,10 +44,10 @@ def add_source(messages: Iterable[Message], source: Any) -> list[Message]:
 
 
 def add_author(messages: Iterable[Message], agent: Any) -> list[Message]:
-    """Set the agent as author of messages without one, in a form that services accept; changed messages are copied."""
+    """Set the agent as author of its messages without one, in a form that services accept; changed ones are copied."""
     signed = []
     for message in mend_messages(list(messages)):
-        if not message.author_name:
+        if not (message.author_name or INJECTED in message.additional_properties):
             (message,) = copy_messages([message])
             message.author_name = agent.name or UNNAMED
         signed.append(message)
