@@ -53,6 +53,7 @@ _door = _Door(
     agents.history.history: HistoryProvider InMemoryHistoryProvider
     agents.loop.configuration: DEFAULT_MAX_ITERATIONS FunctionInvocationConfiguration
         normalize_function_invocation_configuration
+    agents.loop.tool_approval: ToolApprovalMiddleware
     agents.mcp.listing: MCPSpecificApproval
     agents.mcp.skills_source: MCPSkillsSource
     agents.mcp.tool: MCPTool
@@ -75,6 +76,8 @@ _door = _Door(
     agents.sessions.injection: MessageInjectionMiddleware enqueue_messages
     agents.sessions.session: AgentSession
     agents.sessions.session_context: SessionContext
+    agents.sessions.tool_approvals: ToolApprovalRule ToolApprovalState create_always_approve_tool_response
+        create_always_approve_tool_with_arguments_response
     agents.skills.code_skills: ClassSkill InlineSkill InlineSkillResource InlineSkillScript
     agents.skills.file_skills: FileSkill FileSkillScript FileSkillsSource
     agents.skills.skill: Skill SkillFrontmatter SkillResource SkillScript SkillScriptRunner

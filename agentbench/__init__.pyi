@@ -95,6 +95,7 @@ from agentbench.agents.loop.configuration import FunctionInvocationConfiguration
 from agentbench.agents.loop.configuration import (
     normalize_function_invocation_configuration as normalize_function_invocation_configuration,
 )
+from agentbench.agents.loop.tool_approval import ToolApprovalMiddleware as ToolApprovalMiddleware
 from agentbench.agents.mcp.listing import MCPSpecificApproval as MCPSpecificApproval
 from agentbench.agents.mcp.skills_source import MCPSkillsSource as MCPSkillsSource
 from agentbench.agents.mcp.tool import MCPTool as MCPTool
@@ -145,6 +146,14 @@ from agentbench.agents.sessions.injection import MessageInjectionMiddleware as M
 from agentbench.agents.sessions.injection import enqueue_messages as enqueue_messages
 from agentbench.agents.sessions.session import AgentSession as AgentSession
 from agentbench.agents.sessions.session_context import SessionContext as SessionContext
+from agentbench.agents.sessions.tool_approvals import ToolApprovalRule as ToolApprovalRule
+from agentbench.agents.sessions.tool_approvals import ToolApprovalState as ToolApprovalState
+from agentbench.agents.sessions.tool_approvals import (
+    create_always_approve_tool_response as create_always_approve_tool_response,
+)
+from agentbench.agents.sessions.tool_approvals import (
+    create_always_approve_tool_with_arguments_response as create_always_approve_tool_with_arguments_response,
+)
 from agentbench.agents.skills.code_skills import ClassSkill as ClassSkill
 from agentbench.agents.skills.code_skills import InlineSkill as InlineSkill
 from agentbench.agents.skills.code_skills import InlineSkillResource as InlineSkillResource

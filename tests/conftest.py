@@ -58,6 +58,15 @@ def pytest_configure() -> None:
         raise pytest.UsageError(reason)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def config_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The configuration folder of the user, so that tests neither read nor write the one of whoever runs them."""
+    folder = tmp_path_factory.mktemp("config")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENTBENCH_CONFIG_DIR", str(folder))
+        yield folder
+
+
 def pytest_report_header() -> list[str]:
     return [f"left out: tests/{folder} ({package} is not installed)" for folder, package in sorted(LEFT_OUT.items())]
 

@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agentbench._clock import runtime_defaults
 from agentbench._secrets import mask_text
@@ -32,9 +32,12 @@ from agentbench.exceptions import (
     ToolResultError,
     UserInputRequiredException,
 )
-from agentbench.messages.content.content import Content
+from agentbench.messages.content.content import STANDING, Content
 from agentbench.messages.message import Message
 from agentbench.observability.switches import is_tracing
+
+if TYPE_CHECKING:
+    from agentbench.agents.loop.tool_approval import StandingApprovals
 
 logger = logging.getLogger("agentbench")
 
@@ -251,9 +254,12 @@ class Toolbox:
     """The tools of one request by name. `taken_away` tools failed too often; `additional` tools are not run here.
 
     The calls of an answer may change the tools from several threads. The list `offered` is replaced, never changed.
+    `standing` are the approvals of earlier requests that are valid for this one.
     """
 
-    def __init__(self, tools: list[Any], additional: Sequence[Any] = ()) -> None:
+    def __init__(
+        self, tools: list[Any], additional: Sequence[Any] = (), standing: StandingApprovals | None = None
+    ) -> None:
         self.offered = tools
         self.added: list[Any] = []
         self.removed: set[str | None] = set()
@@ -262,6 +268,7 @@ class Toolbox:
             enter_tool(self.tools, tool)
         self._additional = {tool_name(tool) for tool in normalize_tools(additional)} if additional else frozenset[str]()
         self.taken_away: dict[str, str] = {}
+        self.standing = standing
 
     def add(self, tools: Any) -> None:
         """Offer further tools; raise if a different tool has the same name, or if a server is not connected."""
@@ -314,11 +321,22 @@ class Toolbox:
         tool = self.tools.get(name or "")
         if tool is None:
             return UNKNOWN
-        if getattr(tool, "approval_mode", None) == "always_require":
+        if getattr(tool, "approval_mode", None) == "always_require" and not (
+            self.standing is not None and self.standing.approves(tool, call)
+        ):
             return REQUEST_APPROVAL
         if isinstance(tool, FunctionTool):
             return HAND_BACK if tool.func is None else RUN
         return RUN if hasattr(tool, "invoke") and not getattr(tool, "declaration_only", False) else HAND_BACK
+
+    def approval_request(self, call: Content) -> Content:
+        """Return the request to approve a call, with what its tool can do and whether later calls can be approved too."""
+        facts: dict[str, Any] = {}
+        if capabilities := getattr(self.tools.get(call.name or ""), "capabilities", ()):
+            facts["capabilities"] = [*capabilities]
+        if self.standing is not None and self.kind_of(call) == REQUEST_APPROVAL:
+            facts[STANDING] = True
+        return Content.from_function_approval_request(new_approval_id(), call, additional_properties=facts or None)
 
 
 class Batch(NamedTuple):
@@ -352,7 +370,7 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
         kind = toolbox.kind_of(call)
         if kind == REQUEST_APPROVAL:
             if not ask_alone:
-                return Batch([], [_approval_request(one, toolbox) for one in calls])
+                return Batch([], [toolbox.approval_request(one) for one in calls])
             waiting.append(call)
         elif kind == HAND_BACK:
             return Batch([], [copy_with(one, id=one.call_id, user_input_request=True) for one in calls])
@@ -361,13 +379,7 @@ def plan_batch(calls: Sequence[Content], toolbox: Toolbox, *, terminate_on_unkno
     if not waiting:
         return Batch([*calls], [])
     remaining = [call for call in calls if not any(call is one for one in waiting)]
-    return Batch(remaining, [_approval_request(call, toolbox) for call in waiting])
-
-
-def _approval_request(call: Content, toolbox: Toolbox) -> Content:
-    capabilities = getattr(toolbox.tools.get(call.name or ""), "capabilities", ())
-    facts = {"capabilities": [*capabilities]} if capabilities else None
-    return Content.from_function_approval_request(new_approval_id(), call, additional_properties=facts)
+    return Batch(remaining, [toolbox.approval_request(call) for call in waiting])
 
 
 async def run_batch(

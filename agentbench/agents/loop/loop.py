@@ -10,7 +10,7 @@ import copy
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from agentbench import _clock
 from agentbench.agents.history.pending_calls import (
@@ -47,6 +47,9 @@ from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import ChatResponseUpdate
 from agentbench.messages.usage import UsageDetails, add_usage_details
+
+if TYPE_CHECKING:
+    from agentbench.agents.loop.tool_approval import StandingApprovals
 
 logger = logging.getLogger("agentbench")
 
@@ -90,6 +93,7 @@ class ToolLoop:
     ) -> None:
         self.messages, self._configuration, self._session = messages, configuration, session
         self.resolved_start: ResolvedStart | None = None
+        self.standing: StandingApprovals | None = None
         self._middleware, self._arguments, self._own_messages = middleware, arguments or {}, own_messages
         self.options: dict[str, Any] = dict(options)
         self._toolbox: Toolbox | None = None
@@ -120,7 +124,7 @@ class ToolLoop:
             if tools:
                 if any(is_mcp_tool(tool) for tool in tools if not isinstance(tool, FunctionTool)):
                     self.options["tools"] = tools = await validate_tools(tools)
-                self._toolbox = Toolbox(tools, self._configuration["additional_tools"])
+                self._toolbox = Toolbox(tools, self._configuration["additional_tools"], self.standing)
             messages, pending = self._read()
             if pending is not None:
                 toolbox = self._toolbox or Toolbox([])
@@ -169,9 +173,8 @@ class ToolLoop:
                 continue
             answers = tuple(waiting.answers) if inner else ()
             content, approval = waiting.content, waiting.approval
-            if not inner and approval is not None and EDITED_ARGUMENTS in approval.additional_properties:
-                edited = approval.additional_properties[EDITED_ARGUMENTS]
-                content = Content.from_function_call(content.call_id or "", content.name or "", arguments=edited)
+            if not inner and approval is not None:
+                content = self._take_approval(content, approval)
             calls.append(ToolCall(content, approval, inner, answers))
             approved.append(waiting)
         waiting_of = {id(call): waiting for call, waiting in zip(calls, approved, strict=True)}
@@ -200,6 +203,15 @@ class ToolLoop:
         elif outcomes:
             self._limit()
         return messages, additions
+
+    def _take_approval(self, call: Content, approval: Content) -> Content:
+        """Return the call with the arguments that the person edited; keep an approval that is for later calls too."""
+        if EDITED_ARGUMENTS in approval.additional_properties:
+            edited = approval.additional_properties[EDITED_ARGUMENTS]
+            call = Content.from_function_call(call.call_id or "", call.name or "", arguments=edited)
+        if self.standing is not None and self._toolbox is not None:
+            self.standing.add(self._toolbox.tools.get(call.name or ""), call, approval)
+        return call
 
     @contextmanager
     def _answering(self, calls: Sequence[PendingCall]) -> Iterator[None]:
@@ -307,7 +319,8 @@ class ToolLoop:
             room = max(most - self._executed, 0)
         if self._calling is None:
             self._calling = Calling(config, self._middleware, self._session, self._arguments)
-        outcomes = await run_batch(calls, self._toolbox or Toolbox([]), self._calling, room=room, note=note)
+        running = run_batch(calls, self._toolbox or Toolbox([]), self._calling, room=room, note=note)
+        outcomes = await (running if self.standing is None else self.standing.around(running))
         self._executed += len(calls[:room])
         if self._errors_of is None:
             self._errors = self._errors + 1 if any(outcome.failed for outcome in outcomes) else 0

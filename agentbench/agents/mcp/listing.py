@@ -12,7 +12,7 @@ from agentbench._secrets import is_secret
 from agentbench.agents.mcp.limits import MCPLimits, measure
 from agentbench.agents.mcp.package import make, wire
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
-from agentbench.agents.tools.function_tool import FunctionTool
+from agentbench.agents.tools.function_tool import MCP_SERVER, FunctionTool
 from agentbench.exceptions import MCPLimitError
 
 _FOREIGN = re.compile(r"[^A-Za-z0-9_.-]")
@@ -131,13 +131,18 @@ class Listed(NamedTuple):
 
 
 class Listings:
-    """The tools and prompts of one server as functions. Each function calls `answer`."""
+    """The tools and prompts of one server as functions. Each function calls `answer`.
+
+    Attributes:
+        address: The location of the server, set once it is known.
+    """
 
     def __init__(
         self, server: str, prefix: str, runtime_arguments: Collection[str], limits: MCPLimits, answer: Answer
     ) -> None:
         self._server, self._prefix = server, prefix
         self._runtime_arguments, self._limits, self._answer = runtime_arguments, limits, answer
+        self.address = server
         self._listed: dict[Kind, dict[str, Listed]] = {"tools": {}, "prompts": {}}
 
     def functions(self, allowed: Collection[str] | None) -> list[FunctionTool]:
@@ -194,7 +199,11 @@ class Listings:
             description=description,
             approval_mode=approval_of(name, approval),
             input_model=_without(schema, self._runtime_arguments),
-            additional_properties={_ORIGINAL: name.original, _NORMALIZED: name.normalized},
+            additional_properties={
+                _ORIGINAL: name.original,
+                _NORMALIZED: name.normalized,
+                MCP_SERVER: f"{self._server} at {self.address}",
+            },
         )
         return Listed(name, listing, function)
 

@@ -144,6 +144,11 @@ class MCPTool(Displayable):
         return self.name
 
     @property
+    def whole_address(self) -> str:
+        """The address in full length, with secrets masked: servers with the same one are the same server."""
+        return self.address
+
+    @property
     def is_connected(self) -> bool:
         """Whether there is an open session."""
         return self._connection is not None and self._connection.is_open
@@ -313,6 +318,7 @@ class MCPTool(Displayable):
         await self._load(kind)
 
     async def _load(self, kind: Kind) -> None:
+        self._listings.address = self.whole_address
         self._listings.update(kind, await self._read_list(kind), self.approval_mode)
 
     async def list_resources(self) -> list[dict[str, Any]]:

@@ -95,6 +95,12 @@ class MCPStdioTool(MCPTool):
 
     @property
     def address(self) -> str:
+        """The command line, with secrets masked, cut if it is long."""
+        line = self.whole_address
+        return line if len(line) <= _LONGEST_ADDRESS else f"{line[:_LONGEST_ADDRESS]}…"
+
+    @property
+    def whole_address(self) -> str:
         """The command line, with secrets masked."""
         words, hides_next = [], False
         for word in (self.command, *self.args):
@@ -102,8 +108,7 @@ class MCPStdioTool(MCPTool):
             is_secret = word.startswith("-") and is_secret_name(option)
             words.append(f"{option}=***" if is_secret and equals else "***" if hides_next else mask_text(word))
             hides_next = is_secret and not equals
-        line = " ".join(" ".join(words).split())
-        return line if len(line) <= _LONGEST_ADDRESS else f"{line[:_LONGEST_ADDRESS]}…"
+        return " ".join(" ".join(words).split())
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that starts the process."""
@@ -182,6 +187,11 @@ class MCPStreamableHTTPTool(MCPTool):
     def address(self) -> str:
         """The address, without credentials and query."""
         return _plain_address(self.url)
+
+    @property
+    def whole_address(self) -> str:
+        """The address, with secrets masked."""
+        return mask_text(self.url)
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens the transport."""
@@ -291,6 +301,11 @@ class MCPWebsocketTool(MCPTool):
     def address(self) -> str:
         """The address, without credentials and query."""
         return _plain_address(self.url)
+
+    @property
+    def whole_address(self) -> str:
+        """The address, with secrets masked."""
+        return mask_text(self.url)
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens the WebSocket."""

@@ -135,6 +135,7 @@ def _keywords_for_next(
     if has_layer:
         client_kwargs.update({"middleware": middleware} if middleware else {})
         client_kwargs.update({"session": arguments.session} if arguments.session is not None else {})
+        client_kwargs.update({} if arguments.standing is None else {"standing_approvals": arguments.standing})
         if arguments.for_tools:
             keywords["function_invocation_kwargs"] = arguments.for_tools
     if client_kwargs:

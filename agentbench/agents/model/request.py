@@ -37,6 +37,7 @@ from agentbench.messages.update import ChatResponseUpdate
 if TYPE_CHECKING:
     from agentbench.agents.compaction.continued import ContinuedWindow
     from agentbench.agents.compaction.grouping import CompactionStrategy
+    from agentbench.agents.loop.tool_approval import StandingApprovals
 
 ChatStream: TypeAlias = ResponseStream[ChatResponseUpdate, ChatResponse[Any]]
 BuildStream: TypeAlias = Callable[[AsyncIterable[ChatResponseUpdate]], ChatStream]
@@ -105,7 +106,7 @@ _Finalizer = Callable[[Sequence[ChatResponseUpdate]], ChatResponse[Any]]
 
 _EMPTY: Mapping[str, Any] = {}
 _DEFAULT_CONFIGURATION = normalize_function_invocation_configuration()
-_USED_HERE = ("session", "middleware", "function_invocation_configuration")
+_USED_HERE = ("session", "middleware", "function_invocation_configuration", "standing_approvals")
 
 
 class RequestArguments(NamedTuple):
@@ -118,6 +119,7 @@ class RequestArguments(NamedTuple):
     client_kwargs: Mapping[str, Any]
     session: Any
     configuration: Mapping[str, Any] | None
+    standing: StandingApprovals | None
 
 
 def sort_arguments(
@@ -155,6 +157,7 @@ def sort_arguments(
         {key: value for key, value in client_kwargs.items() if key not in _USED_HERE},
         session,
         client_kwargs.get("function_invocation_configuration"),
+        client_kwargs.get("standing_approvals"),
     )
 
 
@@ -193,7 +196,7 @@ def tool_loop(
         arguments.for_tools,
         own_messages=own_messages,
     )
-    loop.resolved_start = resolved_start
+    loop.resolved_start, loop.standing = resolved_start, arguments.standing
     return loop
 
 

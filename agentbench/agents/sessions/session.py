@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from operator import attrgetter
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 from weakref import WeakKeyDictionary
 
 from agentbench._clock import runtime_defaults
@@ -17,6 +17,9 @@ from agentbench.agents.arguments import describe
 from agentbench.agents.sessions.session_json import read_state, refuse_secrets, write_state
 from agentbench.messages.stream import wait_for_abandoned_streams
 from agentbench.serialization.registry import register_type
+
+if TYPE_CHECKING:
+    from agentbench.agents.sessions.tool_approvals import ToolApprovalState
 
 LOCKS: Final = "_turn_locks"
 """Attribute of a session: its locks, by event loop."""
@@ -136,6 +139,13 @@ class AgentSession(Displayable):
         self.state: dict[str, Any] = {}
 
     session_id: str = cast("str", property(attrgetter("_session_id"), doc="The id of the session."))
+
+    @property
+    def approvals(self) -> ToolApprovalState:
+        """The standing approvals of tools: listed, revoked with `.revoke()`, and confirmed with `.confirm()`."""
+        from agentbench.agents.sessions.tool_approvals import ToolApprovalState  # noqa: PLC0415 - few sessions have any
+
+        return ToolApprovalState(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Convert the session to plain JSON values.

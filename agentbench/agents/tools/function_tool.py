@@ -30,6 +30,9 @@ logger = logging.getLogger("agentbench")
 ApprovalMode: TypeAlias = Literal["always_require", "never_require"]
 ResultParser: TypeAlias = Callable[[Any], str | list[Content]] | SkipParsing
 
+MCP_SERVER = "_mcp_server"
+"""Key in the additional properties of a tool of an MCP server: name and address of the server."""
+
 _PLAIN = frozenset({str, int, float, bool, dict, list, tuple, type(None)})
 """Exact types of results that are neither awaited nor iterated."""
 

@@ -18,6 +18,15 @@ EDITED_ARGUMENTS = "edited_arguments"
 """Key in the additional properties of an approval and of the result of its call. The value holds the arguments that
 replace those of the model."""
 
+ALWAYS_APPROVE = "always_approve"
+"""Key in the additional properties of an approval that is also for later calls: of the `tool`, or with the same
+`arguments`."""
+
+STANDING = "standing"
+"""Key in the additional properties of an approval request: whether an approval can also be for later calls."""
+
+_DECISIONS = (EDITED_ARGUMENTS, ALWAYS_APPROVE)
+
 ELICITATION = "elicitation"
 """Key in the additional properties of an approval request: a question of an MCP server. Read it with `question_in`."""
 
@@ -355,7 +364,7 @@ class Content(ContentRecord):
         if self.type != "function_approval_request" or self.id is None or self.function_call is None:
             message = f"Only an approval request with an id and a call can be answered; this content is {self!r}."
             raise ContentError(message)
-        properties = {key: value for key, value in self.additional_properties.items() if key != EDITED_ARGUMENTS}
+        properties = {key: value for key, value in self.additional_properties.items() if key not in _DECISIONS}
         if arguments is not None:
             properties[EDITED_ARGUMENTS] = dict(arguments)
         return type(self).from_function_approval_response(

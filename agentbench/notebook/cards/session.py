@@ -1,4 +1,4 @@
-"""The display of a session: its ids and its state. Nothing is loaded, written or called."""
+"""The displays of a session and of its standing approvals. Nothing is loaded, written or called."""
 
 from __future__ import annotations
 
@@ -24,6 +24,21 @@ def session(session: Any) -> dict[str, Any]:
     facts.append(count_text(sum(len(_messages_in(value)) for value in state.values()), "message"))
     table = Table("State", ("key", "holds", "content"), [_row(*each) for each in state.items()], limit=_PREVIEW_LIMIT)
     return Page(type(session).__name__, facts=facts, tables=[table]).bundle()
+
+
+def approvals(state: Any) -> dict[str, Any]:
+    """Return the view of the standing approvals of a session, with a row for each. Secrets are masked."""
+    rules = state.rules
+    inactive = sum(not rule.is_active for rule in rules)
+    facts = [count_text(len(rules), "approval") if rules else "no approvals"]
+    if inactive:
+        facts.append(f"{inactive} inactive: look at them, then session.approvals.confirm()")
+    rows = [
+        (rule.tool_name, rule.arguments_text, rule.server or "", "active" if rule.is_active else "inactive")
+        for rule in rules
+    ]
+    table = Table("Approvals", ("tool", "approved for", "server", "state"), rows, limit=_PREVIEW_LIMIT)
+    return Page("Standing approvals", facts=facts, tables=[table]).bundle()
 
 
 def _messages_in(value: Any) -> list[Message]:

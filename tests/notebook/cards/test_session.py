@@ -3,12 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agentbench import AgentSession, InMemoryHistoryProvider, Message, SecretString
+from agentbench import (
+    Agent,
+    AgentSession,
+    Call,
+    InMemoryHistoryProvider,
+    Message,
+    ScriptedChatClient,
+    SecretString,
+    ToolApprovalMiddleware,
+    create_always_approve_tool_response,
+    create_always_approve_tool_with_arguments_response,
+    tool,
+)
+from agentbench._text.escape import MASK
+from agentbench.notebook.cards.session import approvals
 from agentbench.notebook.cards.session import session as view
+from tests.notebook.attacks import ATTACKS
+from tests.notebook.test_hostile_text import check_bundle
 
 
 def lines(session: Any) -> list[str]:
@@ -62,3 +79,44 @@ def test_many_keys_are_counted_rather_than_shown() -> None:
     session = AgentSession()
     session.state = {f"key-{number}": number for number in range(100)}
     assert "40 more" in lines(session)[-1]
+
+
+def approved(**arguments: Any) -> AgentSession:
+    """A session in which a person approved two tools for good, one of them with these arguments."""
+    session, client = AgentSession(session_id="s"), ScriptedChatClient([[Call("wipe"), Call("login", arguments)], "ok"])
+    wipe = tool(lambda: "wiped", name="wipe", approval_mode="always_require")
+    login = tool(lambda **_: "in", name="login", approval_mode="always_require", schema={"type": "object"})
+    agent = Agent(client, tools=[wipe, login], middleware=[ToolApprovalMiddleware()])
+    first, second = asyncio.run(agent.run("go", session=session)).user_input_requests
+    answers = [
+        create_always_approve_tool_response(first),
+        create_always_approve_tool_with_arguments_response(second),
+    ]
+    asyncio.run(agent.run(Message("user", answers), session=session))
+    return session
+
+
+def approval_lines(session: AgentSession) -> list[str]:
+    return str(approvals(session.approvals)["text/plain"]).splitlines()
+
+
+def test_standing_approvals_are_listed_without_secrets() -> None:
+    session = approved(user="<b>ada</b>", password="s3cr3t")
+    head, title, *rows = approval_lines(session)
+    assert (head, title) == ("Standing approvals: 2 approvals", "approvals")
+    assert [row.split() for row in rows] == [
+        ["wipe", "any", "arguments", "active"],
+        ["login", '{"password":', f'"{MASK}",', '"user":', '"<b>ada</b>"}', "active"],
+    ]
+    assert "s3cr3t" not in str(approvals(session.approvals))
+    assert "s3cr3t" not in str(view(session))
+    for attack in ATTACKS:
+        check_bundle(approvals(approved(user=attack).approvals))
+
+
+def test_inactive_approvals_say_how_they_become_active(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    session = approved()
+    monkeypatch.setenv("AGENTBENCH_CONFIG_DIR", str(tmp_path))
+    assert approval_lines(session)[0].endswith("2 inactive: look at them, then session.approvals.confirm()")
+    session.approvals.revoke()
+    assert approval_lines(session) == ["Standing approvals: no approvals"]
