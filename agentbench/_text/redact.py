@@ -10,7 +10,7 @@ from typing import Any
 from agentbench._secrets import field_names, is_secret, is_secret_name, mask_secrets, mask_text
 from agentbench._text.escape import MASK, PREVIEW_LIMIT, esc
 from agentbench._text.phrases import count_text
-from agentbench.messages.content.content import EDITED_ARGUMENTS, Content, question_in
+from agentbench.messages.content.content import ALWAYS_APPROVE, EDITED_ARGUMENTS, Content, question_in
 from agentbench.messages.message import Message
 from agentbench.messages.record import Record
 from agentbench.messages.response import AgentResponse
@@ -100,10 +100,14 @@ def server_question(request: Content) -> str:
     return f"The server {question['server']} asks: {question['message']}" if question else ""
 
 
+_LATER_CALLS = {"tool": ", always for this tool", "arguments": ", always with these arguments"}
+
+
 def decision_text(answer: Content, call: Content | None = None) -> str:
     """Return the decision of a person about a call: `rejected`, `approved`, or `approved with copies: 50`.
 
-    For a server's question it is `declined`, `answered`, or `answered with day: Friday`.
+    An approval that is also for later calls ends with `, always for this tool` or `, always with these arguments`. For
+    a server's question it is `declined`, `answered`, or `answered with day: Friday`.
 
     Args:
         answer: The approval, or the result of an approved call.
@@ -112,15 +116,16 @@ def decision_text(answer: Content, call: Content | None = None) -> str:
     no, yes = ("declined", "answered") if question_in(answer) else ("rejected", "approved")
     if answer.approved is False:
         return no
+    later = _LATER_CALLS.get(str(answer.additional_properties.get(ALWAYS_APPROVE)), "")
     edited, call = answer.additional_properties.get(EDITED_ARGUMENTS), call or answer.function_call
     original = (call and call.parse_arguments()) or {}
     if not isinstance(edited, Mapping) or edited == original:
-        return yes
+        return f"{yes}{later}"
     changed = {name: value for name, value in edited.items() if name not in original or original[name] != value}
     facts = [f"{line_preview(name)}: {line_preview(mask_secrets(value, key=name))}" for name, value in changed.items()]
     missing = [line_preview(name) for name in original if name not in edited]
     words = [f"{word} {', '.join(some)}" for word, some in (("with", facts), ("without", missing)) if some]
-    return f"{yes} {' and '.join(words)}"
+    return f"{yes} {' and '.join(words)}{later}"
 
 
 def line_preview(value: object, limit: int = 120) -> str:

@@ -240,6 +240,12 @@ def _form(name: str, cell: str, *press: str) -> Scene:
     return Scene(f"form-{name}", cell, FORM, press=press)
 
 
+AGENT_CALL = """
+from agentbench import Content
+call = Content.from_function_call("c", "delete_file", arguments={"path": "reports/2012.csv"})
+request = Content.from_function_approval_request("r", call, additional_properties={"standing": True})
+"""
+
 FORM_SCENES = (
     _form("approval", "display(asking({'prompt': 'Publish this draft?', 'text': 'Once upon a time'}, Approval))"),
     _form(
@@ -253,6 +259,8 @@ FORM_SCENES = (
         "display(asking({'prompt': 'Publish?', 'reason_required': True}, Approval))",
         "Reject",
     ),
+    _form("always", AGENT_CALL + "display(asking(request, Content))"),
+    _form("always-edit", AGENT_CALL + "display(asking(request, Content))", "Edit arguments"),
     _form(
         "server-question",
         """

@@ -16,6 +16,10 @@ from agentbench.workflows.executors.approval import Approval
 
 _APPROVED, _REASON, _EDITED = "approved", "reason", "edited"
 _APPROVE, _REJECT = Option("Approve", True), Option("Reject", False)
+_ALWAYS: dict[str, Option] = {
+    "always-tool": Option("Always approve this tool", "tool"),
+    "always-arguments": Option("Always approve with these arguments", "arguments"),
+}
 _SEND = (Action("submit", "Send", {}, tone="yes"),)
 
 
@@ -126,7 +130,8 @@ def _choice(question: FormQuestion, content: FormContent) -> FormModel:
 
 def _approval(question: FormQuestion, content: FormContent) -> FormModel:
     must = question.reason_required
-    fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT))}
+    always = _ALWAYS if question.can_stand else {}
+    fields = {_APPROVED: Field(kind="choice", label="Decision", options=(_APPROVE, _REJECT, *always.values()))}
     if unwrap_optional(question.response_type) is Approval:
         # A rejection needs the reason, so it is not labelled optional, although an approval does not need it.
         fields[_REASON] = Field(
@@ -155,6 +160,7 @@ def _approval(question: FormQuestion, content: FormContent) -> FormModel:
         Action("reject", _REJECT.label, {**no, _EDITED: None} if edits else no, tone="no"),
         *([Action("edit", "Edit arguments", yes, reveals=_EDITED)] if edits else []),
         Action("approve", _APPROVE.label, yes, tone="yes", if_changed="Approve with changes" if edits else ""),
+        *(Action(name, option.label, {_APPROVED: option.label}, tone="later") for name, option in always.items()),
     )
     content = replace(content, actions=actions, hidden=frozenset({_APPROVED}))
     return FormModel(content, Field(kind="group", parts=lambda: parts), build=build, check=check)

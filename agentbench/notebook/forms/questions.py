@@ -24,7 +24,8 @@ from typing import Any, Literal, Protocol, TypeGuard, Union, get_args, get_origi
 from agentbench._secrets import is_secret_name, mask_secrets
 from agentbench._signatures import text_reader
 from agentbench._text.redact import fields_of, message_text, preview, question_of, server_question
-from agentbench.messages.content.content import Content, question_in
+from agentbench.agents.sessions.tool_approvals import always_response
+from agentbench.messages.content.content import STANDING, Content, question_in
 from agentbench.notebook.runtime.bundles import has_display
 from agentbench.workflows.executors.approval import Approval, TextAnswer
 
@@ -37,8 +38,11 @@ _DEADLINES = ("deadline", "expires_at")
 _SWITCHES = ("allow_other", "reason_required", "editable")
 
 
-Answer = Callable[[bool, Any], object]
-"""Makes the answer to an approval from True or False and the edited arguments or `None`."""
+Answer = Callable[[Any, Any], object]
+"""Makes the answer to an approval from the decision and the edited arguments or `None`.
+
+The decision is True or False; of a call of an agent it may also be the scope of a standing approval.
+"""
 
 
 class FormRequest(Protocol):
@@ -75,6 +79,7 @@ class FormQuestion:
         prompt: The question, as its author wrote it.
         context: The other fields of the data as text, secrets masked; may be empty.
         answer: Makes the answer to an approval or to a server's question.
+        can_stand: Whether an approval can also be for later calls of the agent.
         objects: Fields with their own display, by name; not in the context.
         options: Options to choose from; empty unless `kind` is `choice`.
         words: The labels of a form that is answered with messages.
@@ -89,6 +94,7 @@ class FormQuestion:
     objects: tuple[tuple[str, object], ...]
     response_type: Any
     answer: Answer
+    can_stand: bool
     options: tuple[Option, ...]
     allow_other: bool
     reason_required: bool
@@ -128,6 +134,7 @@ def read_request(request: FormRequest) -> FormQuestion:
         objects=objects,
         response_type=response_type,
         answer=answer,
+        can_stand=isinstance(request.data, Content) and STANDING in request.data.additional_properties,
         options=_options(data, response_type) if kind == "choice" else (),
         allow_other=bool(_found(data, ("allow_other",))),
         reason_required=bool(_found(data, ("reason_required",))),
@@ -147,15 +154,17 @@ def _read_call(request: Content, call: Content, *, is_editable: bool) -> tuple[d
     secret = {name: value for name, value in arguments.items() if is_secret_name(name)}
     visible = {name: value for name, value in arguments.items() if name not in secret}
 
-    def answer(approved: bool, edited: Any) -> object:
+    def answer(decision: Any, edited: Any) -> object:
         changed = None if edited is None or edited == visible else {**edited, **secret}
-        return request.to_function_approval_response(approved, arguments=changed)
+        if not isinstance(decision, bool):
+            return always_response(request, decision, changed)
+        return request.to_function_approval_response(decision, arguments=changed) if is_editable else decision
 
     capabilities = ", ".join(map(str, request.additional_properties.get("capabilities", ())))
     question = f"May it call {call.name}?" + (f" It can: {capabilities}." if capabilities else "")
     data: dict[str, Any] = {"question": question, "context": arguments}
     if not is_editable:
-        return data, _answer_plainly
+        return data, answer
     return {**data, "arguments": visible, "editable": bool(visible) and mask_secrets(visible) is visible}, answer
 
 
