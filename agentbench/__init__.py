@@ -76,6 +76,7 @@ _door = _Door(
     agents.sessions.injection: MessageInjectionMiddleware enqueue_messages
     agents.sessions.session: AgentSession
     agents.sessions.session_context: SessionContext
+    agents.sessions.stores: FileSessionStore SessionStore
     agents.sessions.tool_approvals: ToolApprovalRule ToolApprovalState create_always_approve_tool_response
         create_always_approve_tool_with_arguments_response
     agents.skills.code_skills: ClassSkill InlineSkill InlineSkillResource InlineSkillScript

@@ -146,6 +146,8 @@ from agentbench.agents.sessions.injection import MessageInjectionMiddleware as M
 from agentbench.agents.sessions.injection import enqueue_messages as enqueue_messages
 from agentbench.agents.sessions.session import AgentSession as AgentSession
 from agentbench.agents.sessions.session_context import SessionContext as SessionContext
+from agentbench.agents.sessions.stores import FileSessionStore as FileSessionStore
+from agentbench.agents.sessions.stores import SessionStore as SessionStore
 from agentbench.agents.sessions.tool_approvals import ToolApprovalRule as ToolApprovalRule
 from agentbench.agents.sessions.tool_approvals import ToolApprovalState as ToolApprovalState
 from agentbench.agents.sessions.tool_approvals import (
