@@ -127,7 +127,7 @@ class ToolLoop:
                 self._toolbox = Toolbox(tools, self._configuration["additional_tools"], self.standing)
             messages, pending = self._read()
             if pending is not None:
-                toolbox = self._toolbox or Toolbox([])
+                toolbox = self._toolbox or Toolbox([], standing=self.standing)
                 if toolbox.restore_changes(self._session):
                     self._toolbox, self.options["tools"] = toolbox, toolbox.offered
                 more, additions = await self._carry_out(pending)
