@@ -25,7 +25,7 @@ from agentbench.batch.views import Question, RowView
 from agentbench.checkpoints.fork import fork_checkpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import BatchError, BatchNotFoundError
-from agentbench.workflows.run.execution import check_responses
+from agentbench.workflows.run.responses import check_responses
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -33,7 +33,7 @@ from agentbench.cli.checkpoint_commands import plain_unknown, print_json
 from agentbench.cli.checkpoint_text import line
 from agentbench.exceptions import BatchError
 from agentbench.serialization.class_names import UnknownType, unknown_as_plain
-from agentbench.workflows.run.execution import check_responses
+from agentbench.workflows.run.responses import check_responses
 
 _PAGE = 500
 _NEXT = "run_many() with the workflow continues here: its next call, or one that is running now."

@@ -22,6 +22,8 @@ from agentbench.workflows.engine.active_run import RUN_KWARGS, RunKwargsKind, kw
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
+from agentbench.workflows.executors.handlers import HandlerSpec
+from agentbench.workflows.executors.message import WITHDRAWN, Withdrawn
 
 if TYPE_CHECKING:
     from agentbench.workflows.engine.active_run import ActiveRun
@@ -124,16 +126,26 @@ class AgentNode(Executor):
         """Return further arguments for runs of the agent."""
         return {}
 
-    def _ab_add_answer(self, request: Content, answer: Content) -> Message | None:
-        """Store the response to a request; after the last one, return the message with all responses."""
+    def find_response_handler(self, request: Any, answer: Any) -> HandlerSpec | None:
+        """Return the response handler, which for a request of the agent also takes the withdrawal."""
+        if answer is WITHDRAWN and isinstance(request, Content):
+            return self._ab_responses.find(request, request)
+        return super().find_response_handler(request, answer)
+
+    def _ab_add_answer(self, request: Content, answer: Content | Withdrawn) -> Message | None:
+        """Store the response to a request, if there is one; after the last one, return the message with all responses.
+
+        If all requests were withdrawn, there is none, and the agent does not continue.
+        """
         request_id = request_id_of(request)
-        if not request.is_answered_by(answer):
+        given = [] if answer is WITHDRAWN else [answer]
+        if answer is not WITHDRAWN and not request.is_answered_by(answer):
             response = f"a {answer.type} for {request_id_of(answer)!r}"
             msg = f"The response to {request.type} {request_id!r} of {self.id!r} is {response}. {request.answer_hint}"
             raise ValueError(msg)
         pending = {key: request for key, request in self._ab_pending.items() if key != request_id}
-        answers = [*(one for one in self._ab_answers if request_id_of(one) != request_id), answer]
-        if pending:
+        answers = [*(one for one in self._ab_answers if request_id_of(one) != request_id), *given]
+        if pending or not answers:
             self._ab_pending, self._ab_answers = pending, answers
             return None
         # Stored until the agent has received them: if it fails, the requests are open again.

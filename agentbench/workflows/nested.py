@@ -16,7 +16,7 @@ from agentbench.serialization.registry import register_type
 from agentbench.workflows.builder.nodes import register_executor_adapter
 from agentbench.workflows.engine.active_run import RUN_KWARGS, ActiveRun, RunKwargsKind, RunState, kwargs_for
 from agentbench.workflows.engine.event_log import EventLog, ObservedEventLog
-from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.events.events import WithdrawnWarning, WorkflowEvent
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
 from agentbench.workflows.executors.message import MessageType, WorkflowMessage
@@ -287,6 +287,10 @@ class WorkflowExecutor(Executor):
         open_requests += [before.requests for before, _ in self._ab_rolled_back.values()]
         return self.propagate_request and any(request.request_id in requests for requests in open_requests)
 
+    def find_response_handler(self, request: Any, answer: Any) -> HandlerSpec | None:
+        """Return the handler that passes a response, or the withdrawal of a request, to the inner run."""
+        return self._ab_responses.find(request, answer)
+
     def fresh(self) -> WorkflowExecutor:
         """Return the same node without earlier runs, over a clone of the inner workflow."""
         clone = copy.copy(self)
@@ -426,7 +430,7 @@ class WorkflowExecutor(Executor):
                     ctx._yield(value)  # noqa: SLF001 - as above
                 else:
                     self._ab_send(value, ctx)
-            elif event.type in _PASSED_ON:
+            elif event.type in _PASSED_ON and not isinstance(event.data, WithdrawnWarning):
                 again = WorkflowEvent(event.type, event.data, origin=event.origin, executor_id=self.id)
                 run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
 

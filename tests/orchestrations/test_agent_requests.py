@@ -107,6 +107,31 @@ async def test_a_run_waits_for_all_approvals_and_then_goes_on_with_the_whole_con
     assert (seen.messages[0].text, seen.messages[-1].text) == ("Invite them.", "all sent")
 
 
+@pytest.mark.parametrize("order", ["answer first", "withdraw first"])
+async def test_an_agent_goes_on_with_the_answers_to_the_requests_that_were_not_withdrawn(order, tmp_path):
+    first, _, workflow = office(FileCheckpointStorage(tmp_path))
+    one, two = await first_requests(workflow)
+    if order == "answer first":
+        await workflow.run(responses={one: approve(one)})
+        done = await workflow.cancel_pending_requests(two)
+    else:
+        await workflow.cancel_pending_requests(two)
+        done = await workflow.run(responses={one: approve(one)})
+    assert (done.get_final_state(), SENT) == (WorkflowRunState.IDLE, ["Ada"])
+    (_, seen) = first.client.asked
+    results = [one for message in seen.messages for one in message.contents if one.type == "function_result"]
+    assert sorted(one.call_id for one in results) == ["c1", "c2"]
+
+
+async def test_an_agent_whose_requests_were_all_withdrawn_waits_for_its_next_message():
+    _, _, workflow = office()
+    await first_requests(workflow)
+    done = await workflow.cancel_pending_requests()
+    assert (done.get_final_state(), len(done.warnings), done.outputs) == (WorkflowRunState.IDLE, 2, [])
+    again = await workflow.run("Never mind.")
+    assert (SENT, [output.text for output in again.outputs]) == ([], ["all sent", "CLERK"])
+
+
 async def test_answers_of_one_call_reach_the_agent_as_one_message():
     first, _, workflow = office()
     waiting = await workflow.run("Invite them.")

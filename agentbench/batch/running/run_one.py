@@ -38,7 +38,8 @@ from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.message import Delivery
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.persist.writer import CheckpointWriter
-from agentbench.workflows.run.execution import Execution, check_responses
+from agentbench.workflows.run.execution import Execution
+from agentbench.workflows.run.responses import check_responses
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine

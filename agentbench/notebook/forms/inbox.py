@@ -12,7 +12,7 @@ from agentbench._workers import run_in_thread
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.questions import FormQuestion, FormRequest, read_request
 from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
-from agentbench.workflows.run.execution import id_of_request
+from agentbench.workflows.run.responses import id_of_request
 
 _EMPTY = '<div class="abi-empty" role="status">No open requests.</div>'
 

@@ -31,7 +31,7 @@ from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.workflows.draw.shape import read_shape
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.run.execution import id_of_request
+from agentbench.workflows.run.responses import id_of_request
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import StepReport

@@ -24,7 +24,8 @@ from agentbench.revisions.what_if.variants import AS_IT_WAS, Variant, engine_of,
 from agentbench.stategraph.running.plan import GraphOptions
 from agentbench.workflows.executors.message import MessageType
 from agentbench.workflows.executors.options import RunOptions
-from agentbench.workflows.run.execution import ABSENT, check_responses
+from agentbench.workflows.run.execution import ABSENT
+from agentbench.workflows.run.responses import check_responses
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint

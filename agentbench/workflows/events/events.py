@@ -219,6 +219,21 @@ class UnansweredWarning(str):
         return type(self), (str(self), self.n_requests)
 
 
+class WithdrawnWarning(str):
+    """The text of the warning for a request that was withdrawn, with its `request_id`."""
+
+    request_id: str
+
+    def __new__(cls, text: str, request_id: str) -> Self:
+        """Create the text with the id of the request."""
+        made = super().__new__(cls, text)
+        made.request_id = request_id
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self), self.request_id)
+
+
 def count_unanswered(events: Iterable[WorkflowEvent[Any]]) -> int:
     """Return how many requests a run left unanswered, according to its last such warning."""
     texts = [event.data for event in events if isinstance(event.data, UnansweredWarning) and not event.executor_id]

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from agentbench._signatures import is_type_compatible
+from agentbench._signatures import HandlerSignature, is_type_compatible
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
 from agentbench.workflows.executors.host import by_hand
 from agentbench.workflows.executors.json_form import JsonForm
-from agentbench.workflows.executors.message import Delivery, MessageType, WorkflowMessage, require_sources
+from agentbench.workflows.executors.message import WITHDRAWN, Delivery, MessageType, WorkflowMessage, require_sources
 from agentbench.workflows.executors.options import NO_POLICY, ExecutorPolicy, PlacementName
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class Executor(JsonForm):
 
     def find_response_handler(self, request: Any, answer: Any) -> HandlerSpec | None:
         """Return the response handler for this request and response, or None."""
-        return self._ab_responses.find(request, answer)
+        return _NO_RESPONSE if answer is WITHDRAWN else self._ab_responses.find(request, answer)
 
     def accepts_type(self, message_type: Any) -> bool:
         """Return whether a handler takes values declared as `message_type`."""
@@ -272,3 +272,10 @@ class Executor(JsonForm):
 
     def __repr__(self) -> str:
         return f"{self.__class__.__name__}({self.id!r})"
+
+
+async def _take_no_response(executor: Executor, request: Any, withdrawn: Any, ctx: Any) -> None:
+    """Take the withdrawal of a request, so that the run goes on without its response."""
+
+
+_NO_RESPONSE = HandlerSpec("withdrawn", _take_no_response, HandlerSignature(Any))

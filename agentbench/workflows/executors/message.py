@@ -33,6 +33,20 @@ class MessageType(Enum):
         return self.value
 
 
+class Withdrawn(Enum):
+    """The data of a response to a request that was withdrawn, so that nobody will answer it."""
+
+    WITHDRAWN = "withdrawn"
+
+    def __repr__(self) -> str:
+        return self.value
+
+    __str__ = __repr__
+
+
+WITHDRAWN = Withdrawn.WITHDRAWN
+
+
 @dataclass(slots=True, repr=False)
 class WorkflowMessage:
     """One message between executors. It is delivered in the superstep after the one that sent it.

@@ -30,7 +30,8 @@ from agentbench.workflows.functional.step_log import StepLog
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.snapshot import restore_checkpoint
 from agentbench.workflows.persist.writer import CheckpointWriter
-from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses, id_of_request
+from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
+from agentbench.workflows.run.responses import check_responses, id_of_request
 
 logger = logging.getLogger("agentbench")
 

@@ -204,6 +204,7 @@ class FunctionalWorkflow(OneRunAtATime):
         clone = copy.copy(self)
         clone.run_state = RunState()
         clone.__dict__.pop("_user", None)
+        clone.__dict__.pop("_ended_as", None)
         return clone
 
     def as_agent(

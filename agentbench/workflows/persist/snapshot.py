@@ -13,7 +13,7 @@ from agentbench.serialization.registry import of_kind, register_type
 from agentbench.workflows.engine.active_run import NOTHING, RUN_KWARGS, RunState
 from agentbench.workflows.events.events import EventStamps, WorkflowEvent, WorkflowEventSource, WorkflowRunState
 from agentbench.workflows.executors.executor import Executor
-from agentbench.workflows.executors.message import MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import WITHDRAWN, MessageType, Withdrawn, WorkflowMessage
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.graph_changes import require_fitting
 
@@ -209,3 +209,4 @@ def _event_from_dict(found: dict[str, Any]) -> WorkflowEvent[Any]:
 
 register_type(WorkflowMessage, "workflow_message", _message_to_dict, _message_from_dict, write=_write_message)
 register_type(WorkflowEvent, "workflow_event", _event_to_dict, _event_from_dict)
+register_type(Withdrawn, "withdrawn", lambda _: {}, lambda _: WITHDRAWN, frozen=True)

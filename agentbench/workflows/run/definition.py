@@ -12,6 +12,7 @@ from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
 from agentbench.exceptions import ValidationTypeEnum, WorkflowBusyError, WorkflowValidationError
 from agentbench.workflows.engine.active_run import RunState
+from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import distinct_types
 from agentbench.workflows.graph.graph import Graph, find_sub_workflow
@@ -37,6 +38,10 @@ class StateUser(Protocol):
     def is_over(self) -> bool:
         """Whether it needs the state no longer."""
 
+    @property
+    def status(self) -> WorkflowRunState:
+        """Its state now."""
+
     def break_off_if_lost(self) -> bool:
         """End it if its event loop was closed, and return whether it was."""
 
@@ -51,6 +56,7 @@ class OneRunAtATime(Displayable):
     run_state: RunState
     """The state between the runs of `run()`."""
     _user: Callable[[], StateUser | None] = staticmethod(lambda: None)
+    _ended_as = WorkflowRunState.IDLE
     _run_several = "workflow.clone()"
 
     def require_free(self, caller: object = None) -> None:
@@ -76,6 +82,21 @@ class OneRunAtATime(Displayable):
         """Release the state of the instance, if `run` uses it."""
         if self._user() is run:
             del self._user
+            self._ended_as = run.status
+
+    @property
+    def status(self) -> WorkflowRunState:
+        """The state of the run that uses this instance, or of the last one; IDLE before the first run."""
+        user = self._user()
+        if user is not None:
+            return user.status
+        if self._ended_as in (WorkflowRunState.FAILED, WorkflowRunState.CANCELLED):
+            return self._ended_as
+        return WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if self.run_state.requests else WorkflowRunState.IDLE
+
+    def get_last_checkpoint_id(self) -> str | None:
+        """Return the id of the latest checkpoint of the last run; None if it saved none."""
+        return self.run_state.last_checkpoint_id
 
 
 class WorkflowDefinition(OneRunAtATime):

@@ -8,10 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._copying import isolate_or_same
-from agentbench._secrets import masked_repr
-from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
 from agentbench._user_code import cut_to_user, warn_user
-from agentbench.exceptions import MissingResponseHandlerError, WorkflowWarning
+from agentbench.exceptions import WorkflowWarning
 from agentbench.workflows.engine.active_run import RUN_KWARGS, ActiveRun, stored_form
 from agentbench.workflows.engine.event_log import EventLog
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
@@ -22,9 +20,10 @@ from agentbench.workflows.events.events import (
     WorkflowEvent,
     WorkflowRunState,
 )
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import WITHDRAWN, WORKFLOW_SOURCE, MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import StateMark
+from agentbench.workflows.run.responses import check_responses, withdrawn_event
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -301,6 +300,8 @@ class Execution:
         run_state, hook = self.run.run_state, self.run.graph.boundary_hook
         for_hook = {i: v for i, v in responses.items() if self._is_hooks_request(i)}
         for request_id, value in responses.items():
+            if value is WITHDRAWN:
+                self.log.append(withdrawn_event(run_state.requests[request_id]))
             if request_id in for_hook:
                 del run_state.requests[request_id]
             else:
@@ -398,6 +399,11 @@ class Execution:
         """Whether it no longer needs the state of its workflow."""
         return self.ended
 
+    @property
+    def status(self) -> WorkflowRunState:
+        """The state of the run."""
+        return self.log.state or WorkflowRunState.STARTED
+
     def become_read_only(self) -> None:
         """Nothing to do: another run begins only when this one has ended."""
 
@@ -420,51 +426,3 @@ class Execution:
         self.ended = True
         if self._on_end is not None:
             self._on_end(self)
-
-
-def id_of_request(request: Any) -> str:
-    """Return the id of a request, from an id, a `request_info` event or any object that has its id."""
-    request_id = request if isinstance(request, str) else getattr(request, "request_id", None)
-    if not isinstance(request_id, str):
-        msg = f"request is {request!r}; expected the id of a request, or a request_info event."
-        raise TypeError(msg)
-    return request_id
-
-
-def check_responses(
-    open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[Any, Any], graph: Graph | None = None
-) -> dict[str, Any]:
-    """Return the responses, each coerced to the response type of its request.
-
-    Raises:
-        RuntimeError: No request is open.
-        ValueError: A response fits no open request; all stay open.
-        MissingResponseHandlerError: The executor in `graph` that made the request takes no responses.
-    """
-    if not open_requests:
-        msg = "There is no open request to answer. Start a run with a message first."
-        raise RuntimeError(msg)
-    checked = {}
-    for key, response in responses.items():
-        request_id = id_of_request(key)
-        request = open_requests.get(request_id)
-        if request is None:
-            msg = f"No open request has the id {request_id!r}. Open requests: {', '.join(open_requests)}."
-            raise ValueError(msg)
-        # A boundary hook may have made the request, in the name of any executor.
-        executor = None if graph is None or graph.driver else graph.executors.get(request.source_executor_id)
-        if executor is not None and not executor.is_request_response_capable:
-            raise MissingResponseHandlerError(executor.id, request.request_type, request.response_type)
-        value = coerce_answer(response, request.response_type)
-        # A response of the right type may still belong to another request of an agent.
-        fits = getattr(request.data, "is_answered_by", None) if type(value) is type(request.data) else None
-        if not is_instance_of(value, request.response_type) or (fits is not None and not fits(value)):
-            why = "; ".join(find_misfits(value, request.response_type))
-            msg = (
-                f"The response to request {request.request_id!r} of {request.source_executor_id!r} is "
-                f"{masked_repr(value)} ({type(value).__name__}); expected {type_name(request.response_type)}"
-                f"{f': {why}' if why else ''}. The request stays open. {getattr(request.data, 'answer_hint', '')}"
-            )
-            raise ValueError(msg.rstrip())
-        checked[request_id] = value
-    return checked

@@ -35,9 +35,10 @@ from agentbench.workflows.graph.boundary import PauseReason
 from agentbench.workflows.persist.graph_changes import require_fitting
 from agentbench.workflows.run.branching import branch_off, cut_back
 from agentbench.workflows.run.breakpoints import Breakpoints, Predicate
-from agentbench.workflows.run.execution import ABSENT, Execution, RunInput, check_responses
+from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.first_input import stored_input
 from agentbench.workflows.run.readable_run import ReadableRun
+from agentbench.workflows.run.responses import check_responses, withdrawals
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport, planned_deliveries
 from agentbench.workflows.run.stream import LiveSteps
@@ -387,6 +388,18 @@ class WorkflowRun(ReadableRun):
             )
             if self._recorder is not None:
                 await self._recorder.note_answer(self.answers[-1])
+
+    async def cancel_pending_requests(self, request_ids: Any = None) -> None:
+        """Withdraw open requests: the run goes on without their responses, see `Workflow.cancel_pending_requests`.
+
+        Args:
+            request_ids: one request or id, or several; None for all that are open.
+
+        Raises:
+            ValueError: one of them is not open, or is an interrupt of a state graph.
+        """
+        open_requests = {event.request_id: event for event in self.pending_requests}
+        self._responses.update(withdrawals(open_requests, request_ids, self._graph))
 
     async def send_response(self, request_id: WorkflowEvent[Any] | str, value: Any) -> None:
         """Do the same as `respond()`."""
