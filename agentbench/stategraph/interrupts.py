@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from agentbench._bridge import call_on
 from agentbench._secrets import masked_fields
@@ -52,6 +52,7 @@ class Interrupt:
     response_schema: Any = None
     tool_call_id: str | None = None
 
+    can_be_withdrawn: ClassVar = False
     __repr__ = masked_fields
 
     def _question_(self) -> Any:
@@ -86,6 +87,7 @@ class BreakpointRequest:
     next: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
 
+    can_be_withdrawn: ClassVar = False
     __repr__ = masked_fields
 
     def _question_(self) -> Any:

@@ -196,6 +196,12 @@ STEPPER_SCENES = (
     ),
 )
 
+WITHDRAWABLE = """
+draft = {'prompt': 'Publish this draft?', 'text': 'Once upon a time'}
+request = WorkflowEvent.request_info('r', 'review', draft, Approval)
+f = request_form(request, respond=lambda request_id, answer: None, withdraw=lambda request_id: None)
+"""
+
 MODELS = """
 import datetime as dt, decimal, enum
 from dataclasses import dataclass
@@ -296,6 +302,8 @@ display(asking(request, Content))
         "'string'}, 'level': {'enum': ['low', 'high']}, 'mail': {'type': 'string', 'format': 'email'}}}\n"
         "display(form(schema, title='A ticket'))",
     ),
+    _form("withdraw", WITHDRAWABLE + "display(f)"),
+    _form("withdrawn", WITHDRAWABLE + "display(f)", "Withdraw the question"),
     _form("answered", "f = asking('How many?', int)\ndisplay(f)\nf.set_raw('value', '12')\nf.submit()"),
     _form(
         "refused",

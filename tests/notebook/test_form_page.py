@@ -7,10 +7,12 @@ from typing import Any, Literal
 import pytest
 
 from agentbench import Approval, WorkflowEvent
+from agentbench.exceptions import NotebookError
 from agentbench.notebook import Form, FormState
 from agentbench.notebook.forms.form import form, request_form
 from agentbench.notebook.forms.page import FormPanel
 from tests.notebook.attacks import ATTACKS
+from tests.parts.errors import raises
 
 pytestmark = pytest.mark.usefixtures("ticking")
 
@@ -191,6 +193,42 @@ def test_a_deadline_that_passes_is_noticed_when_the_page_says_it_is_due():
     page.say("due")
     assert page.status()["state"] == "expired"
     assert page.status()["note"] == "Too late: the deadline was 2024-01-01 00:00:00 UTC."
+
+
+def test_the_button_that_withdraws_is_there_if_the_run_can_go_on_without_an_answer():
+    withdrawn: list[str] = []
+    request = WorkflowEvent.request_info("r1", "review", "Title?", str)
+    asked = request_form(request, respond=lambda *_: None, withdraw=withdrawn.append)
+    page = Page(asked)
+    assert page.content()["withdraws"]
+    assert "form.withdraw()" in asked.text
+    page.say("withdraw")
+    assert withdrawn == ["r1"]
+    assert page.status()["state"] == asked.state == FormState.WITHDRAWN
+    assert page.status()["note"].startswith("Withdrawn here at ")
+    page.say("withdraw")
+    assert withdrawn == ["r1"]
+
+
+def test_a_form_without_the_button_ignores_its_message():
+    asked = ask("Title?", str)
+    page = Page(asked)
+    assert not page.content()["withdraws"]
+    page.say("withdraw")
+    assert asked.state is FormState.EDITING
+    with raises(NotebookError, "'r1'"):
+        asked.withdraw()
+
+
+def test_a_withdrawal_that_the_run_refuses_keeps_the_typed_text():
+    def refuse(_: str) -> None:
+        raise ValueError("not now")
+
+    request = WorkflowEvent.request_info("r1", "review", "Title?", str)
+    asked = request_form(request, respond=lambda *_: None, withdraw=refuse)
+    asked.set_raw("value", "typed")
+    assert not asked.withdraw()
+    assert (asked.state, asked.refusal, asked.raw) == (FormState.REFUSED, "not now", {"value": "typed"})
 
 
 def test_a_submitted_value_can_be_changed_from_the_page():

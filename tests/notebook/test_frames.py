@@ -560,6 +560,18 @@ def test_requests_have_their_response_and_waiting_time(of: str, storage: InMemor
     assert row["wait_s"] == pytest.approx((row["answered"] - row["asked"]).total_seconds())
 
 
+@pytest.mark.parametrize("of", ["run", "storage"])
+def test_a_withdrawn_request_is_shown_as_such(of: str, storage: InMemoryCheckpointStorage):
+    async def withdraw() -> WorkflowRun:
+        run = await asked(storage)
+        await run.cancel_pending_requests()
+        await run.result()
+        return run
+
+    run = run_sync(withdraw())
+    assert requests_frame(run if of == "run" else storage)["answer"].astype(str).tolist() == ["withdrawn"]
+
+
 async def asked(storage: InMemoryCheckpointStorage) -> WorkflowRun:
     run = review().start("Once", checkpoint_storage=storage)
     await run.result()

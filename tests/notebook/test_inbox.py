@@ -97,6 +97,32 @@ def test_code_answers_with_values_and_the_run_goes_on():
     assert sorted(map(str, run.outputs)) == ["1", "too short"]
 
 
+def test_code_withdraws_and_the_run_goes_on_without_an_answer():
+    run = started("a")
+    box = inbox(run)
+    assert "inbox.withdraw('count')" in box.text
+    assert box.withdraw("count")
+    assert box.form("count").state is FormState.WITHDRAWN
+    with raises(RequestAlreadyAnswered):
+        box.respond("count", 1)
+    assert box.withdraw(box.requests[0])
+    run_sync(run.result())
+    assert (run.outputs, len(box)) == ([], 0)
+
+
+def test_a_withdrawal_in_a_stepper_is_named():
+    made = stepper(WorkflowBuilder(start_executor=Review("review"), name="stepped").build(), "a")
+    box = inbox(made)
+    made.run()
+    form = box.form("count")
+    made.withdraw("count")
+    box.refresh()
+    assert (form.state, "Withdrawn elsewhere" in form.text) == (FormState.WITHDRAWN, True)
+    assert box.withdraw("publish-a")
+    box.close()
+    made.close()
+
+
 def test_a_value_that_the_run_refuses_keeps_the_request_open():
     box = inbox(started("a"))
     with raises(ValueError, "'many'", "str", "int"):

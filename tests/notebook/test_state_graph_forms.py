@@ -87,6 +87,15 @@ def test_a_schema_bounds_what_its_form_takes() -> None:
     assert form.errors
 
 
+def test_an_interrupt_cannot_be_withdrawn() -> None:
+    panel, request = request_of(asking(message="Name?"))
+    assert not request_form(request, respond=panel.respond, withdraw=panel.withdraw).can_withdraw
+    with raises(ValueError, repr(request.request_id)):
+        panel.withdraw(request)
+    assert panel.pending == [request]
+    panel.close()
+
+
 def test_an_answer_outside_its_json_schema_leaves_the_thread_waiting() -> None:
     app = asking(message="How many?", response_schema={"type": "integer", "minimum": 1}).compile()
     app.invoke("go", THREAD)

@@ -29,6 +29,7 @@ from agentbench.exceptions import (
     StepperStateError,
 )
 from agentbench.notebook import Stepper, stepper, timeline
+from agentbench.notebook.history.log import lines_of_report
 from tests.parts.errors import raises
 
 WAIT_S = 20.0  # only a bound for a test that hangs
@@ -186,6 +187,19 @@ def test_a_second_answer_names_the_first(panel: Stepper) -> None:
     with pytest.raises(RequestAlreadyAnswered) as refused:
         panel.respond(request_id, False)
     assert refused.value.answered_at is not None
+
+
+def test_a_withdrawn_request_leaves_the_run_to_go_on_without_an_answer(panel: Stepper) -> None:
+    panel.run()
+    request_id = panel.pending[0].request_id
+    panel.withdraw(request_id)
+    assert (panel.status, panel.pending) == ("paused", [])
+    with pytest.raises(RequestAlreadyAnswered):
+        panel.respond(request_id, True)
+    assert panel.run() == "done"
+    assert panel.result is not None
+    assert (panel.result.outputs, panel.result.final_state) == ([], "IDLE")
+    assert lines_of_report(panel.reports[-1])[0].text.endswith("; 1 request withdrawn")
 
 
 def test_a_run_pauses_at_its_limit_and_can_be_resumed() -> None:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 from agentbench import _bridge
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.checkpoints.difference.comparison import Comparison
-from agentbench.exceptions import FormInvalid, RequestAlreadyAnswered, RequestExpired
+from agentbench.exceptions import FormInvalid, NotebookError, RequestAlreadyAnswered, RequestExpired
 from agentbench.notebook.forms.fields import NO_VALUE, Raw
 from agentbench.notebook.forms.form_text import form_text
 from agentbench.notebook.forms.kinds import model_for_request, model_for_type
@@ -24,6 +24,8 @@ from agentbench.notebook.forms.questions import FormRequest, read_request
 from agentbench.notebook.forms.values import ValuePlace
 from agentbench.notebook.runtime.listeners import CallbackList, Unsubscribe
 from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
+from agentbench.workflows.executors.message import WITHDRAWN
+from agentbench.workflows.run.responses import can_be_withdrawn
 
 if TYPE_CHECKING:
     from agentbench.notebook.forms.page import FormPage
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Form", "FormState", "form", "request_form"]
 
 Respond = Callable[[str, Any], object]
+Withdraw = Callable[[str], object]
 
 # How long a `submit()` in code waits until the answer is accepted; clicks never wait.
 _PATIENCE_S = 10.0
@@ -75,7 +78,14 @@ def form(
     return made
 
 
-def request_form(request: FormRequest, *, respond: Respond, origin: str = "", asked_ns: int | None = None) -> "Form":
+def request_form(
+    request: FormRequest,
+    *,
+    respond: Respond,
+    withdraw: Withdraw | None = None,
+    origin: str = "",
+    asked_ns: int | None = None,
+) -> "Form":
     """Make the form that answers a request of a run.
 
     Forms of the same event share typed texts and the answer, so a cell may be run again.
@@ -85,6 +95,8 @@ def request_form(request: FormRequest, *, respond: Respond, origin: str = "", as
         respond: Called once with the request's id and the answer: `run.respond`, `stepper.respond`, or any
             function. If it is async it runs on the engine thread. If it raises, the answer is refused and the text
             stays.
+        withdraw: Called like `respond`, with the request's id, when the question is withdrawn:
+            `run.cancel_pending_requests` or `stepper.withdraw`. Without it, the form has no button for that.
         origin: The source of the question in words, such as the run; displayed below the heading.
         asked_ns: Time of the request in nanoseconds since 1970, to display the waiting time.
 
@@ -97,7 +109,9 @@ def request_form(request: FormRequest, *, respond: Respond, origin: str = "", as
         if request not in _MODELS:
             _MODELS[request] = model_for_request(read_request(request))
         model = _MODELS[request]
-    return Form(model, request=request, respond=respond, origin=origin, asked_ns=asked_ns)
+    if not can_be_withdrawn(request):
+        withdraw = None
+    return Form(model, request=request, respond=respond, withdraw=withdraw, origin=origin, asked_ns=asked_ns)
 
 
 # The model of each request event, so that typed texts survive running a cell again.
@@ -129,12 +143,13 @@ class Form(WidgetDisplay):
         *,
         request: FormRequest | None = None,
         respond: Respond | None = None,
+        withdraw: Withdraw | None = None,
         origin: str = "",
         asked_ns: int | None = None,
     ) -> None:
         self.origin, self.asked_ns = origin, asked_ns
         self._model = model
-        self._request, self._respond = request, respond
+        self._request, self._respond, self._withdraw = request, respond, withdraw
         self._listeners = CallbackList()
         self._page: FormPage | None = None
         self._stand_in = StandIn(self)
@@ -277,6 +292,28 @@ class Form(WidgetDisplay):
             model.enter(FormState.SENDING)
         return self._wait(self._send(value))
 
+    @property
+    def can_withdraw(self) -> bool:
+        """Whether `withdraw` is possible: the form belongs to a run that can go on without an answer."""
+        return self._withdraw is not None
+
+    def withdraw(self) -> bool:
+        """Withdraw the question, so that the run goes on without an answer; see `submit`. Typed texts are dropped.
+
+        Raises:
+            NotebookError: The form has nothing to withdraw, see `can_withdraw`.
+        """
+        return self._wait(self.begin_withdrawal())
+
+    def begin_withdrawal(self) -> "_bridge.EngineFuture[None] | None":
+        """Do the same as `withdraw`, without waiting until it is accepted."""
+        if self._withdraw is None:
+            msg = f"{self._name!r} cannot be withdrawn. Pass withdraw= to request_form(), or answer it."
+            raise NotebookError(msg)
+        with self._editing() as model:
+            model.enter(FormState.SENDING)
+        return self._send(WITHDRAWN)
+
     def on_submit(self, fn: Callable[[Any], object]) -> Unsubscribe:
         """Call `fn(value)` with each submitted value. Returns a function that removes it."""
         return self._listeners.add("submit", fn)
@@ -332,10 +369,10 @@ class Form(WidgetDisplay):
             return True
 
     def end_elsewhere(self, answer: Any = None) -> None:
-        """Close the form because its request was answered elsewhere, with `answer` if that is known."""
+        """Close the form because its request was answered or withdrawn elsewhere, with `answer` if that is known."""
         with self._model.lock:
             if self._model.live:
-                self._model.end(FormState.ANSWERED, answer, _now_text(), here=False)
+                self._model.end(_end_state(answer), answer, _now_text(), here=False)
 
     @contextmanager
     def _editing(self) -> Iterator[FormModel]:
@@ -373,7 +410,9 @@ class Form(WidgetDisplay):
     def _send(self, answer: Any) -> "_bridge.EngineFuture[None] | None":
         # Foreign code is called without the lock: it may read this form.
         try:
-            if self._respond is not None and self._request is not None:
+            if answer is WITHDRAWN and self._withdraw is not None and self._request is not None:
+                outcomes = [self._withdraw(self._request.request_id)]
+            elif self._respond is not None and self._request is not None:
                 outcomes = [self._respond(self._request.request_id, answer)]
             else:
                 outcomes = self._listeners.emit("submit", answer)
@@ -402,7 +441,7 @@ class Form(WidgetDisplay):
         """Record whether the answer was accepted; `error` is the reason of a refusal."""
         with self._model.lock:
             if error is None:
-                self._model.end(FormState.ANSWERED, answer, _now_text())
+                self._model.end(_end_state(answer), answer, _now_text())
             elif isinstance(error, RequestAlreadyAnswered):
                 self._model.end(FormState.ANSWERED, None, error.answered_at, here=False)
             elif isinstance(error, RequestExpired):
@@ -410,13 +449,13 @@ class Form(WidgetDisplay):
             else:
                 self._model.enter(FormState.REFUSED, str(error) or type(error).__name__)
         self._stand_in.touch()
-        if error is None and self._respond is not None:
+        if error is None and self._respond is not None and answer is not WITHDRAWN:
             self._listeners.emit("submit", answer)
 
     def _wait(self, sending: "_bridge.EngineFuture[None] | None") -> bool:
         if sending is not None and not _bridge.on_engine_thread():
             sending.wait_until_done(_PATIENCE_S)
-        return self._model.state is FormState.ANSWERED and self._model.answered_here
+        return self._model.state in (FormState.ANSWERED, FormState.WITHDRAWN) and self._model.answered_here
 
     # ---- display ----------------------------------------------------------------------------------------------------
 
@@ -438,7 +477,7 @@ class Form(WidgetDisplay):
     def text(self) -> str:
         """The form as plain text, with the code that answers it, without the typed texts."""
         _ = self.state
-        return form_text(self._model)
+        return form_text(self._model, can_withdraw=self.can_withdraw)
 
     def close(self) -> None:
         """Remove the form from the page. The typed texts stay for the next display. May be called twice."""
@@ -448,6 +487,10 @@ class Form(WidgetDisplay):
 
     def __repr__(self) -> str:
         return f"Form({self._model.content.name}, {self._model.state})"
+
+
+def _end_state(answer: Any) -> FormState:
+    return FormState.WITHDRAWN if answer is WITHDRAWN else FormState.ANSWERED
 
 
 def _now_text() -> str:

@@ -20,7 +20,7 @@ _NAMED_OPTIONS = 8
 _NAMED_FIELDS = 40
 
 
-def form_text(model: FormModel) -> str:
+def form_text(model: FormModel, *, can_withdraw: bool = False) -> str:
     """Return the question and the code that answers it, without the typed texts."""
     content = model.content
     lines = [esc(content.title, into="line")]
@@ -28,7 +28,7 @@ def form_text(model: FormModel) -> str:
     lines += [esc(object_text(name, value), into="text") for name, value in content.objects]
     if content.deadline_text:
         lines.append(f"Answer before {content.deadline_text}.")
-    if model.state is FormState.ANSWERED:
+    if model.state in (FormState.ANSWERED, FormState.WITHDRAWN):
         return "\n".join([*lines, answer_text(model)])
     if not model.live:
         return "\n".join([*lines, f"This form is {model.state}."])
@@ -39,18 +39,22 @@ def form_text(model: FormModel) -> str:
         lines.append(f"  # and {len(places) - _NAMED_FIELDS} more fields")
     lines.append("  form.submit()")
     lines += [f"  form.press({each.name!r})  # {each.label}" for each in content.actions if _has_no_text(each)]
+    if can_withdraw:
+        lines.append("  form.withdraw()  # to go on without an answer")
     return "\n".join(lines)
 
 
 def answer_text(model: FormModel) -> str:
-    """Return one line about the accepted answer, secrets masked; empty before."""
-    if model.state is not FormState.ANSWERED:
+    """Return one line about the accepted answer, secrets masked, or about the withdrawal; empty before."""
+    if model.state not in (FormState.ANSWERED, FormState.WITHDRAWN):
         return ""
     at = model.answered_at or ""
     day, _, time = at.partition("T")
     # 2024-01-01T12:03:04.000000+00:00, or the other side's own format
     when = f"{time[:8]} UTC on {day}" if at.endswith("+00:00") else esc(at, into="line", limit=60)
     when = f" at {when}" if at else ""
+    if model.state is FormState.WITHDRAWN:
+        return f"Withdrawn {'here' if model.answered_here else 'elsewhere'}{when}: the run goes on without an answer."
     if not model.answered_here:
         answer = "" if model.answer is None else f" {_answer_preview(model)}."
         return f"Already answered elsewhere{when}.{answer} The text typed here was not used."

@@ -12,6 +12,7 @@ from agentbench._workers import run_in_thread
 from agentbench.notebook.forms.form import Form, FormState, request_form
 from agentbench.notebook.forms.questions import FormQuestion, FormRequest, read_request
 from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
+from agentbench.workflows.executors.message import WITHDRAWN
 from agentbench.workflows.run.responses import id_of_request
 
 _EMPTY = '<div class="abi-empty" role="status">No open requests.</div>'
@@ -46,7 +47,9 @@ class InboxEntry:
         self.asked_ns: int | None = getattr(request, "time_ns", None)
         self.superstep: int | None = getattr(request, "superstep", None)
         origin = self.run if self.superstep is None else f"{self.run}, superstep {self.superstep}"
-        self.form: Form = request_form(request, respond=source.send, origin=origin, asked_ns=self.asked_ns)
+        self.form: Form = request_form(
+            request, respond=source.send, withdraw=source.withdraw, origin=origin, asked_ns=self.asked_ns
+        )
 
     @property
     def request_id(self) -> str:
@@ -156,6 +159,24 @@ class Inbox(WidgetDisplay):
 
     answer = respond
 
+    def withdraw(self, request: FormRequest | InboxEntry | str, *, run: str | None = None) -> bool:
+        """Withdraw a question, so that its run goes on without an answer.
+
+        Returns:
+            Whether the run accepted it within ten seconds.
+
+        Raises:
+            KeyError: If the request does not exist.
+            ValueError: If several runs have this request (pass `run`), or its run refuses.
+            RequestAlreadyAnswered: If it was answered or withdrawn before.
+            NotebookError: If the run cannot go on without an answer: the request is an interrupt of a state graph.
+        """
+        form = self.form(id_of_request(request), run=run)
+        taken = form.withdraw()
+        if form.state is FormState.REFUSED:
+            raise ValueError(form.refusal)
+        return taken
+
     def refresh(self) -> None:
         """Read the open requests again. This happens automatically at each change of a run and on each access."""
         with self._lock:
@@ -207,6 +228,8 @@ class Inbox(WidgetDisplay):
             if entry.question.deadline is not None:
                 lines.append(f"  before {entry.question.deadline:%Y-%m-%d %H:%M:%S} UTC")
             lines.append(f"  inbox.respond({entry.request_id!r}, ...)")
+            if entry.form.can_withdraw:
+                lines[-1] += f" or inbox.withdraw({entry.request_id!r})"
         return "\n".join(lines)
 
     def close(self) -> None:
@@ -236,6 +259,7 @@ class Source:
     name: str
     pending: Callable[[], Sequence[FormRequest]]
     send: Callable[[str, Any], object]
+    withdraw: Callable[[str], object] | None
     watch: Callable[[Callable[[], object]], Callable[[], object]]
     answers: Mapping[str, Any] = field(default_factory=dict)
     """Answers sent elsewhere, by request id, if they are reported."""
@@ -246,7 +270,13 @@ def _source_of(run: Any) -> Source:
         workflow = getattr(getattr(run, "workflow", None), "name", None)
         name = f"{workflow}, {run_name(run.run_id)}" if workflow else run_name(run.run_id)
         listen = getattr(run, "listen", lambda _: lambda: None)
-        return Source(name, lambda: run.pending_requests, run.send_response, lambda look: listen(lambda _: look()))
+        return Source(
+            name,
+            lambda: run.pending_requests,
+            run.send_response,
+            getattr(run, "cancel_pending_requests", None),
+            lambda look: listen(lambda _: look()),
+        )
     if not (hasattr(run, "pending") and hasattr(run, "respond")):
         msg = f"An inbox needs runs from workflow.start() or steppers from stepper(), not {type(run).__name__}."
         raise TypeError(msg)
@@ -260,7 +290,10 @@ def _source_of(run: Any) -> Source:
     def send(request_id: str, value: Any) -> object:
         return run_in_thread(run.respond, request_id, value)  # because it waits for the run
 
-    return Source(f"{run.name}, {run_name(run.run_id)}", lambda: run.pending, send, watch, answers)
+    def withdraw(request_id: str) -> object:
+        return run_in_thread(run.withdraw, request_id)
+
+    return Source(f"{run.name}, {run_name(run.run_id)}", lambda: run.pending, send, withdraw, watch, answers)
 
 
 # ---- the requests of one run ----------------------------------------------------------------------------------------
@@ -305,7 +338,11 @@ class RequestForms:
 
     def _form_of(self, request: FormRequest) -> Form:
         form = self._forms.get(request.request_id) or self._open.get(request.request_id)
-        return form if form is not None and form.asks(request) else request_form(request, respond=self._answer)
+        if form is not None and form.asks(request):
+            return form
+        return request_form(
+            request, respond=self._answer, withdraw=lambda request_id: self._answer(request_id, WITHDRAWN)
+        )
 
     def close(self) -> None:
         """Remove the forms from the page."""

@@ -24,8 +24,8 @@ JSON = "json"
 class FormState(StrEnum):
     """The state of a form; members print and compare as their text.
 
-    `editing`, `validating`, `invalid` (see `Form.errors`), `sending`, `answered`, `refused` (see `Form.refusal`) or
-    `expired` (the deadline has passed).
+    `editing`, `validating`, `invalid` (see `Form.errors`), `sending`, `answered`, `refused` (see `Form.refusal`),
+    `withdrawn` (nobody will answer) or `expired` (the deadline has passed).
 
     Example:
         number = form(int)
@@ -38,6 +38,7 @@ class FormState(StrEnum):
     SENDING = "sending"
     ANSWERED = "answered"
     REFUSED = "refused"
+    WITHDRAWN = "withdrawn"
     EXPIRED = "expired"
 
     def __str__(self) -> str:
@@ -80,7 +81,7 @@ class FormModel:
     @property
     def over(self) -> bool:
         """Whether the form is closed for typing."""
-        return self.state in (FormState.ANSWERED, FormState.EXPIRED)
+        return self.state in (FormState.ANSWERED, FormState.WITHDRAWN, FormState.EXPIRED)
 
     @property
     def live(self) -> bool:

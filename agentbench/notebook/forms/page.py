@@ -4,11 +4,11 @@ Texts of the form and typed texts are sent in messages, never in traits, so that
 nbconvert writes) contains the script and the style sheet, but no text of a person.
 
 From the page: `ready`, `edit` (raw by path), `press` (action, raw by path), `rows` (path, change), `json` (change,
-text), `file` (path, with the content as a buffer), `full` (part), `due`, `reopen`; each with `view`, the id of the
-sending view. To the page: `form` (content and state, once per `ready`), `state` (fields, raw by path, JSON text, labels
-of the buttons, status), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option": position}` or
-`{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths are the keys of
-places: they stay the same when rows move.
+text), `file` (path, with the content as a buffer), `full` (part), `due`, `reopen`, `withdraw`; each with `view`, the
+id of the sending view. To the page: `form` (content and state, once per `ready`), `state` (fields, raw by path, JSON
+text, labels of the buttons, status), `status`, `full`, `focus`. The raw of a field is `{"text": …}`, `{"option":
+position}` or `{"none": true}`; of a group `{"none": …}` or `{"open": true}`, of a union `{"pick": position}`. Paths
+are the keys of places: they stay the same when rows move.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,6 +77,7 @@ class FormPage:
             "full": self._full,
             "due": lambda _: self._send_status(),
             "reopen": lambda _: self._form.reopen(),
+            "withdraw": lambda _: self._form.begin_withdrawal(),
         }.get(message["kind"])
         if handle is None:
             return
@@ -91,7 +92,12 @@ class FormPage:
         # The page continues with its own clock, because the form's clock may be deterministic.
         asked_ns = None if settings.current().deterministic else self._form.asked_ns
         asked = {"origin": esc(self._form.origin, into="line"), "asked": None if asked_ns is None else asked_ns / 1e9}
-        self._send("form", message, content={**self._content.page(), **asked}, **self._state())
+        self._send(
+            "form",
+            message,
+            content={**self._content.page(), **asked, "withdraws": self._form.can_withdraw},
+            **self._state(),
+        )
 
     def _change(self, edit: Callable[[ValuePlace], Any], origin: str | None = None) -> Any:
         return self._form.change(lambda model: model.change(edit, origin=origin, check=True))
@@ -161,7 +167,7 @@ class FormPage:
         note = ""
         if model.state is FormState.SENDING:
             note = "Sending…"
-        elif model.state is FormState.ANSWERED:
+        elif model.state in (FormState.ANSWERED, FormState.WITHDRAWN):
             note = answer_text(model)
         elif model.state is FormState.REFUSED:
             note = f"Not accepted: {model.refusal}"

@@ -224,8 +224,8 @@ def requests_frame(
         category, `superstep` int64, `asked`, `answered` datetime64[ns, UTC], `wait_s` float64, `answer` object, secrets
         masked, `checkpoint_id` string, `run_id` category. Answers and their times, from the run itself or from a run
         resumed from it, are read from checkpoints, and so is the last checkpoint in which the request is open: without
-        checkpoints they are NaT, NaN and NA. `answer` is None for an open request, and NA if it was answered but no
-        checkpoint stores the answer.
+        checkpoints they are NaT, NaN and NA. `answer` is None for an open request, `withdrawn` if it was withdrawn, and
+        NA if it was answered but no checkpoint stores the answer.
 
     Units: `wait_s` is in seconds.
 

@@ -13,7 +13,7 @@ from agentbench._text.redact import line_preview
 from agentbench.messages.joined_updates import join_updates
 from agentbench.notebook.history.run_history import BEGINNINGS, ExecutorCall, RunHistory, Superstep
 from agentbench.notebook.runtime import settings
-from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
+from agentbench.workflows.events.events import WithdrawnWarning, WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.run.step_report import StepReport
 
 LINE_LIMIT = 400
@@ -94,6 +94,9 @@ def lines_of_report(report: StepReport) -> list[LogLine]:
         parts.append(f"superstep {number}: {delivered or 'nothing was delivered'}")
         if opened:
             parts.append(f"{count_text(len(opened), 'request')} opened")
+    withdrawn = [event for event in _of(report, "warning") if isinstance(event.data, WithdrawnWarning)]
+    if withdrawn:
+        parts.append(f"{count_text(len(withdrawn), 'request')} withdrawn")
     lines = [LogLine("step", "; ".join(parts)), *_lines_inside(report)]
     lines += [
         LogLine("text", f"output of {_name(event.source_id)}: {line_preview(event.data)}")

@@ -8,6 +8,8 @@ from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.metadata import DURATION_S, RUN_ID, SOURCE
 from agentbench.notebook.history.run_history import ExecutorCall, RunHistory
 from agentbench.notebook.history.sources import Chosen, Name, ancestors, read_checkpoints, read_runs, time_ns
+from agentbench.workflows.events.events import WithdrawnWarning
+from agentbench.workflows.executors.message import WITHDRAWN
 
 UNKNOWN: Final = object()
 """The value of an answer that no checkpoint stores; `None` is a valid answer."""
@@ -27,7 +29,7 @@ class PersonRequest:
     superstep: int
     asked_ns: int | None
     answer: object = None
-    """The answer: `None` while open, `UNKNOWN` if no checkpoint stores it."""
+    """The answer: `None` while open, `WITHDRAWN` if nobody answers it, `UNKNOWN` if no checkpoint stores it."""
     answered_ns: int | None = None
     checkpoint_id: str | None = None
     """The last checkpoint in which it is open, to resume from with an answer."""
@@ -66,11 +68,15 @@ def requests_of(source: Any, *, workflow_name: Name = None, run_id: Name = None)
     read.warn_about_problems()
     requests: dict[_Key, PersonRequest] = {}
     for run in runs:  # events have the exact time
+        warnings = [event.data for step in run.supersteps for event in step.warnings]
+        withdrawn = {text.request_id for text in warnings if isinstance(text, WithdrawnWarning)}
         for call in run.calls:
             for event in call.requests:  # a restored run emits its pending requests again
                 record = PersonRequest(event, run.run_id, call.superstep, event.time_ns)
                 requests.setdefault((run.run_id, event.request_id), record)
-                if run.open_requests is not None and event.request_id not in run.open_requests:
+                if event.request_id in withdrawn:
+                    record.answer = WITHDRAWN
+                elif run.open_requests is not None and event.request_id not in run.open_requests:
                     record.answer = UNKNOWN
     for checkpoint in checkpoints:
         run_id, asked_ns = checkpoint.metadata.get(RUN_ID), time_ns(checkpoint.timestamp)

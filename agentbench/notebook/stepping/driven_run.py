@@ -17,7 +17,7 @@ from agentbench.notebook.stepping.model.break_places import Boundary, Breakpoint
 from agentbench.notebook.stepping.model.messages import INPUT, Redo, RunFacts, StepEnded
 from agentbench.revisions.current_code import current_workflow
 from agentbench.workflows.events.events import WorkflowEvent
-from agentbench.workflows.executors.message import WORKFLOW_SOURCE, WorkflowMessage
+from agentbench.workflows.executors.message import WITHDRAWN, WORKFLOW_SOURCE, WorkflowMessage
 from agentbench.workflows.run.execution import ABSENT
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
@@ -82,14 +82,17 @@ class DrivenRun:
         return find_hits(breakpoints, at)
 
     async def answer(self, request_id: str, value: Any) -> None:
-        """Send a response; raises the errors of `Stepper.respond`."""
+        """Send a response, or withdraw the request; raises the errors of `Stepper.respond`."""
         open_ids = {request.request_id for request in self.handle.pending_requests}
         if request_id in self._answered and request_id not in open_ids:
             raise RequestAlreadyAnswered(request_id, self._answered[request_id])
         if not open_ids:
             msg = f"There is no request {request_id!r}: no request is open. `pending` lists the open requests."
             raise ValueError(msg)
-        await self.handle.respond(request_id, value)
+        if value is WITHDRAWN:
+            await self.handle.cancel_pending_requests(request_id)
+        else:
+            await self.handle.respond(request_id, value)
         self._answered[request_id] = iso_utc(runtime_defaults().clock.time_ns())
         self._unsaved_answers[request_id] = value
 

@@ -31,6 +31,7 @@ from agentbench.notebook.stepping.screen import StepperScreen
 from agentbench.notebook.stepping.session import Start, StepperSession
 from agentbench.workflows.draw.shape import read_shape
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.message import WITHDRAWN
 from agentbench.workflows.run.responses import id_of_request
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.run import WorkflowRun
@@ -273,6 +274,15 @@ class Stepper:
             RequestAlreadyAnswered: The request was answered before.
         """
         self._wait("respond", lambda: self._session.answer(id_of_request(request), value))
+
+    def withdraw(self, request: WorkflowEvent[Any] | str) -> None:
+        """Withdraw a request, so that the run goes on without an answer; `WorkflowRun.cancel_pending_requests`.
+
+        Raises:
+            ValueError: The request is not open, or is an interrupt of a state graph.
+            RequestAlreadyAnswered: The request was answered or withdrawn before.
+        """
+        self._wait("withdraw", lambda: self._session.answer(id_of_request(request), WITHDRAWN))
 
     # ---- looking back ------------------------------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent
 from agentbench.workflows.executors.context import HandlerContext
 from agentbench.workflows.executors.handlers import HandlerSpec
-from agentbench.workflows.executors.message import Delivery, DeliveryResult, WorkflowMessage
+from agentbench.workflows.executors.message import WITHDRAWN, Delivery, DeliveryResult, WorkflowMessage
 from agentbench.workflows.executors.options import NO_POLICY
 
 
@@ -122,6 +122,8 @@ def _abandon(delivery: Delivery) -> None:
 async def _run_guarded(spec: HandlerSpec, delivery: Delivery, ctx: HandlerContext, run: ActiveRun) -> HandlerContext:
     """Call a handler within its policy, traced and captured; return the context of the successful attempt."""
     executor = delivery.executor
+    if delivery.data is WITHDRAWN and delivery.request is not None:
+        run.log.append(WorkflowEvent.withdrawn(delivery.request), delivery)
 
     def attempts() -> Coroutine[Any, Any, HandlerContext]:
         call = _run_attempts(spec, delivery, ctx, run)

@@ -326,6 +326,13 @@ class WorkflowEvent(Generic[DataT], Displayable):
         return WorkflowEvent("warning", message, executor_id=executor_id)
 
     @classmethod
+    def withdrawn(cls, request: WorkflowEvent[Any]) -> WorkflowEvent[str]:
+        """Create the warning that a request was withdrawn, so that its executor gets no response."""
+        executor_id, request_id = request.source_executor_id, request.request_id
+        text = f"Request {request_id!r} of {executor_id!r} was withdrawn, so its response handler is not called."
+        return WorkflowEvent("warning", WithdrawnWarning(text, request_id), executor_id=executor_id)
+
+    @classmethod
     def error(cls, exception: Exception) -> WorkflowEvent[Exception]:
         """Create the event for a non-fatal error that user code or a sub-workflow reports."""
         return WorkflowEvent("error", exception)

@@ -20,10 +20,10 @@ from agentbench.workflows.events.events import (
     WorkflowEvent,
     WorkflowRunState,
 )
-from agentbench.workflows.executors.message import WITHDRAWN, WORKFLOW_SOURCE, MessageType, WorkflowMessage
+from agentbench.workflows.executors.message import WORKFLOW_SOURCE, MessageType, WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.executors.state import StateMark
-from agentbench.workflows.run.responses import check_responses, withdrawn_event
+from agentbench.workflows.run.responses import check_responses
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -300,8 +300,6 @@ class Execution:
         run_state, hook = self.run.run_state, self.run.graph.boundary_hook
         for_hook = {i: v for i, v in responses.items() if self._is_hooks_request(i)}
         for request_id, value in responses.items():
-            if value is WITHDRAWN:
-                self.log.append(withdrawn_event(run_state.requests[request_id]))
             if request_id in for_hook:
                 del run_state.requests[request_id]
             else:

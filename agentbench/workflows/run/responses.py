@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agentbench._secrets import masked_repr
 from agentbench._signatures import coerce_answer, find_misfits, is_instance_of, type_name
 from agentbench.exceptions import MissingResponseHandlerError
-from agentbench.workflows.events.events import WithdrawnWarning, WorkflowEvent
+from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import WITHDRAWN
-from agentbench.workflows.graph.graph import find_sub_workflow
 
 if TYPE_CHECKING:
     from agentbench.workflows.graph.graph import Graph
@@ -72,7 +71,7 @@ def _unknown_request(request_id: str, open_requests: Iterable[str]) -> ValueErro
     )
 
 
-def withdrawals(open_requests: Mapping[str, WorkflowEvent[Any]], requests: Any, graph: Graph) -> dict[str, Any]:
+def withdrawals(open_requests: Mapping[str, WorkflowEvent[Any]], requests: Any) -> dict[str, Any]:
     """Return responses that withdraw requests: one, several, or for None all that are open.
 
     Raises:
@@ -87,26 +86,16 @@ def withdrawals(open_requests: Mapping[str, WorkflowEvent[Any]], requests: Any, 
     for request_id in chosen:
         if request_id not in open_requests:
             raise _unknown_request(request_id, open_requests)
-        source = open_requests[request_id].source_executor_id
-        if _can_interrupt(graph, source):
+        request = open_requests[request_id]
+        if not can_be_withdrawn(request):
             msg = (
-                f"Request {request_id!r} of {source!r} is an interrupt of a state graph, which cannot go on without "
-                "an answer. Resume it with a value, or continue elsewhere with update_state() or Command(goto=...)."
+                f"Request {request_id!r} of {request.source_executor_id!r} is an interrupt of a state graph, which "
+                "cannot go on without an answer. Resume it with a value, or continue elsewhere: Command(goto=...)."
             )
             raise ValueError(msg)
     return dict.fromkeys(chosen, WITHDRAWN)
 
 
-def _can_interrupt(graph: Graph, executor_id: str) -> bool:
-    """Whether a request of this executor may come from a state graph."""
-    inner = None if graph.driver is not None else find_sub_workflow(graph.executors[executor_id])
-    return graph.driver is not None or (
-        inner is not None and any(_can_interrupt(inner.graph, i) for i in inner.executors)
-    )
-
-
-def withdrawn_event(request: WorkflowEvent[Any]) -> WorkflowEvent[Any]:
-    """Return the warning that a request was withdrawn."""
-    request_id, executor_id = request.request_id, request.source_executor_id
-    text = f"Request {request_id!r} of {executor_id!r} was withdrawn, so its response handler is not called."
-    return WorkflowEvent.warning(WithdrawnWarning(text, request_id), executor_id)
+def can_be_withdrawn(request: Any) -> bool:
+    """Whether the run can go on without a response: not if the request is an interrupt of a state graph."""
+    return getattr(type(request.data), "can_be_withdrawn", True)

@@ -399,7 +399,7 @@ class WorkflowRun(ReadableRun):
             ValueError: one of them is not open, or is an interrupt of a state graph.
         """
         open_requests = {event.request_id: event for event in self.pending_requests}
-        self._responses.update(withdrawals(open_requests, request_ids, self._graph))
+        self._responses.update(withdrawals(open_requests, request_ids))
 
     async def send_response(self, request_id: WorkflowEvent[Any] | str, value: Any) -> None:
         """Do the same as `respond()`."""

@@ -269,7 +269,7 @@ class Workflow(WorkflowDefinition):
                 msg = "cancel_pending_requests(checkpoint_id=...) has no storage. Build the workflow with one."
                 raise ValueError(msg)
             open_requests = (await load_checkpoint(self.storage, checkpoint_id)).pending_request_info_events
-        responses = withdrawals(open_requests, request_ids, self.graph)
+        responses = withdrawals(open_requests, request_ids)
         if not responses and checkpoint_id is None:
             return WorkflowRunResult((), [WorkflowEvent.status(self.status)])
         return await self.run(responses=responses or None, checkpoint_id=checkpoint_id)

@@ -1,4 +1,5 @@
 // A form on the page. Typed text is sent by message and never stored in a trait.
+const OVER = ["answered", "withdrawn", "expired"];
 const EDITING_CHORD = /^([acvxyz]|Enter|Backspace|Delete|Home|End|Arrow(Left|Right|Up|Down))$/i;
 
 function makeForm({ content, ...first }, post, view) {
@@ -82,12 +83,15 @@ function makeForm({ content, ...first }, post, view) {
     if (!on) wholeText.value = "";
   };
 
+  const withdraw = button("Withdraw the question", () => { typing.now(); typingWhole.now(); lock(true); post({ kind: "withdraw" }); },
+    { class: "abf-more", hidden: !content.withdraws });
+
   const buttons = node("div", { class: "abf-actions", role: "group", "aria-label": "Answer" });
   let left = null;
   const lock = (locked) => {
     const here = document.activeElement;
     if (locked && root.contains(here)) left = here;
-    for (const el of [...buttons.children, swap]) el.disabled = locked;
+    for (const el of [...buttons.children, swap, withdraw]) el.disabled = locked;
     body.inert = whole.inert = locked;
     if (!locked && left && document.activeElement === document.body) left.focus({ preventScroll: true });
     if (!locked) left = null;
@@ -118,7 +122,7 @@ function makeForm({ content, ...first }, post, view) {
   const change = button("Change", () => post({ kind: "reopen" }), { class: "abf-more", hidden: true });
   const status = node("div", { class: "abf-status", role: "status" });
   const foot = node("div", { class: "abf-foot" });
-  foot.append(buttons, swap);
+  foot.append(buttons, swap, withdraw);
   scroller.append(summary, body, whole);
   root.append(scroller, foot, status, change);
 
@@ -180,14 +184,14 @@ function makeForm({ content, ...first }, post, view) {
       if (!content.origin) return;
       const s = content.asked ? Math.max(0, Math.round(Date.now() / 1000 - content.asked)) : null;
       const text = s === null ? "" : s < 120 ? `, waiting ${s} s` : s < 7200 ? `, waiting ${Math.round(s / 60)} min` : `, waiting ${Math.round(s / 3600)} h`;
-      origin.textContent = content.origin + (root.dataset.state === "answered" ? "" : text);
+      origin.textContent = content.origin + (OVER.includes(root.dataset.state) ? "" : text);
     },
     status: (latest) => {
       root.dataset.state = latest.state;
       const bad = latest.state === "invalid" || (latest.errors.json && latest.live);
       complain(latest.errors, latest.state === "invalid" ? latest.note : "");
       status.textContent = latest.state === "invalid" ? "" : latest.note;
-      const over = latest.state === "answered" || latest.state === "expired";
+      const over = OVER.includes(latest.state);
       if (over) showWhole(null);
       body.hidden = foot.hidden = over;
       change.hidden = !(latest.state === "answered" && !content.waits);
