@@ -168,7 +168,7 @@ class BackgroundAgentsProvider(ContextProvider):
 
     def tasks(self, session: AgentSession) -> list[BackgroundTaskInfo]:
         """Return the tasks of a session with their current status, oldest first."""
-        return list(self._refresh(session).values())
+        return list(self._ab_refresh(session).values())
 
     async def cancel_all(self, session: AgentSession) -> None:
         """Cancel the tasks of a session and wait until they have ended."""

@@ -330,7 +330,7 @@ class Toolbox:
         return RUN if hasattr(tool, "invoke") and not getattr(tool, "declaration_only", False) else HAND_BACK
 
     def approval_request(self, call: Content) -> Content:
-        """Return the request to approve a call, with what its tool can do and whether later calls can be approved too."""
+        """Return the request to approve a call: what its tool can do, and whether later calls can be approved too."""
         facts: dict[str, Any] = {}
         if capabilities := getattr(self.tools.get(call.name or ""), "capabilities", ()):
             facts["capabilities"] = [*capabilities]
