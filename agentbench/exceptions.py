@@ -696,13 +696,46 @@ class UnpicklableError(WorkflowException, TypeError):
 class WorkflowCheckpointException(WorkflowRunnerException):
     """A checkpoint could not be saved, loaded, read or restored.
 
+    Args:
+        error_code: A code to look up, chosen by the code that raises it.
+        context: Further facts.
+        ...: The other arguments are those of every error here.
+
     Attributes: `snapshot`, the in-memory state that could not be saved, if there is one (state graphs).
     """
 
     snapshot: Any = None
 
+    def __init__(
+        self,
+        message: str,
+        inner_exception: BaseException | None = None,
+        log_level: int | None = logging.DEBUG,
+        *,
+        error_code: str = "STORAGE_000",
+        context: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.error_code, self.context = error_code, dict(context or {})
+        super().__init__(message, inner_exception, log_level)
 
-class CheckpointNotFoundError(WorkflowCheckpointException):
+
+class TransientStorageError(WorkflowCheckpointException):
+    """A storage is busy or cannot be reached; the same call may succeed later."""
+
+
+class SerializationError(WorkflowCheckpointException):
+    """A value cannot be written to a checkpoint, or cannot be read from it."""
+
+
+class ResourceNotFoundError(WorkflowCheckpointException):
+    """A storage does not have what was asked for."""
+
+
+class SchemaVersionError(WorkflowCheckpointException):
+    """A checkpoint is stored in a format that this version does not know."""
+
+
+class CheckpointNotFoundError(ResourceNotFoundError):
     """No checkpoint has this id; `message` replaces the usual text if a storage knows more."""
 
     def __init__(self, checkpoint_id: str, message: str | None = None) -> None:
@@ -714,7 +747,7 @@ class CheckpointNotFoundError(WorkflowCheckpointException):
         )
 
 
-class UnstorableValueError(WorkflowCheckpointException, TypeError):
+class UnstorableValueError(SerializationError, TypeError):
     """A value has no stored form, so the object that contains it cannot be saved.
 
     Args:
@@ -729,7 +762,7 @@ class UnstorableValueError(WorkflowCheckpointException, TypeError):
         super().__init__(f"{path or 'A value'} cannot be stored: it is a {what}. {reason}")
 
 
-class UnknownStoredTypeError(WorkflowCheckpointException):
+class UnknownStoredTypeError(SerializationError):
     """A stored value has a class that this process does not know.
 
     Args:
@@ -1034,6 +1067,16 @@ class NodeTimeoutError(NodeError, TimeoutError):
     """A node (`NODE_TIMEOUT_001`) or a tool in it (`NODE_TIMEOUT_002`) took too long."""
 
     default_code = "NODE_TIMEOUT_001"
+
+
+class GraphStopRequested(GraphError):
+    """Raised by a node to stop its run, as `stop()` of the graph does; `invoke(None, config)` calls the node again.
+
+    Example:
+        >>> def fetch(state):
+        ...     if state.calls > 100:
+        ...         raise GraphStopRequested("The quota of today is used up.")
+    """
 
 
 class InvalidUpdateError(GraphError):

@@ -67,6 +67,7 @@ SPECIAL: dict[str, Any] = {
     "EmptyConversationError": call("dispatcher"),
     "WorkflowConvergenceException": call("m", max_iterations=3, pending={"a": 2}),
     "MessageLimitError": call("flow", 3, 10, {"a": 12}),
+    "WorkflowCheckpointException": call("m", error_code="STORAGE_007", context={"table": "t"}),
     "CheckpointNotFoundError": call("cp-9"),
     "MigrationError": call("m", checkpoint_id="cp", name="draft"),
     "GraphMismatchError": call("m", differences=[{"path": "executors.a", "before": 1, "after": None}]),

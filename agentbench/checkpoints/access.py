@@ -25,7 +25,12 @@ from agentbench.checkpoints.storage import (
     SupportsSaveAll,
     require_head,
 )
-from agentbench.exceptions import CheckpointNotFoundError, WorkflowBusyError, WorkflowCheckpointException
+from agentbench.exceptions import (
+    CheckpointNotFoundError,
+    TransientStorageError,
+    WorkflowBusyError,
+    WorkflowCheckpointException,
+)
 
 ResultT = TypeVar("ResultT")
 
@@ -182,7 +187,9 @@ def checkpoint_error(error: Exception, what: str) -> WorkflowCheckpointException
     if isinstance(error, WorkflowCheckpointException):
         return error
     reason = f"{type(error).__name__}: {error}".removesuffix(": ").removesuffix(".")
-    return WorkflowCheckpointException(f"{what}: {reason}.", error)
+    is_transient = isinstance(error, (TimeoutError, ConnectionError))
+    kind = TransientStorageError if is_transient else WorkflowCheckpointException
+    return kind(f"{what}: {reason}.", error)
 
 
 async def list_infos(

@@ -7,8 +7,10 @@ _door = Door(
     """
     agentbench.checkpoints.memory: InMemoryCheckpointer=InMemoryCheckpointStorage
     agentbench.agents.tools.decorator: tool
-    agentbench.exceptions: ConcurrentUpdateError GraphCompileError GraphError GraphRecursionError
-        InvalidUpdateError NodeError NodeTimeoutError ReducerError StateValidationError ThreadBusyError
+    agentbench.exceptions: ConcurrentUpdateError GraphCompileError GraphError GraphRecursionError GraphStopRequested
+        InvalidUpdateError NodeError NodeTimeoutError ReducerError ResourceNotFoundError SchemaVersionError
+        SerializationError StaleStateError=ThreadBusyError StateValidationError StorageError=WorkflowCheckpointException
+        ThreadBusyError TransientStorageError
     agentbench.messages.content.blocks: TextBlock ToolCallBlock ToolResultBlock
     agentbench.messages.message: Message
     agentbench.observability.tool_reports: StreamEmitter

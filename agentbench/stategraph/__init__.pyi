@@ -7,12 +7,18 @@ from agentbench.exceptions import ConcurrentUpdateError as ConcurrentUpdateError
 from agentbench.exceptions import GraphCompileError as GraphCompileError
 from agentbench.exceptions import GraphError as GraphError
 from agentbench.exceptions import GraphRecursionError as GraphRecursionError
+from agentbench.exceptions import GraphStopRequested as GraphStopRequested
 from agentbench.exceptions import InvalidUpdateError as InvalidUpdateError
 from agentbench.exceptions import NodeError as NodeError
 from agentbench.exceptions import NodeTimeoutError as NodeTimeoutError
 from agentbench.exceptions import ReducerError as ReducerError
+from agentbench.exceptions import ResourceNotFoundError as ResourceNotFoundError
+from agentbench.exceptions import SchemaVersionError as SchemaVersionError
+from agentbench.exceptions import SerializationError as SerializationError
 from agentbench.exceptions import StateValidationError as StateValidationError
 from agentbench.exceptions import ThreadBusyError as ThreadBusyError
+from agentbench.exceptions import TransientStorageError as TransientStorageError
+from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.messages.content.blocks import TextBlock as TextBlock
 from agentbench.messages.content.blocks import ToolCallBlock as ToolCallBlock
 from agentbench.messages.content.blocks import ToolResultBlock as ToolResultBlock
@@ -70,6 +76,8 @@ from agentbench.stategraph.utils.decorators import has_tool_decorator as has_too
 AsyncSqliteSaver = SqliteSaver
 InMemoryCheckpointer = InMemoryCheckpointStorage
 MemorySaver = InMemorySaver
+StaleStateError = ThreadBusyError
+StorageError = WorkflowCheckpointException
 
 _door: Door
 __all__: list[str]

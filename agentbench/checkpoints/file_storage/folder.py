@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 from agentbench._files.lock import FolderLock
 from agentbench._files.private_file import is_temporary, sync_folder
-from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.exceptions import SchemaVersionError, WorkflowCheckpointException
 
 
 class CheckpointFolder:
@@ -126,3 +126,7 @@ class UnreadableCheckpointError(WorkflowCheckpointException):
     def __init__(self, checkpoint_id: str, path: str, reason: str, *, holds: str | None = None) -> None:
         self.checkpoint_id, self.path, self.reason, self.holds = checkpoint_id, path, reason, holds
         super().__init__(f"Checkpoint {checkpoint_id!r} cannot be read from {path!r}: {reason}.")
+
+
+class NewerFormatError(UnreadableCheckpointError, SchemaVersionError):
+    """A file was written by a newer version of agentbench."""

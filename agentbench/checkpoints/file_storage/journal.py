@@ -23,7 +23,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from agentbench._files.private_file import open_private, read_at, write_all, write_private
-from agentbench.checkpoints.file_storage.folder import UnreadableCheckpointError
+from agentbench.checkpoints.file_storage.folder import NewerFormatError, UnreadableCheckpointError
 from agentbench.checkpoints.parts.backend import CheckpointRecord
 from agentbench.serialization.writer import quote_ascii
 
@@ -179,7 +179,7 @@ class Journal:
             return None
         if type(version) is int and version > _VERSION:
             reason = f"it is of version {version}, expected {_VERSION}; a newer version of agentbench may read it"
-            raise UnreadableCheckpointError(self.workflow_name, self.path, reason)
+            raise NewerFormatError(self.workflow_name, self.path, reason)
         return generation if name == self.workflow_name and isinstance(generation, int) else None
 
     def _add(self, entry: JournalEntry) -> None:

@@ -1,10 +1,29 @@
-"""The errors of state graphs."""
+"""The errors of state graphs and of their storages."""
 
-from agentbench.exceptions import GraphError, GraphRecursionError, NodeError, NodeTimeoutError
+from agentbench.stategraph import (
+    GraphError,
+    GraphRecursionError,
+    GraphStopRequested,
+    NodeError,
+    NodeTimeoutError,
+    ResourceNotFoundError,
+    SchemaVersionError,
+    SerializationError,
+    StaleStateError,
+    StorageError,
+    TransientStorageError,
+)
 
 __all__ = [
     "GraphError",
     "GraphRecursionError",
+    "GraphStopRequested",
     "NodeError",
     "NodeTimeoutError",
+    "ResourceNotFoundError",
+    "SchemaVersionError",
+    "SerializationError",
+    "StaleStateError",
+    "StorageError",
+    "TransientStorageError",
 ]

@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import CoroutineType, MappingProxyType
-from typing import Any, get_type_hints
+from typing import Any, NoReturn, get_type_hints
 
 from typing_extensions import is_typeddict
 
 from agentbench._copying import isolate, register_frozen
 from agentbench._secrets import masked_repr
-from agentbench.exceptions import GraphError
+from agentbench.exceptions import GraphError, GraphStopRequested
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
@@ -265,6 +265,8 @@ class NodeExecutor(Executor):
                 value = await value if value.__class__ is CoroutineType else await collect(value, task.questions.emit)
             except GraphInterrupt:
                 value = None
+            except GraphStopRequested:
+                task.stop()
             finally:
                 QUESTIONS.set(outer_questions)
             result = task.result(value)
@@ -289,6 +291,8 @@ class ThreadNodeExecutor(NodeExecutor):
                     value = Collected(part for part in value if _is_update(part, task.questions.emit))
             except GraphInterrupt:
                 value = None
+            except GraphStopRequested:
+                task.stop()
             result = task.result(value)
         ctx.yield_output(result)
 
@@ -364,6 +368,11 @@ class _Task:
             step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
             self.questions.emit, lambda: ctx.stop_requested,
         )  # fmt: skip
+
+    def stop(self) -> NoReturn:
+        """Stop the run; the node runs again when it continues."""
+        self.ctx._run.stop_requested = True  # noqa: SLF001 - the engine's side of the context
+        raise CancelledError
 
     def result(self, value: Any) -> TaskResult:
         """Return the result of the task, with a warning if the node changed its state without returning it."""
