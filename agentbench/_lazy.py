@@ -31,11 +31,21 @@ class Door:
         parts: The submodules that are loaded on first use, separated by spaces.
         stored: A table of internal classes that are stored in checkpoints. They can be loaded by `PACKAGE.NAME` like
             public names, but are not listed.
+        instead: What to use instead of names that other libraries have and this one does not, as sentences.
     """
 
-    def __init__(self, namespace: dict[str, object], table: str, *, parts: str = "", stored: str = "") -> None:
+    def __init__(
+        self,
+        namespace: dict[str, object],
+        table: str,
+        *,
+        parts: str = "",
+        stored: str = "",
+        instead: dict[str, str] | None = None,
+    ) -> None:
         self.package = str(namespace["__name__"])
         self.parts = tuple(parts.split())
+        self.instead = instead or {}
         self._namespace = namespace
         self.homes = self._read(table)
         """The module that defines a public name, and its name there."""
@@ -98,6 +108,8 @@ class Door:
         return finder.find_spec(f"{self.package}.{name}", self._namespace["__path__"]) is not None
 
     def _hint(self, name: str) -> str:
+        if name in self.instead:
+            return self.instead[name]
         packages = find_packages(name)
         if packages:
             return "Import it from its package: " + " or ".join(f"from {each} import {name}" for each in packages)

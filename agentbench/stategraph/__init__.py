@@ -5,7 +5,6 @@ from agentbench._lazy import Door
 _door = Door(
     globals(),
     """
-    agentbench.checkpoints.memory: InMemoryCheckpointer=InMemoryCheckpointStorage
     agentbench.agents.tools.decorator: tool
     agentbench.exceptions: ConcurrentUpdateError GraphCompileError GraphError GraphRecursionError GraphStopRequested
         InvalidUpdateError NodeError NodeTimeoutError ReducerError ResourceNotFoundError SchemaVersionError
@@ -29,6 +28,7 @@ _door = Door(
     storage.savers: AsyncSqliteSaver=SqliteSaver InMemorySaver MemorySaver=InMemorySaver SqliteSaver
     streams.writer: StreamWriter get_stream_writer
     state: AgentState END ExecutionState ExecutionStatus START StopRequestStatus
+    storage.checkpointer: InMemoryCheckpointer SqliteCheckpointer
     streaming: StreamChunk StreamEvent
     threads.history: StateHistory
     toolnode: ToolNode ToolResult
@@ -40,6 +40,24 @@ _door = Door(
     running.routing: Activation Waiting
     toolnode: EndedCall
     """,
+    instead={
+        "BaseCheckpointer": "Derive a storage from CheckpointStorage: from agentbench import CheckpointStorage.",
+        "PgCheckpointer": "Use SQLCheckpointStorage('postgresql://...'): from agentbench import SQLCheckpointStorage.",
+        **dict.fromkeys(
+            ("BaseMediaStore", "InMemoryMediaStore", "LocalFileMediaStore"),
+            "There is no media store: messages hold their media, Content.from_data(...), or its address.",
+        ),
+        **dict.fromkeys(
+            ("BaseStore", "Mem0Store", "QdrantStore"),
+            "There is no memory store: compile(store=...) gives any object to nodes and tools with a parameter store.",
+        ),
+        **dict.fromkeys(
+            ("Inject", "InjectQ"),
+            "There is no container: bind what a node needs with functools.partial, or pass it with compile(store=...).",
+        ),
+        "CallbackManager": "There are no callbacks: read app.astream(..., stream_mode='events'), or use middleware.",
+        "RemoteTool": "There are no remote tools: declare FunctionTool(name=...) without a function for an agent.",
+    },
 )
 __all__ = _door.names
 __getattr__, __dir__ = _door.load, _door.listing

@@ -2,7 +2,6 @@
 
 from agentbench._lazy import Door
 from agentbench.agents.tools.decorator import tool as tool
-from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.exceptions import ConcurrentUpdateError as ConcurrentUpdateError
 from agentbench.exceptions import GraphCompileError as GraphCompileError
 from agentbench.exceptions import GraphError as GraphError
@@ -63,6 +62,8 @@ from agentbench.stategraph.state import ExecutionStatus as ExecutionStatus
 from agentbench.stategraph.state import StopRequestStatus as StopRequestStatus
 from agentbench.stategraph.storage.savers import InMemorySaver as InMemorySaver
 from agentbench.stategraph.storage.savers import SqliteSaver as SqliteSaver
+from agentbench.stategraph.storage.checkpointer import InMemoryCheckpointer as InMemoryCheckpointer
+from agentbench.stategraph.storage.checkpointer import SqliteCheckpointer as SqliteCheckpointer
 from agentbench.stategraph.streaming import StreamChunk as StreamChunk
 from agentbench.stategraph.streaming import StreamEvent as StreamEvent
 from agentbench.stategraph.streams.writer import StreamWriter as StreamWriter

@@ -193,6 +193,8 @@ class Threads:
     ) -> WorkflowCheckpoint:
         """Return a checkpoint from which the graph can continue: itself, or a copy if the graph has changed.
 
+        Any graph continues from a checkpoint that was written without one, which has no hash.
+
         Raises:
             GraphMismatchError: The graph changed, and `on_graph_change` is "raise", or a pending node no longer exists.
         """
@@ -200,9 +202,10 @@ class Threads:
         if mismatch is None:
             return checkpoint
         due = {message.target_id for queued in checkpoint.messages.values() for message in queued}
-        if config["on_graph_change"] == "raise" or not due <= {None, *graph.executors}:
+        on_change = config["on_graph_change"] if checkpoint.graph_signature_hash else "allow"
+        if on_change == "raise" or not due <= {None, *graph.executors}:
             raise mismatch
-        if config["on_graph_change"] == "warn":
+        if on_change == "warn":
             warn_user(str(mismatch), UserWarning)
         chain = self.chain(config["thread_id"])
         with thread_errors(config["thread_id"]):

@@ -29,7 +29,7 @@ def chat(node: Any, state: Any = AgentState) -> Any:
 
 
 def texts(state: AgentState) -> list[str]:
-    return [message.text() for message in state.context]
+    return [message.text for message in state.context]
 
 
 @pytest.mark.parametrize(
