@@ -38,6 +38,8 @@ def _record_to_state(record: Message | Response[Any]) -> dict[str, Any]:
     found = record.set_fields()
     if not record.additional_properties:
         found.pop("additional_properties", None)
+    if "usages" in found:
+        found["usages"] = {**found["usages"]}  # any mapping
     if isinstance(record, Response):
         own = {"value": record.given_value, "response_format": record.response_format}
         found.update({name: value for name, value in own.items() if value is not None})
@@ -74,7 +76,7 @@ def _write_message(message: Any, write: Callable[[Any], str]) -> str | None:
         text += f',"message_id":{write(message_id)}'
     if timestamp is not None:
         text += f',"timestamp":{write(timestamp)}'
-    return text + "}" if usages is None else f'{text},"usages":{write(usages)}}}'
+    return text + "}" if usages is None else f'{text},"usages":{write({**usages})}}}'
 
 
 # The constructors take most of the time of reading. They run only if they would do more than store the fields.

@@ -10,7 +10,7 @@ _door = Door(
         InvalidUpdateError NodeError NodeTimeoutError ReducerError ResourceNotFoundError SchemaVersionError
         SerializationError StaleStateError=ThreadBusyError StateValidationError StorageError=WorkflowCheckpointException
         ThreadBusyError TransientStorageError
-    agentbench.messages.content.blocks: TextBlock ToolCallBlock ToolResultBlock
+    agentbench.messages.content.blocks: AnnotationRef TextBlock TokenUsages ToolCallBlock ToolResultBlock
     agentbench.messages.message: Message
     agentbench.observability.tool_reports: StreamEmitter
     command: Command Send

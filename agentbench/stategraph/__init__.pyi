@@ -18,7 +18,9 @@ from agentbench.exceptions import StateValidationError as StateValidationError
 from agentbench.exceptions import ThreadBusyError as ThreadBusyError
 from agentbench.exceptions import TransientStorageError as TransientStorageError
 from agentbench.exceptions import WorkflowCheckpointException
+from agentbench.messages.content.blocks import AnnotationRef as AnnotationRef
 from agentbench.messages.content.blocks import TextBlock as TextBlock
+from agentbench.messages.content.blocks import TokenUsages as TokenUsages
 from agentbench.messages.content.blocks import ToolCallBlock as ToolCallBlock
 from agentbench.messages.content.blocks import ToolResultBlock as ToolResultBlock
 from agentbench.messages.message import Message as Message

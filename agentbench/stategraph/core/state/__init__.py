@@ -1,6 +1,6 @@
 """The state and its messages."""
 
-from agentbench.messages.content.blocks import TextBlock, ToolCallBlock, ToolResultBlock
+from agentbench.messages.content.blocks import AnnotationRef, TextBlock, TokenUsages, ToolCallBlock, ToolResultBlock
 from agentbench.messages.message import Message
 from agentbench.stategraph.state import AgentState, ExecutionState, ExecutionStatus, StopRequestStatus
 from agentbench.stategraph.streaming import StreamChunk, StreamEvent
@@ -8,6 +8,7 @@ from agentbench.stategraph.toolnode import ToolResult
 
 __all__ = [
     "AgentState",
+    "AnnotationRef",
     "ExecutionState",
     "ExecutionStatus",
     "Message",
@@ -15,6 +16,7 @@ __all__ = [
     "StreamChunk",
     "StreamEvent",
     "TextBlock",
+    "TokenUsages",
     "ToolCallBlock",
     "ToolResult",
     "ToolResultBlock",
