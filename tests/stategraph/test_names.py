@@ -24,14 +24,22 @@ def test_a_name_is_the_same_object_at_the_root(name: str) -> None:
     [
         (
             "stategraph.core.state",
-            "AgentState ExecutionState ExecutionStatus Message StreamChunk StreamEvent",
+            "AgentState AnnotationRef ExecutionState ExecutionStatus Message StreamChunk StreamEvent TokenUsages",
         ),
+        ("stategraph.core.state.stream_emitter", "StreamEmitter"),
         ("stategraph.core.state.reducers", "add_messages append_items replace_messages replace_value"),
         ("stategraph.core.graph", "StateGraph CompiledGraph ToolNode"),
-        ("stategraph.core.exceptions", "GraphError NodeError GraphRecursionError NodeTimeoutError"),
+        (
+            "stategraph.core.exceptions",
+            "GraphError NodeError GraphRecursionError NodeTimeoutError GraphStopRequested StaleStateError StorageError "
+            "TransientStorageError SerializationError ResourceNotFoundError SchemaVersionError",
+        ),
+        ("stategraph.prebuilt.tools", "create_handoff_tool is_handoff_tool"),
+        ("stategraph.storage.checkpointer", "InMemoryCheckpointer SqliteCheckpointer"),
+        ("stategraph.utils.decorators", "get_tool_metadata has_tool_decorator tool"),
         (
             "stategraph.utils",
-            "START END Command ResponseGranularity interrupt GraphInterrupt pending_interrupt",
+            "START END Command ResponseGranularity interrupt GraphInterrupt pending_interrupt get_tool_metadata tool",
         ),
         ("stategraph.reducers", "add_messages upsert_messages Reducer Overwrite RemoveMessage remove_tool_messages"),
         ("stategraph.errors", "GraphError ConcurrentUpdateError ThreadBusyError"),

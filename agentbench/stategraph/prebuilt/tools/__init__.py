@@ -1,6 +1,6 @@
 """Ready-made tools."""
 
-from agentbench.stategraph.prebuilt.tools.handoff import create_handoff_tool, is_handoff_tool
+from agentbench.stategraph import create_handoff_tool, is_handoff_tool
 
 __all__ = [
     "create_handoff_tool",
