@@ -1070,7 +1070,7 @@ class NodeTimeoutError(NodeError, TimeoutError):
 
 
 class GraphStopRequested(GraphError):
-    """Raised by a node to stop its run, as `stop()` of the graph does; `invoke(None, config)` calls the node again.
+    """Raised by a node or a tool to stop the run, as `stop()` does; `invoke(None, config)` calls the node again.
 
     Example:
         >>> def fetch(state):

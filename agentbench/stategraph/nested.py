@@ -126,6 +126,9 @@ class WorkflowTask:
         running = asyncio.ensure_future(_drive(execution, run, ctx.executor_id))
         try:
             await asyncio.shield(running)
+            if execution.run.stop_requested:  # by a node inside
+                run.stop_requested = True
+                raise asyncio.CancelledError
         except asyncio.CancelledError:
             execution.run.stop_requested = True
             execution.runner.cancel_deliveries()

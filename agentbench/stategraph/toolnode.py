@@ -9,7 +9,7 @@ from itertools import chain, count
 from typing import Any
 
 from agentbench._copying import isolate
-from agentbench.exceptions import ConcurrentUpdateError, NodeError
+from agentbench.exceptions import ConcurrentUpdateError, GraphStopRequested, NodeError
 from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.observability.tool_reports import watcher
@@ -210,7 +210,7 @@ class ToolNode:
                 raise
             return _failure(call_id, f"{name} took longer than {limit:g} s.")
         except Exception as error:
-            if not self.handle_errors:
+            if not self.handle_errors or isinstance(error, GraphStopRequested):
                 raise
             return _failure(call_id, f"{type(error).__name__}: {error}")
 

@@ -58,6 +58,9 @@ def server_bundle(server: MCPTool) -> dict[str, str]:
 
 def _facts(tool: Any) -> list[str]:
     facts = [] if tool.kind is None else [tool.kind]
+    facts += [
+        f"{name}: {', '.join(map(str, found))}" for name in ("tags", "capabilities") if (found := getattr(tool, name))
+    ]
     calls = count_text(tool.invocation_count, "call") if tool.invocation_count else "not called yet"
     facts.append(calls + ("" if tool.max_invocations is None else f", at most {tool.max_invocations:,}"))
     if tool.invocation_exception_count or tool.max_invocation_exceptions is not None:

@@ -245,8 +245,10 @@ def _found(data: object, names: Iterable[str]) -> Any:
         if isinstance(data, Mapping):
             if name in data:
                 return data[name]
-        elif hasattr(data, name) and not callable(value := getattr(data, name)):  # skip methods such as str.title
-            return value
+        elif hasattr(data, name):
+            value = getattr(data, name)
+            if isinstance(value, str) or not callable(value):  # skip methods such as str.title
+                return value
     return None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage
+from agentbench import Content, FileCheckpointStorage, InMemoryCheckpointStorage, Message
 from agentbench.exceptions import UnstorableValueError, WorkflowCheckpointException
 from agentbench.stategraph.core.exceptions import (
     GraphStopRequested,
@@ -17,7 +17,7 @@ from agentbench.stategraph.core.exceptions import (
     StorageError,
     TransientStorageError,
 )
-from agentbench.stategraph.core.graph import StateGraph
+from agentbench.stategraph.core.graph import StateGraph, ToolNode
 from agentbench.stategraph.core.state import AgentState, ExecutionStatus
 from agentbench.stategraph.utils import END, START
 from tests.parts.errors import raises
@@ -110,3 +110,24 @@ def test_a_node_stops_its_run_which_goes_on_later(is_async: bool) -> None:
 
     quota.append(1)
     assert app.invoke(None, THREAD).state.n == 2
+
+
+@pytest.mark.parametrize("place", ["graph in a node", "tool"])
+def test_a_graph_in_a_node_and_a_tool_stop_the_run_too(place: str) -> None:
+    quota = [0]
+
+    def spend() -> str:
+        """Spend the quota."""
+        if quota.pop():
+            return "spent"
+        message = "The quota is used up."
+        raise GraphStopRequested(message)
+
+    inner = StateGraph(Count).add_node("up", lambda state: {"what": spend()}).add_edge(START, "up").compile()
+    app = counting(ToolNode([spend]) if place == "tool" else inner)
+    call = Message("assistant", [Content.from_function_call("c1", "spend")])
+
+    assert app.invoke({"messages": [call]}, THREAD).status is ExecutionStatus.INTERRUPTED
+    quota.append(1)
+    assert app.invoke(None, THREAD).status is ExecutionStatus.COMPLETED
+    assert not quota

@@ -108,7 +108,7 @@ def split_contents(contents: list[Content], chunk: Chunk) -> Iterator[list[Conte
 
 async def play_entry(entry: ScriptEntry, messages: Sequence[Message], options: Mapping[str, Any]) -> ScriptEntry:
     """Call an entry if it is a function, raise it if it is an exception, and otherwise return it."""
-    while callable(entry) and not isinstance(entry, type):
+    while callable(entry) and not isinstance(entry, (type, str)):
         entry = entry(messages, options)
         if inspect.isawaitable(entry):
             entry = await entry
