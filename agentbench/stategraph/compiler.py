@@ -120,11 +120,10 @@ def _list_names(names: Sequence[str]) -> str:
 
 def _following(plan: GraphPlan) -> dict[str, set[str]]:
     """Return the possible successors of each node, as far as they are declared."""
-    following: dict[str, set[str]] = {name: {*(node.goto or ())} for name, node in plan.nodes.items() if node.goto}
+    chosen = {name: {*(node.goto or ()), *_handoffs_of(node)} for name, node in plan.nodes.items()}
+    following: dict[str, set[str]] = {name: targets for name, targets in chosen.items() if targets}
     for source, targets in plan.edges.items():
         following.setdefault(source, set()).update(targets)
-    for name, node in plan.nodes.items():
-        following.setdefault(name, set()).update(_handoffs_of(node))
     for source, conditions in plan.conditions.items():
         following.setdefault(source, set()).update(*(condition.targets or () for condition in conditions))
     for join in plan.joins:

@@ -36,37 +36,28 @@ class NodeTool:
         self.name: str = tool.__name__ if self._is_plain else tool.name
         self._emitters: list[str] = []
         self._injected: list[str] = []
-        if function is not None:
-            self._read_parameters(function)
+        self._is_async = inspect.iscoroutinefunction(function)
+        parameters = {} if function is None else inspect.signature(function).parameters
+        # The annotations of a function that an agent's tool calls by itself may name what cannot be imported here.
+        if self._is_plain or not parameters.keys().isdisjoint(_INJECTED):
+            self._read_parameters(parameters, get_type_hints(function, include_extras=True))
         self.is_function = self._is_plain or bool(self._injected)
-        if self.is_function:
-            self._is_async = inspect.iscoroutinefunction(function)
-            self._model = self._make_model(function)
 
-    def _read_parameters(self, function: Any) -> None:
+    def _read_parameters(self, parameters: Mapping[str, inspect.Parameter], hints: Mapping[str, Any]) -> None:
         """Find the parameters that the graph fills; `@tool` leaves a text or number named `state` to the model."""
-        hints = get_type_hints(function, include_extras=True)
-        for name in inspect.signature(function).parameters:
-            hint = hints.get(name)
+        fields: dict[str, Any] = {}
+        for name, parameter in parameters.items():
+            hint = hints.get(name, Any)
+            is_of_model = not self._is_plain and not _OF_MODELS.isdisjoint((hint, *get_args(hint)))
             if is_emitter(hint):
                 self._emitters.append(name)
-            elif name == "tool_call_id" or (
-                name in _INJECTED and (self._is_plain or _OF_MODELS.isdisjoint((hint, *get_args(hint))))
-            ):
+            elif name == "tool_call_id" or (name in _INJECTED and not is_of_model):
                 self._injected.append(name)
-
-    def _make_model(self, function: Any) -> type[BaseModel]:
-        hints = get_type_hints(function, include_extras=True)
-        fields: dict[str, Any] = {
-            name: (
-                readable_by_pydantic(hints.get(name, Any)),
-                ... if parameter.default is parameter.empty else parameter.default,
-            )
-            for name, parameter in inspect.signature(function).parameters.items()
-            if name not in (*self._injected, *self._emitters)
-        }
+            else:
+                default = ... if parameter.default is parameter.empty else parameter.default
+                fields[name] = readable_by_pydantic(hint), default
         config = ConfigDict(extra="forbid", protected_namespaces=())
-        return create_model(f"{self.name}_input", __config__=config, **fields)
+        self._model: type[BaseModel] = create_model(f"{self.name}_input", __config__=config, **fields)
 
     def spec(self) -> dict[str, Any]:
         """Return name, description and schema in the format of chat services."""

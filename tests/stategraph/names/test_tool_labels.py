@@ -94,6 +94,13 @@ def test_a_text_of_the_model_may_be_named_like_a_parameter_of_the_graph() -> Non
     assert [*spec["function"]["parameters"]["properties"]] == ["state"]
 
 
+def test_a_tool_of_an_agent_may_have_annotations_that_only_it_can_read() -> None:
+    def find(where: Unknown) -> str:  # type: ignore[name-defined]  # noqa: F821
+        return "found"
+
+    assert [*ToolNode([agentbench.FunctionTool(find)]).tools] == ["find"]
+
+
 async def test_one_tool_is_called_by_name() -> None:
     def note(text: str) -> ToolResult:
         return ToolResult(f"noted {text}", state={"notes": [text]})
