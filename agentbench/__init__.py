@@ -81,11 +81,11 @@ _door = _Door(
         create_always_approve_tool_with_arguments_response
     agents.skills.code_skills: ClassSkill InlineSkill InlineSkillResource InlineSkillScript
     agents.skills.file_skills: FileSkill FileSkillScript FileSkillsSource
-    agents.skills.skill: Skill SkillFrontmatter SkillResource SkillScript SkillScriptRunner
+    agents.skills.skill: Skill SkillFrontmatter SkillResource SkillScript SkillScriptArgumentParser SkillScriptRunner
     agents.skills.provider: SkillsProvider
     agents.skills.script_runner: subprocess_script_runner
     agents.skills.sources: AggregatingSkillsSource CachingSkillsSource DeduplicatingSkillsSource
-        DelegatingSkillsSource FilteringSkillsSource InMemorySkillsSource SkillsSource
+        DelegatingSkillsSource FilteringSkillsSource InMemorySkillsSource SkillsSource SkillsSourceContext
     agents.tools.collection: ToolTypes normalize_tools validate_tools
     agents.tools.decorator: tool
     agents.tools.function_tool: FunctionTool

@@ -169,6 +169,7 @@ from agentbench.agents.skills.skill import Skill as Skill
 from agentbench.agents.skills.skill import SkillFrontmatter as SkillFrontmatter
 from agentbench.agents.skills.skill import SkillResource as SkillResource
 from agentbench.agents.skills.skill import SkillScript as SkillScript
+from agentbench.agents.skills.skill import SkillScriptArgumentParser as SkillScriptArgumentParser
 from agentbench.agents.skills.skill import SkillScriptRunner as SkillScriptRunner
 from agentbench.agents.skills.sources import AggregatingSkillsSource as AggregatingSkillsSource
 from agentbench.agents.skills.sources import CachingSkillsSource as CachingSkillsSource
@@ -177,6 +178,7 @@ from agentbench.agents.skills.sources import DelegatingSkillsSource as Delegatin
 from agentbench.agents.skills.sources import FilteringSkillsSource as FilteringSkillsSource
 from agentbench.agents.skills.sources import InMemorySkillsSource as InMemorySkillsSource
 from agentbench.agents.skills.sources import SkillsSource as SkillsSource
+from agentbench.agents.skills.sources import SkillsSourceContext as SkillsSourceContext
 from agentbench.agents.tools.collection import ToolTypes as ToolTypes
 from agentbench.agents.tools.collection import normalize_tools as normalize_tools
 from agentbench.agents.tools.collection import validate_tools as validate_tools

@@ -13,7 +13,13 @@ from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.agent_protocol import ContextProvider
 from agentbench.agents.skills.file_skills import FileSkill, FileSkillScript, FileSkillsSource
 from agentbench.agents.skills.skill import Skill, SkillScriptRunner
-from agentbench.agents.skills.sources import DeduplicatingSkillsSource, InMemorySkillsSource, SkillsSource
+from agentbench.agents.skills.sources import (
+    DeduplicatingSkillsSource,
+    InMemorySkillsSource,
+    SkillsSource,
+    SkillsSourceContext,
+    load_skills,
+)
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.observability.feature_stages import ExperimentalFeature, experimental
 
@@ -126,8 +132,8 @@ class SkillsProvider(ContextProvider):
         """Add instructions and tools if there are skills."""
         offer = self._ab_offer
         if offer is None:
-            offer = self._ab_make_offer(await self.source.get_skills())
-            if not self.disable_caching:
+            offer = self._ab_make_offer(await load_skills(self.source, SkillsSourceContext(agent, session)))
+            if not (self.disable_caching or self.source.uses_context):
                 self._ab_offer = offer
         if offer.tools:
             context.extend_instructions(self, offer.instructions)

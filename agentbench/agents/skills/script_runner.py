@@ -21,7 +21,7 @@ from agentbench._workers import run_in_thread
 
 if TYPE_CHECKING:
     from agentbench.agents.skills.file_skills import FileSkill, FileSkillScript
-    from agentbench.agents.skills.skill import SkillScriptRunner
+    from agentbench.agents.skills.skill import SkillScriptArgumentParser, SkillScriptRunner
 
 _CHUNK: Final = 65_536
 _REAPED_WITHIN: Final = 150  # checks, 3 seconds
@@ -38,6 +38,7 @@ def subprocess_script_runner(
     python: str | None = None,
     env: Mapping[str, str] | None = None,
     max_output: int = 100_000,
+    argument_parser: SkillScriptArgumentParser | None = None,
 ) -> SkillScriptRunner:
     """Return a runner that runs each script in a separate process.
 
@@ -55,6 +56,8 @@ def subprocess_script_runner(
         python: The interpreter of Python scripts; by default the current one.
         env: Environment variables, in addition to PATH and the variables for encodings.
         max_output: The maximum bytes of output to return; longer output is cut off and marked. 0 returns none.
+        argument_parser: Converts the arguments of the model to the words of the command line. By default, `{"name": 1}`
+            becomes `--name 1`, and a text is split as in a shell.
 
     Returns:
         A runner that returns the output of the script, and the exit code and the error output if the script failed.
@@ -72,6 +75,7 @@ def subprocess_script_runner(
     )
     require_seconds("timeout", timeout)
     require_limit("max_output", max_output)
+    parse = argument_parser or _as_words
     variables = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
     variables |= {"LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8", **(env or {})}
 
@@ -95,7 +99,7 @@ def subprocess_script_runner(
             program,
             *words[1:],
             script.full_path,
-            *_as_words(args),
+            *parse(args),
             cwd=skill.path,
             env={**variables, _MARK: mark},
             stdin=subprocess.DEVNULL,

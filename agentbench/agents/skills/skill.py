@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from xml.sax.saxutils import escape, quoteattr
 
 from agentbench._extras import require
@@ -149,6 +149,10 @@ class SkillScriptRunner(Protocol):
 
     def __call__(self, skill: Any, script: Any, args: Any = None) -> Any:
         """Run a script and return its result."""
+
+
+SkillScriptArgumentParser: TypeAlias = Callable[[Any], Sequence[str]]
+"""Converts the arguments that a model passes to a script (by name, a list, or text) to the words of a command line."""
 
 
 def content_of(skill: Skill, instructions: str) -> str:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from agentbench import _clock
 from agentbench._limits import require_seconds
@@ -14,8 +17,33 @@ from agentbench.agents.skills.skill import Skill
 logger = logging.getLogger("agentbench")
 
 
+@dataclass(frozen=True)
+class SkillsSourceContext:
+    """Who asks for skills.
+
+    Args:
+        agent: The agent that runs.
+        session: The session of the conversation.
+
+    Example:
+        from agentbench import DelegatingSkillsSource, SkillsSourceContext
+
+
+        class ForAdmins(DelegatingSkillsSource):
+            async def get_skills(self, context: SkillsSourceContext | None = None):
+                is_admin = context is not None and context.session.state.get("role") == "admin"
+                return await super().get_skills(context) if is_admin else []
+    """
+
+    agent: Any
+    session: Any
+
+
 class SkillsSource(ABC):
     """Base class of the sources of skills.
+
+    A source whose skills depend on who asks gives `get_skills` an optional parameter `context`, for a
+    `SkillsSourceContext`. A provider asks it in every run, instead of once.
 
     Example:
         from agentbench import InlineSkill, SkillsSource
@@ -28,6 +56,17 @@ class SkillsSource(ABC):
     @abstractmethod
     async def get_skills(self) -> list[Skill]:
         """Return the current skills."""
+
+    @property
+    def uses_context(self) -> bool:
+        """Whether the skills depend on who asks, so that they must not be kept for others."""
+        return "context" in inspect.signature(self.get_skills).parameters
+
+
+async def load_skills(source: SkillsSource, context: SkillsSourceContext | None) -> list[Skill]:
+    """Return the skills of a source, which gets the context if it takes one."""
+    get_skills: Callable[..., Awaitable[list[Skill]]] = source.get_skills
+    return await (get_skills(context=context) if source.uses_context else get_skills())
 
 
 class InMemorySkillsSource(SkillsSource):
@@ -56,9 +95,14 @@ class AggregatingSkillsSource(SkillsSource):
     def __init__(self, sources: Sequence[SkillsSource]) -> None:
         self.sources = list(sources)
 
-    async def get_skills(self) -> list[Skill]:
+    @property
+    def uses_context(self) -> bool:
+        """Whether the skills of a source depend on who asks."""
+        return any(source.uses_context for source in self.sources)
+
+    async def get_skills(self, context: SkillsSourceContext | None = None) -> list[Skill]:
         """Return the skills of all sources."""
-        return [skill for source in self.sources for skill in await source.get_skills()]
+        return [skill for source in self.sources for skill in await load_skills(source, context)]
 
 
 class DelegatingSkillsSource(SkillsSource):
@@ -78,9 +122,15 @@ class DelegatingSkillsSource(SkillsSource):
     def __init__(self, inner_source: SkillsSource) -> None:
         self.inner_source = inner_source
 
-    async def get_skills(self) -> list[Skill]:
+    @property
+    def uses_context(self) -> bool:
+        """Whether this source or the inner one returns skills that depend on who asks."""
+        is_passed_on = type(self).get_skills.__module__ == __name__
+        return self.inner_source.uses_context if is_passed_on else super().uses_context
+
+    async def get_skills(self, context: SkillsSourceContext | None = None) -> list[Skill]:
         """Return the skills of the inner source."""
-        return await self.inner_source.get_skills()
+        return await load_skills(self.inner_source, context)
 
 
 class FilteringSkillsSource(DelegatingSkillsSource):
@@ -98,9 +148,9 @@ class FilteringSkillsSource(DelegatingSkillsSource):
         super().__init__(inner_source)
         self.predicate = predicate
 
-    async def get_skills(self) -> list[Skill]:
+    async def get_skills(self, context: SkillsSourceContext | None = None) -> list[Skill]:
         """Return the skills for which the predicate is true."""
-        return [skill for skill in await self.inner_source.get_skills() if self.predicate(skill)]
+        return [skill for skill in await load_skills(self.inner_source, context) if self.predicate(skill)]
 
 
 class DeduplicatingSkillsSource(DelegatingSkillsSource):
@@ -113,10 +163,10 @@ class DeduplicatingSkillsSource(DelegatingSkillsSource):
         source = DeduplicatingSkillsSource(both)  # an own skill hides a shared one of the same name
     """
 
-    async def get_skills(self) -> list[Skill]:
+    async def get_skills(self, context: SkillsSourceContext | None = None) -> list[Skill]:
         """Return the first skill of each name."""
         first: dict[str, Skill] = {}
-        for skill in await self.inner_source.get_skills():
+        for skill in await load_skills(self.inner_source, context):
             if first.setdefault(skill.frontmatter.name.lower(), skill) is not skill:
                 logger.warning("The skill %r is ignored: another skill has the same name.", skill.frontmatter.name)
         return list(first.values())
@@ -130,7 +180,7 @@ class CachingSkillsSource(DelegatingSkillsSource):
         ttl: The seconds after which the skills are loaded again; by default they are loaded only once.
 
     Raises:
-        ValueError: `ttl` is not positive.
+        ValueError: `ttl` is not positive, or the skills of the inner source depend on who asks.
 
     Example:
         source = CachingSkillsSource(FileSkillsSource("skills"), ttl=60)
@@ -139,6 +189,12 @@ class CachingSkillsSource(DelegatingSkillsSource):
     def __init__(self, inner_source: SkillsSource, *, ttl: float | None = None) -> None:
         super().__init__(inner_source)
         require_seconds("ttl", ttl, none="ever")
+        if inner_source.uses_context:
+            message = (
+                f"The skills of {type(inner_source).__name__} depend on who asks, so they cannot be cached for "
+                "everyone. Cache the sources inside it instead."
+            )
+            raise ValueError(message)
         self.ttl = ttl
         self._loading: asyncio.Task[list[Skill]] | None = None
         self._skills: tuple[float, list[Skill]] | None = None
@@ -147,7 +203,7 @@ class CachingSkillsSource(DelegatingSkillsSource):
         """Clear the cache, so that the next request loads the skills again."""
         self._skills = self._loading = None
 
-    async def get_skills(self) -> list[Skill]:
+    async def get_skills(self, context: SkillsSourceContext | None = None) -> list[Skill]:
         """Return the cached skills, or load them. Concurrent requests share one load."""
         now = _clock.runtime_defaults().clock.perf_ns() / 1e9
         if self._skills is not None and (self.ttl is None or now - self._skills[0] < self.ttl):

@@ -9,18 +9,23 @@ from typing import Any
 import pytest
 
 from agentbench import (
+    Agent,
     AggregatingSkillsSource,
     CachingSkillsSource,
     ClassSkill,
     DeduplicatingSkillsSource,
+    DelegatingSkillsSource,
     FilteringSkillsSource,
     InlineSkill,
     InlineSkillResource,
     InlineSkillScript,
     InMemorySkillsSource,
+    ScriptedChatClient,
     Skill,
     SkillFrontmatter,
+    SkillsProvider,
     SkillsSource,
+    SkillsSourceContext,
 )
 from tests.parts.errors import raises
 
@@ -221,3 +226,30 @@ async def test_a_cache_grows_old():
     await cached.get_skills()
     await cached.get_skills()
     assert source.asked == 2
+
+
+class ForAdmins(DelegatingSkillsSource):
+    async def get_skills(self, context: SkillsSourceContext | None = None) -> list[Skill]:
+        is_admin = context is not None and context.session.state.get("role") == "admin"
+        return await super().get_skills(context) if is_admin else []
+
+
+async def test_a_source_may_depend_on_who_asks():
+    inner = Counting(skill_of("one"))
+    source = AggregatingSkillsSource([DeduplicatingSkillsSource(ForAdmins(CachingSkillsSource(inner)))])
+    client = ScriptedChatClient(["done"] * 4)
+    agent = Agent(client, context_providers=[SkillsProvider(source)])
+    for role in ("admin", "guest", "admin", "guest"):
+        session = agent.create_session()
+        session.state["role"] = role
+        await agent.run("go", session=session)
+    offered = ["load_skill" in {one.name for one in call.options.get("tools") or ()} for call in client.calls]
+    assert offered == [True, False, True, False]
+    assert inner.asked == 1
+
+
+async def test_skills_that_depend_on_who_asks_are_not_cached_for_everyone():
+    source = ForAdmins(InMemorySkillsSource([skill_of("one")]))
+    assert await source.get_skills() == []
+    with raises(ValueError):
+        CachingSkillsSource(FilteringSkillsSource(source, lambda skill: True))

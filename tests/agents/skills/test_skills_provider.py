@@ -172,6 +172,12 @@ async def test_a_script_runs_in_its_folder_with_its_arguments(tmp_path: Path, mo
     assert "['--depth', '3']" in await script(tmp_path, "import sys; print(sys.argv[1:])", {"depth": 3})
 
 
+async def test_arguments_may_be_parsed_in_another_way(tmp_path: Path):
+    code, args = "import sys; print(sys.argv[1:])", {"depth": 3}
+    text = await script(tmp_path, code, args, argument_parser=lambda args: [f"{k}={v}" for k, v in args.items()])
+    assert "['depth=3']" in text
+
+
 async def test_a_script_that_fails_says_how(tmp_path: Path):
     text = await script(tmp_path, "print('so far'); raise ValueError('no bread')")
     assert text.startswith("so far\n\nThe script failed with exit code 1.\n")
