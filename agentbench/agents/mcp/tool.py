@@ -23,6 +23,7 @@ from agentbench.agents.mcp.connection import (
     opening,
 )
 from agentbench.agents.mcp.contents import contents_of_result, prompt_text
+from agentbench.agents.mcp.finder import tool_finder
 from agentbench.agents.mcp.inbound import CheckedStream, Elicitation, Sampling, ServerLog, level_name
 from agentbench.agents.mcp.limits import MCPLimits
 from agentbench.agents.mcp.listing import (
@@ -97,6 +98,7 @@ class MCPTool(Displayable):
         runtime_arguments: Collection[str] = (),
         limits: Mapping[str, float] | None = None,
         max_host_payload_size_bytes: float | None = None,
+        use_progressive_disclosure: bool = False,
         additional_properties: dict[str, Any] | None = None,
     ) -> None:
         if isinstance(approval_mode, str) and approval_mode not in ("always_require", "never_require"):
@@ -118,12 +120,14 @@ class MCPTool(Displayable):
         payload = max_host_payload_size_bytes
         payload_limit = {} if payload is None else {"max_host_payload_size_bytes": payload}
         self.limits = MCPLimits().with_values({**(limits or {}), **payload_limit})
+        self.use_progressive_disclosure = use_progressive_disclosure
         self.additional_properties = additional_properties
         self._given_session = session
         self._loop_of_session = session.loop if type(session) is SessionOnLoop else running_loop()
         self._connection: Connection | None = None
         self._capabilities: dict[str, Any] = {}
         self._listings = Listings(name, self.tool_name_prefix, self.runtime_arguments, self.limits, self._answer)
+        self._finder = tool_finder(name, self.tool_name_prefix, lambda: self._listings.functions(self.allowed_tools))
         self._sampling = Sampling(name, self.limits)
         self._elicitation = Elicitation(name, elicitation_callback, self.limits)
         self._log = ServerLog(name, self.limits)
@@ -284,8 +288,11 @@ class MCPTool(Displayable):
 
     @property
     def functions(self) -> list[FunctionTool]:
-        """The tools and prompts of the server that `allowed_tools` allows, as functions."""
-        return self._listings.functions(self.allowed_tools)
+        """The tools and prompts of the server that `allowed_tools` allows, as functions.
+
+        With `use_progressive_disclosure` only the tool with which a model finds them.
+        """
+        return [self._finder] if self.use_progressive_disclosure else self._listings.functions(self.allowed_tools)
 
     async def load_tools(self) -> None:
         """Load the list of tools again. Unchanged tools keep their function objects."""

@@ -62,6 +62,8 @@ class MCPStdioTool(MCPTool):
             - `limits`: New values for limits on what the server may send, by name. The attribute `limits` of the tool
               lists all of them.
             - `max_host_payload_size_bytes`: A new value for the limit of the same name.
+            - `use_progressive_disclosure`: Whether the model gets only one tool, which finds the others and offers them
+              for the rest of the run. This keeps the descriptions of a server with many tools out of the context.
             - `additional_properties`: Values that the application wants to store with the tool.
 
     Raises:
