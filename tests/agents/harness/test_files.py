@@ -206,6 +206,7 @@ async def test_a_memory_of_files_belongs_to_a_session():
     assert [one["file_name"] for one in found] == ["ada.md"]
     refused = await call(provider, other, "file_memory_read", {"path": f"../{mine.session_id}/ada.md"})
     assert "tea" not in refused
+    assert other.session_id not in await call(provider, other, "file_memory_read", {"path": "ada.md"})
 
 
 async def test_the_sessions_of_an_owner_share_a_memory():

@@ -59,7 +59,7 @@ class FileTools:
 
     async def list_folder(self, context: FunctionInvocationContext, directory: str = "") -> str:
         """List the files and folders in a folder; without a folder, those at the top."""
-        with _told_to_the_model():
+        with _told_to_the_model(directory):
             try:
                 entries = await self._store.list_children(self._place(context, directory))
             except FileNotFoundError:
@@ -70,7 +70,7 @@ class FileTools:
 
     async def read(self, context: FunctionInvocationContext, path: str, first_line: int = 1) -> str:
         """Read a file, from a line on. A long file is cut, and the last line says how to continue."""
-        with _told_to_the_model():
+        with _told_to_the_model(path):
             text = await self._store.read(self._place(context, path))
         lines = text.splitlines(keepends=True)
         return _beginning(lines, max(first_line, 1) - 1)
@@ -80,7 +80,7 @@ class FileTools:
     ) -> str:
         """Find the lines that contain a text, in all files of a folder whose names match a pattern such as *.md."""
         folder = self._folder_of(context.session)
-        with _told_to_the_model():
+        with _told_to_the_model(directory):
             found = await self._store.search(query, self._place(context, directory), file_pattern=file_pattern)
         results = [asdict(result) for result in found]
         for result in results:
@@ -89,7 +89,7 @@ class FileTools:
 
     async def write(self, context: FunctionInvocationContext, path: str, content: str) -> str:
         """Create a file, or replace the whole file."""
-        with _told_to_the_model():
+        with _told_to_the_model(path):
             await self._store.write(self._place(context, path), content)
         return f"Wrote {path}."
 
@@ -102,14 +102,14 @@ class FileTools:
         replace_all: bool = False,
     ) -> str:
         """Replace a piece of a file. The old text must occur exactly once, unless all occurrences are replaced."""
-        with _told_to_the_model():
+        with _told_to_the_model(path):
             place = self._place(context, path)
             count = await self._store.edit(place, old_text, new_text, replace_all=replace_all)
         return f"Replaced {count} {'piece' if count == 1 else 'pieces'} of {path}."
 
     async def delete(self, context: FunctionInvocationContext, path: str) -> str:
         """Delete a file."""
-        with _told_to_the_model():
+        with _told_to_the_model(path):
             is_deleted = await self._store.delete(self._place(context, path))
         return f"Deleted {path}." if is_deleted else f"There is no file {path}."
 
@@ -164,12 +164,16 @@ class FileAccessProvider(ContextProvider):
 
 
 @contextmanager
-def _told_to_the_model() -> Iterator[None]:
-    """Let the model read why a store refused, so that it can correct its call."""
+def _told_to_the_model(path: str) -> Iterator[None]:
+    """Let the model read why a store refused its path, so that it can correct its call."""
     try:
         yield
-    except (FileStoreError, FileNotFoundError) as error:
-        raise ToolResultError(str(error), error) from error
+    except FileStoreError as error:
+        message = f"{path!r}: {error.problem}"
+        raise ToolResultError(message, error) from error
+    except FileNotFoundError as error:
+        message = f"There is no {path!r}. List its folder to see what there is."
+        raise ToolResultError(message, error) from error
 
 
 def _beginning(lines: list[str], start: int) -> str:
