@@ -262,7 +262,7 @@ class Toolbox:
     ) -> None:
         self.offered = tools
         self.added: list[Any] = []
-        self.removed: set[str | None] = set()
+        self.removed: set[str] = set()
         self.tools: dict[str, Any] = {}
         for tool in tools:
             enter_tool(self.tools, tool)
@@ -270,23 +270,28 @@ class Toolbox:
         self.taken_away: dict[str, str] = {}
         self.standing = standing
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the tools that are offered are no longer those of the request."""
+        return bool(self.added or self.removed or self.taken_away)
+
     def add(self, tools: Any) -> None:
         """Offer further tools; raise if a different tool has the same name, or if a server is not connected."""
-        found: list[Any] = []
-        for tool in normalize_tools(tools):
+        for tool in (found := normalize_tools(tools)):
             if is_mcp_tool(tool) and not tool.is_connected:
                 message = f"{tool!r} is not connected. Connect it before its tools are added: await server.connect()."
                 raise ValueError(message)
-            found.extend(tool.functions if is_mcp_tool(tool) else [tool])
         with _changing:
             by_name = dict(self.tools)
-            new = [tool for tool in found if enter_tool(by_name, tool)]
+            new = [tool for tool in _with_functions(found) if enter_tool(by_name, tool)]
             self.tools, self.offered, self.added = by_name, [*self.offered, *new], [*self.added, *new]
 
     def remove(self, tools: Any) -> None:
         """Stop offering tools, which are passed themselves or by name."""
-        items = [tools] if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable) else tools
-        names = {tool if isinstance(tool, str) else tool_name(tool) for tool in items}
+        items = [tools] if isinstance(tools, (str, Mapping)) or not isinstance(tools, Iterable) else list(tools)
+        names = {item for item in items if isinstance(item, str)}
+        found = normalize_tools([item for item in items if not isinstance(item, str)])
+        names.update(name for tool in _with_functions(found) if (name := tool_name(tool)))
         with _changing:
             self.tools = {name: tool for name, tool in self.tools.items() if name not in names}
             self.offered = [tool for tool in self.offered if tool_name(tool) not in names]
@@ -337,6 +342,11 @@ class Toolbox:
         if self.standing is not None and self.kind_of(call) == REQUEST_APPROVAL:
             facts[STANDING] = True
         return Content.from_function_approval_request(new_approval_id(), call, additional_properties=facts or None)
+
+
+def _with_functions(tools: Sequence[Any]) -> list[Any]:
+    """Return tools with the functions of servers instead of the servers."""
+    return [one for tool in tools for one in (tool.functions if is_mcp_tool(tool) else [tool])]
 
 
 class Batch(NamedTuple):

@@ -340,7 +340,7 @@ class ToolLoop:
                     self._toolbox.take_away(name, text)
             if self._toolbox.taken_away and not self._toolbox.offered:
                 reason = "all tools are disabled"
-        if self._toolbox is not None:
+        if self._toolbox is not None and self._toolbox.is_changed:
             self.options["tools"] = self._toolbox.offered
         if reason is not None:
             logger.info("Calling the model a last time without tools: %s.", reason)

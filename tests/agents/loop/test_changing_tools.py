@@ -106,3 +106,18 @@ def test_outside_of_a_run_there_is_no_model_to_offer_tools_to():
     for change in (context.add_tools, context.remove_tools):
         with raises(RuntimeError):
             change(paint)
+
+
+async def test_a_function_is_added_and_removed_as_it_is():
+    def knock() -> str:
+        return "Knock."
+
+    @tool
+    def change(context: FunctionInvocationContext, add: bool) -> None:
+        (context.add_tools if add else context.remove_tools)(knock)
+
+    client = ScriptedChatClient([Call("change", {"add": True}), Call("knock"), Call("change", {"add": False}), "done"])
+    response = await Agent(client, tools=[change, {"type": "web_search"}]).run("go")
+    assert results(response.messages) == ["", "Knock.", ""]
+    counts = [len(call.options["tools"]) for call in client.calls]
+    assert counts == [2, 3, 3, 2]
