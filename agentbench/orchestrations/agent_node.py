@@ -26,6 +26,7 @@ from agentbench.workflows.executors.handlers import HandlerSpec
 from agentbench.workflows.executors.message import WITHDRAWN, Withdrawn
 
 if TYPE_CHECKING:
+    from agentbench.agents.middleware.loop import AgentRound
     from agentbench.workflows.engine.active_run import ActiveRun
 
 logger = logging.getLogger("agentbench")
@@ -260,9 +261,17 @@ async def call_agent(
             "usage_details": response.usage_details,
             "latency_ms": (clock.perf_ns() - began_ns) / 1e6,
         }
+        rounds: Sequence[AgentRound] = getattr(response, "rounds", ())  # agents of other libraries have none
+        if len(rounds) > 1:
+            used["rounds"] = [_conversation_of(one, is_first=one is rounds[0]) for one in rounds]
         await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=ctx.executor_id))
     requests.update(_by_id(response.user_input_requests))
     return AgentReply(response, _by_id(map(_innermost, requests.values())))
+
+
+def _conversation_of(one: AgentRound, *, is_first: bool) -> list[Message]:
+    """Return the messages of a round of a loop; the input of the first one is that of the node."""
+    return [*([] if is_first else one.input), *one.response.messages]
 
 
 def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: OnUpdate) -> OnUpdate:

@@ -32,6 +32,7 @@ Display = tuple[int, str, str, str]
 """The number of values above it, a caption, a media type and its data as text (PNG in base 64)."""
 
 _MOST_OUTPUTS = 20
+_MOST_ROUNDS = 20
 
 
 def outputs_in(model: StepperModel) -> tuple[str, tuple[Display, ...], list[Entry]]:
@@ -117,12 +118,15 @@ def _agent_facts(record: NodeRecord, *, times: bool) -> list[Fact]:
 
 
 def node_displays(model: StepperModel, executor: str) -> list[Display]:
-    """Return the conversation of an agent up to its last turn, including its streamed text."""
-    call = model.displayed_record.nodes.get(executor, NodeRecord()).last_turn
-    if call is None:
+    """Return the conversation of an agent up to its last turn, with its streamed text, and the rounds of its loop."""
+    record = model.displayed_record.nodes.get(executor, NodeRecord())
+    if record.last_turn is None:
         return []
-    bundle = Transcript(tuple(conversation_of(call)))
-    return [(0, f"conversation, superstep {call.superstep}", "text/html", bundle.html)]
+    conversations = [(f"conversation, superstep {record.last_turn.superstep}", conversation_of(record.last_turn))]
+    rounds = record.usages[-1].data.get("rounds", ()) if record.usages else ()
+    named = [(f"round {number} of {len(rounds)}", messages) for number, messages in enumerate(rounds, start=1)]
+    conversations += named[-_MOST_ROUNDS:]
+    return [(0, caption, "text/html", Transcript(tuple(messages)).html) for caption, messages in conversations]
 
 
 def node_entries(model: StepperModel, executor: str) -> list[Entry]:
