@@ -86,28 +86,28 @@ class FileCheckpointStorage(ContentAddressedStorage):
         codec = "" if self._ab_pickled is None else ', codec="pickle"'
         return f"{type(self).__name__}({str(self.storage_path)!r}{codec})"
 
-    async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
+    async def _ab_save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
         if self._ab_pickled is None:
-            return await super()._save(checkpoint, expected_seq)
+            return await super()._ab_save(checkpoint, expected_seq)
         whole = self._ab_pickled.write(checkpoint)
         failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
-        await self._run(failure, self._put, ChainMemory(0), whole, {}, expected_seq)
+        await self._ab_run(failure, self._ab_put, ChainMemory(0), whole, {}, expected_seq)
         return checkpoint.checkpoint_id
 
-    def _delete(self, checkpoint_id: CheckpointID) -> bool:
+    def _ab_delete(self, checkpoint_id: CheckpointID) -> bool:
         try:
-            return super()._delete(checkpoint_id)
+            return super()._ab_delete(checkpoint_id)
         except UnreadableCheckpointError as error:
             if error.holds is not None:  # another one, with the same name for the file system
                 raise
             return self._ab_files.discard(checkpoint_id)
 
-    def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
+    def _ab_whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
         if self._ab_pickled is not None and isinstance(record, WholeRecord):
             return self._ab_pickled.read(record)
-        return super()._whole(record)
+        return super()._ab_whole(record)
 
-    def _lazy_checkpoint(
+    def _ab_lazy_checkpoint(
         self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
     ) -> WorkflowCheckpoint:
-        return self._whole(record) if isinstance(record, WholeRecord) else super()._lazy_checkpoint(heads, record)
+        return self._ab_whole(record) if isinstance(record, WholeRecord) else super()._ab_lazy_checkpoint(heads, record)

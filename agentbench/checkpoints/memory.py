@@ -77,11 +77,11 @@ class InMemoryCheckpointStorage(ChainStorage):
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
         """Store a copy and return its id. WorkflowCheckpointException: a value in it cannot be copied."""
-        return self._save(checkpoint, None)
+        return self._ab_save(checkpoint, None)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
         """Store a copy if the newest checkpoint of its chain has this number (0: none), else `WorkflowBusyError`."""
-        return self._save(checkpoint, expected_seq)
+        return self._ab_save(checkpoint, expected_seq)
 
     async def save_all(self, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
         """Store copies of the checkpoints of a new chain, all or none; `WorkflowBusyError` if the chain exists."""
@@ -98,7 +98,7 @@ class InMemoryCheckpointStorage(ChainStorage):
                 self._ab_entries[entry.checkpoint.checkpoint_id] = entry
                 self._ab_chains.setdefault(entry.checkpoint.workflow_name, []).append(entry)
             if entries and self._ab_keep_last is not None:
-                self._remove_all(self._ab_chains[entries[0].checkpoint.workflow_name][: -self._ab_keep_last])
+                self._ab_remove_all(self._ab_chains[entries[0].checkpoint.workflow_name][: -self._ab_keep_last])
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
         """Return a copy of a checkpoint. CheckpointNotFoundError: The id is unknown."""
@@ -110,42 +110,42 @@ class InMemoryCheckpointStorage(ChainStorage):
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return copies of the checkpoints of a chain, oldest first."""
-        return [_copy(entry.checkpoint) for entry in self._entries_of(workflow_name)]
+        return [_copy(entry.checkpoint) for entry in self._ab_entries_of(workflow_name)]
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
-        return [entry.checkpoint.checkpoint_id for entry in self._entries_of(workflow_name)]
+        return [entry.checkpoint.checkpoint_id for entry in self._ab_entries_of(workflow_name)]
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
         """Remove a checkpoint, and return whether there was one."""
         with self._ab_lock:
-            return self._remove_one(checkpoint_id)
+            return self._ab_remove_one(checkpoint_id)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """Return a copy of the newest checkpoint of a chain, if there is one."""
-        heads = self._entries_of(workflow_name, 1)
+        heads = self._ab_entries_of(workflow_name, 1)
         return _copy(heads[0].checkpoint) if heads else None
 
-    async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
+    async def _ab_infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
         newest = limits["limit"] if limits.keys() == {"limit"} else None
-        return select_infos([entry.info for entry in self._entries_of(workflow_name, newest)], **limits)
+        return select_infos([entry.info for entry in self._ab_entries_of(workflow_name, newest)], **limits)
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Return the names of the chains, sorted; only those that begin with `prefix`."""
         return sorted(name for name in list(self._ab_chains) if name.startswith(prefix))
 
-    async def _remove(self, workflow_name: str, keep: int) -> int:
+    async def _ab_remove(self, workflow_name: str, keep: int) -> int:
         with self._ab_lock:
-            entries = self._entries_of(workflow_name)
-            return self._remove_all(entries[: max(0, len(entries) - keep)])
+            entries = self._ab_entries_of(workflow_name)
+            return self._ab_remove_all(entries[: max(0, len(entries) - keep)])
 
-    def _entries_of(self, workflow_name: str, newest: int | None = None) -> list[_Entry]:
+    def _ab_entries_of(self, workflow_name: str, newest: int | None = None) -> list[_Entry]:
         chain = self._ab_chains.get(workflow_name, [])
         return chain[-newest:] if newest is not None and newest > 0 else chain.copy()
 
-    def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
+    def _ab_save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
         chain_name, signature = checkpoint.workflow_name, checkpoint.metadata.get(GRAPH_SIGNATURE)
-        heads = self._entries_of(chain_name, 1)
+        heads = self._ab_entries_of(chain_name, 1)
         stored_signature = heads[0].checkpoint.metadata.get(GRAPH_SIGNATURE) if heads else None
         same_signature = type(signature) is dict and signature == stored_signature
         with self._ab_lock:
@@ -156,7 +156,7 @@ class InMemoryCheckpointStorage(ChainStorage):
                 chain = self._ab_chains.get(chain_name)
                 require_head(chain_name, chain[-1].order[0] if chain else 0, expected_seq)
             if checkpoint.checkpoint_id in self._ab_entries:
-                self._remove_one(checkpoint.checkpoint_id)
+                self._ab_remove_one(checkpoint.checkpoint_id)
             self._ab_entries[checkpoint.checkpoint_id] = entry
             chain = self._ab_chains.setdefault(chain_name, [])
             if not chain or chain[-1].order < entry.order:  # almost always
@@ -164,10 +164,10 @@ class InMemoryCheckpointStorage(ChainStorage):
             else:
                 insort(chain, entry, key=_order)
             if self._ab_keep_last is not None:
-                self._remove_all(chain[: -self._ab_keep_last])
+                self._ab_remove_all(chain[: -self._ab_keep_last])
         return checkpoint.checkpoint_id
 
-    def _remove_one(self, checkpoint_id: CheckpointID) -> bool:
+    def _ab_remove_one(self, checkpoint_id: CheckpointID) -> bool:
         entry = self._ab_entries.pop(checkpoint_id, None)
         if entry is None:
             return False
@@ -178,8 +178,8 @@ class InMemoryCheckpointStorage(ChainStorage):
             self._ab_logs.pop(entry.checkpoint.workflow_name, None)
         return True
 
-    def _remove_all(self, entries: list[_Entry]) -> int:
-        return sum([self._remove_one(entry.checkpoint.checkpoint_id) for entry in entries])
+    def _ab_remove_all(self, entries: list[_Entry]) -> int:
+        return sum([self._ab_remove_one(entry.checkpoint.checkpoint_id) for entry in entries])
 
 
 class _Entry:

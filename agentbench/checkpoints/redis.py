@@ -59,7 +59,7 @@ class RedisCheckpointStorage(ContentAddressedStorage):
     ) -> None:
         backend = RedisBackend(url_or_client, prefix=prefix)
         super().__init__(backend, keep_last=keep_last)
-        self._place, self._prefix = backend.place, prefix
+        self._ab_place, self._ab_prefix = backend.place, prefix
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._place!r}, prefix={self._prefix!r})"
+        return f"{type(self).__name__}({self._ab_place!r}, prefix={self._ab_prefix!r})"

@@ -55,7 +55,7 @@ class SQLCheckpointStorage(ContentAddressedStorage):
         # Imported here, so that SQLAlchemy is imported only with the first such storage.
         backend: SQLBackend = import_module("agentbench.checkpoints.sql_storage.backend").SQLBackend(path_or_url)
         super().__init__(backend, keep_last=keep_last)
-        self._text = f"{type(self).__name__}({backend.place!r})"
+        self._ab_text = f"{type(self).__name__}({backend.place!r})"
 
     def __repr__(self) -> str:
-        return self._text
+        return self._ab_text

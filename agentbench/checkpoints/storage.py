@@ -172,28 +172,28 @@ class ChainStorage(Displayable):
         choice: dict[str, Any] = {"run_id": run_id, "before": before, "limit": limit}
         limits = {name: value for name, value in choice.items() if value is not None}
         if workflow_name is not None:
-            return await self._infos(workflow_name, **limits)
+            return await self._ab_infos(workflow_name, **limits)
         names = [name for name in await self.list_workflow_names() if not is_recorded_chain(name)]
-        return select_infos([info for name in names for info in await self._infos(name)], **limits)
+        return select_infos([info for name in names for info in await self._ab_infos(name)], **limits)
 
     async def prune(self, *, workflow_name: str, keep: int) -> int:
         """Remove all but the `keep` newest checkpoints of a chain, with their unshared data; return how many."""
         require_limit("keep", keep, least=1)
-        return await self._remove(workflow_name, keep)
+        return await self._ab_remove(workflow_name, keep)
 
     async def delete_chain(self, workflow_name: str) -> int:
         """Remove all checkpoints of a chain and return their number."""
-        return await self._remove(workflow_name, 0)
+        return await self._ab_remove(workflow_name, 0)
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Return the names of the chains, sorted; only those that begin with `prefix`."""
         raise NotImplementedError
 
-    async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
+    async def _ab_infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
         """List one chain; `limits` are arguments of `list_infos` that are not `None`."""
         raise NotImplementedError
 
-    async def _remove(self, workflow_name: str, keep: int) -> int:
+    async def _ab_remove(self, workflow_name: str, keep: int) -> int:
         """Remove all but the newest checkpoints of a chain, and return the number removed."""
         raise NotImplementedError
 

@@ -83,30 +83,30 @@ class ContentAddressedStorage(ChainStorage):
         super().__init__(keep_last)
         self._ab_backend = backend
         self._ab_unswept: dict[str, int] = {}
-        self._begin()
+        self._ab_begin()
 
-    def _begin(self) -> None:
+    def _ab_begin(self) -> None:
         self._ab_pid = os.getpid()
         self._ab_worker = Worker("agentbench-checkpoints")
         self._ab_lock = threading.Lock()
         self._ab_memories: OrderedDict[str, ChainMemory] = OrderedDict()
 
-    def _require_process(self) -> None:
+    def _ab_require_process(self) -> None:
         """Start over in a forked process, where the parent's thread does not exist and may have been interrupted."""
         if self._ab_pid != os.getpid():
             self._ab_backend.close()
-            self._begin()
+            self._ab_begin()
 
     # ------------------------------------------------------------------------------------------------- six methods
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> CheckpointID:
         """Store a checkpoint and return its id; a stored one with the same id is replaced."""
-        return await self._save(checkpoint, None)
+        return await self._ab_save(checkpoint, None)
 
     async def load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
         """Return a checkpoint."""
         checkpoint_id = id_of(checkpoint_id)
-        return await self._run(f"Checkpoint {checkpoint_id!r} was not loaded from", self._load, checkpoint_id)
+        return await self._ab_run(f"Checkpoint {checkpoint_id!r} was not loaded from", self._ab_load, checkpoint_id)
 
     async def list_checkpoints(self, *, workflow_name: str) -> list[WorkflowCheckpoint]:
         """Return the checkpoints of a chain, oldest first; each is read on first access.
@@ -114,47 +114,47 @@ class ContentAddressedStorage(ChainStorage):
         A checkpoint with an unreadable head is left out with a logged warning.
         """
         failure = f"Chain {workflow_name!r} was not listed from"
-        records = await self._run(failure, self._ab_backend.outlines, workflow_name)
+        records = await self._ab_run(failure, self._ab_backend.outlines, workflow_name)
         heads: dict[CheckpointID, CheckpointRecord] = {}
-        return readable(partial(self._lazy_checkpoint, heads), filter(looks_whole, records))
+        return readable(partial(self._ab_lazy_checkpoint, heads), filter(looks_whole, records))
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[CheckpointID]:
         """Return the ids of the checkpoints of a chain, oldest first."""
-        return await self._run(
+        return await self._ab_run(
             f"The ids of chain {workflow_name!r} were not read from", self._ab_backend.ids, workflow_name
         )
 
     async def delete(self, checkpoint_id: CheckpointID) -> bool:
         """Remove a checkpoint with all data that only it needs, and return whether there was one."""
         checkpoint_id = id_of(checkpoint_id)
-        return await self._run(f"Checkpoint {checkpoint_id!r} was not deleted from", self._delete, checkpoint_id)
+        return await self._ab_run(f"Checkpoint {checkpoint_id!r} was not deleted from", self._ab_delete, checkpoint_id)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
         """Return the newest checkpoint of a chain, if there is one."""
         find = partial(self._ab_backend.latest, workflow_name)
-        return await self._run(f"The latest of chain {workflow_name!r} was not read from", self._read, find)
+        return await self._ab_run(f"The latest of chain {workflow_name!r} was not read from", self._ab_read, find)
 
     # ------------------------------------------------------------------------------------------------ capabilities
 
-    async def _infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
+    async def _ab_infos(self, workflow_name: str, **limits: Any) -> list[CheckpointInfo]:
         limit = limits.get("limit")
         require_limit("limit", limit, none="all")
         failure = f"Chain {workflow_name!r} was not listed from"
         read = partial(self._ab_backend.heads, workflow_name, **limits)
-        records = await self._run(failure, read, is_quick=limit == 1)
+        records = await self._ab_run(failure, read, is_quick=limit == 1)
         infos = readable(to_info, records)
         if limit and len(infos) < len(records):  # the ones before the damaged ones are used instead
             read = partial(self._ab_backend.heads, workflow_name, **{**limits, "limit": None})
-            infos = readable(to_info, await self._run(failure, read))[-limit:]
+            infos = readable(to_info, await self._ab_run(failure, read))[-limit:]
         return infos
 
     async def list_workflow_names(self, prefix: str = "") -> list[str]:
         """Return the names of the chains, sorted; only those that begin with `prefix`."""
-        return await self._run("The chains were not read from", self._ab_backend.chains, prefix)
+        return await self._ab_run("The chains were not read from", self._ab_backend.chains, prefix)
 
     async def save_if_head(self, checkpoint: WorkflowCheckpoint, expected_seq: int) -> CheckpointID:
         """Store a checkpoint only if the newest one of its chain has the expected sequence number (0: empty chain)."""
-        return await self._save(checkpoint, expected_seq)
+        return await self._ab_save(checkpoint, expected_seq)
 
     async def save_all(self, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
         """Store the checkpoints of a new chain, all or none, visible in one step; `WorkflowBusyError` if it exists."""
@@ -162,37 +162,37 @@ class ContentAddressedStorage(ChainStorage):
             return
         chain = checkpoints[0].workflow_name
         try:
-            await self._run(f"Chain {chain!r} was not saved to", self._put_chain, chain, checkpoints)
+            await self._ab_run(f"Chain {chain!r} was not saved to", self._ab_put_chain, chain, checkpoints)
         except UnstorableValueError as error:
             for checkpoint in checkpoints:  # says which one, and where in it
                 checkpoint.to_json()
             raise explain_unstorable(checkpoints[0]) from error
 
-    async def _remove(self, workflow_name: str, keep: int) -> int:
+    async def _ab_remove(self, workflow_name: str, keep: int) -> int:
         def remove() -> int:
             ids = self._ab_backend.ids(workflow_name)
             old = ids[: max(0, len(ids) - keep)]
             return self._ab_backend.delete(workflow_name, old, sweep=True) if old else 0
 
-        return await self._run(f"Checkpoints of chain {workflow_name!r} were not removed from", remove)
+        return await self._ab_run(f"Checkpoints of chain {workflow_name!r} were not removed from", remove)
 
     def close(self) -> None:
         """Close files and connections after the work in progress. The storage opens them again on the next use."""
-        self._wait_for("Nothing was closed of", self._ab_backend.close)
+        self._ab_wait_for("Nothing was closed of", self._ab_backend.close)
         self._ab_worker.close()
 
     # ------------------------------------------------------------------------------------------------------ saving
 
-    async def _save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
-        self._require_process()
+    async def _ab_save(self, checkpoint: WorkflowCheckpoint, expected_seq: int | None) -> CheckpointID:
+        self._ab_require_process()
         try:
             checkpoint.messages, checkpoint.metadata  # noqa: B018 - one from a list is read now, not under the lock
             for attempt in range(1, _ATTEMPTS + 1):
                 memory = self._ab_memories.get(checkpoint.workflow_name)
                 if memory is None or memory.spoilt:
-                    memory = await self._read_quickly(self._memory_of, checkpoint.workflow_name)
+                    memory = await self._ab_read_quickly(self._ab_memory_of, checkpoint.workflow_name)
                 try:
-                    queued = self._cut_and_put(memory, checkpoint, expected_seq)
+                    queued = self._ab_cut_and_put(memory, checkpoint, expected_seq)
                     if queued is not None:
                         await asyncio.shield(asyncio.wrap_future(queued))
                     break
@@ -205,10 +205,10 @@ class ContentAddressedStorage(ChainStorage):
             raise
         except Exception as error:
             failure = f"Checkpoint {checkpoint.checkpoint_id!r} was not saved to"
-            raise self._storage_error(failure, error) from error
+            raise self._ab_storage_error(failure, error) from error
         return checkpoint.checkpoint_id
 
-    async def _read_quickly(self, function: Callable[..., T], *args: Any) -> T:
+    async def _ab_read_quickly(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function that reads little: here if that takes less time than handing it over to the thread."""
         if self._ab_backend.is_local:
             found: list[T] = []
@@ -216,7 +216,7 @@ class ContentAddressedStorage(ChainStorage):
                 return found[0]
         return await self._ab_worker.run(function, *args)
 
-    def _memory_of(self, chain: str) -> ChainMemory:
+    def _ab_memory_of(self, chain: str) -> ChainMemory:
         """Return the memory of a chain, a new one if there is none; called on the storage's thread."""
         memory = self._ab_memories.get(chain)
         if memory is not None and not memory.spoilt:
@@ -230,7 +230,7 @@ class ContentAddressedStorage(ChainStorage):
                 del sizes[0]
         return memory
 
-    def _cut_and_put(
+    def _ab_cut_and_put(
         self, memory: ChainMemory, checkpoint: WorkflowCheckpoint, expected_seq: int | None
     ) -> Future[None] | None:
         """Cut and put under one lock, because the next cut relies on it; return the put if it is queued."""
@@ -242,7 +242,7 @@ class ContentAddressedStorage(ChainStorage):
                 raise
             if checkpoint.workflow_name in self._ab_memories:
                 self._ab_memories.move_to_end(checkpoint.workflow_name)
-            put = partial(self._put, memory, record, parts, expected_seq)
+            put = partial(self._ab_put, memory, record, parts, expected_seq)
             # With `keep_last`, some saves also remove old checkpoints, which takes time.
             is_quick = self._ab_backend.is_local and self._ab_keep_last is None
             if is_quick and len(record.content) + sum(map(len, parts.values())) <= _SMALL:
@@ -253,7 +253,7 @@ class ContentAddressedStorage(ChainStorage):
                     pass  # another process is writing: the thread waits for it
             return self._ab_worker.submit(put)
 
-    def _put(
+    def _ab_put(
         self,
         memory: ChainMemory,
         record: CheckpointRecord,
@@ -272,9 +272,9 @@ class ContentAddressedStorage(ChainStorage):
                 memory.spoilt = True
             raise
         if self._ab_keep_last is not None:
-            self._trim(record.workflow_name, self._ab_keep_last)
+            self._ab_trim(record.workflow_name, self._ab_keep_last)
 
-    def _put_chain(self, chain: str, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
+    def _ab_put_chain(self, chain: str, checkpoints: Sequence[WorkflowCheckpoint]) -> None:
         for attempt in range(1, _ATTEMPTS + 1):
             memory = ChainMemory(self._ab_backend.generation(chain))  # of its own: nothing else may rely on its parts
             cut = [to_record(checkpoint, memory) for checkpoint in checkpoints]
@@ -286,9 +286,9 @@ class ContentAddressedStorage(ChainStorage):
                 if attempt == _ATTEMPTS:
                     raise
         if self._ab_keep_last is not None:
-            self._trim(chain, self._ab_keep_last)
+            self._ab_trim(chain, self._ab_keep_last)
 
-    def _trim(self, chain: str, keep: int) -> None:
+    def _ab_trim(self, chain: str, keep: int) -> None:
         try:
             old = self._ab_backend.ids(chain)[:-keep]
             enough = max(keep, _SWEEP_EVERY)
@@ -303,86 +303,86 @@ class ContentAddressedStorage(ChainStorage):
 
     # ----------------------------------------------------------------------------------------------------- reading
 
-    def _load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
-        found = self._read(partial(self._ab_backend.get, checkpoint_id))
+    def _ab_load(self, checkpoint_id: CheckpointID) -> WorkflowCheckpoint:
+        found = self._ab_read(partial(self._ab_backend.get, checkpoint_id))
         if found is None:
             raise CheckpointNotFoundError(checkpoint_id)
         return found
 
-    def _read(self, find: Callable[[], CheckpointRecord | None]) -> WorkflowCheckpoint | None:
+    def _ab_read(self, find: Callable[[], CheckpointRecord | None]) -> WorkflowCheckpoint | None:
         record = find()
         if record is None:
             return None
         try:
-            return self._whole(record)
+            return self._ab_whole(record)
         except WorkflowCheckpointException:
             # Other processes may have removed it, with its parts, between the two reads.
             before, record = record, find()
             if record == before:
                 raise
-        return None if record is None else self._whole(record)
+        return None if record is None else self._ab_whole(record)
 
-    def _whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
-        memory = self._memory_of(record.workflow_name)  # before any part is read: all of them count as stored
+    def _ab_whole(self, record: CheckpointRecord) -> WorkflowCheckpoint:
+        memory = self._ab_memory_of(record.workflow_name)  # before any part is read: all of them count as stored
         return to_checkpoint(record, memory, partial(self._ab_backend.parts, record.workflow_name))
 
-    def _lazy_checkpoint(
+    def _ab_lazy_checkpoint(
         self, heads: dict[CheckpointID, CheckpointRecord], record: CheckpointRecord
     ) -> WorkflowCheckpoint:
         """Create a checkpoint that is read on first access; `heads` are those of its list, once one was needed."""
         known = {"workflow_name": record.workflow_name, "checkpoint_id": record.checkpoint_id}
-        return WorkflowCheckpoint.read_later(known, partial(self._read_field, record, heads))
+        return WorkflowCheckpoint.read_later(known, partial(self._ab_read_field, record, heads))
 
-    def _read_field(
+    def _ab_read_field(
         self, record: CheckpointRecord, heads: dict[CheckpointID, CheckpointRecord], name: str
     ) -> Mapping[str, Any]:
         checkpoint_id = record.checkpoint_id
         failure = f"Checkpoint {checkpoint_id!r} was not loaded from"
         if name in CONTENT:
-            found = self._wait_for(failure, self._load, checkpoint_id)
+            found = self._ab_wait_for(failure, self._ab_load, checkpoint_id)
             return {each: getattr(found, each) for each in CONTENT}
         if not record.head:
             if not heads:
-                records = self._wait_for(failure, self._ab_backend.heads, record.workflow_name)
+                records = self._ab_wait_for(failure, self._ab_backend.heads, record.workflow_name)
                 heads.update({each.checkpoint_id: each for each in records})
             if checkpoint_id not in heads:
                 raise CheckpointNotFoundError(checkpoint_id)
             record = heads[checkpoint_id]
         fields = plain_fields(record)
         if name == "metadata":
-            fetch = partial(self._wait_for, failure, self._ab_backend.parts, record.workflow_name)
+            fetch = partial(self._ab_wait_for, failure, self._ab_backend.parts, record.workflow_name)
             fields["metadata"] = read_metadata(record, partial(join_part, fetch=fetch))
         return fields
 
-    def _delete(self, checkpoint_id: CheckpointID) -> bool:
+    def _ab_delete(self, checkpoint_id: CheckpointID) -> bool:
         record = self._ab_backend.get(checkpoint_id)
         return record is not None and self._ab_backend.delete(record.workflow_name, [checkpoint_id], sweep=True) > 0
 
     # ---------------------------------------------------------------------------------------------------- the thread
 
-    async def _run(self, failure: str, function: Callable[..., T], *args: Any, is_quick: bool = False) -> T:
+    async def _ab_run(self, failure: str, function: Callable[..., T], *args: Any, is_quick: bool = False) -> T:
         """Await a function on the storage's thread; errors say what was not done, and where."""
-        self._require_process()
-        run = self._read_quickly if is_quick else self._ab_worker.run
-        with self._explaining(failure):
+        self._ab_require_process()
+        run = self._ab_read_quickly if is_quick else self._ab_worker.run
+        with self._ab_explaining(failure):
             return await run(function, *args)
 
-    def _wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
+    def _ab_wait_for(self, failure: str, function: Callable[..., T], *args: Any) -> T:
         """Do the same for callers that cannot await."""
-        self._require_process()
-        with self._explaining(failure):
+        self._ab_require_process()
+        with self._ab_explaining(failure):
             return self._ab_worker.submit(function, *args).result()
 
     @contextmanager
-    def _explaining(self, failure: str) -> Iterator[None]:
+    def _ab_explaining(self, failure: str) -> Iterator[None]:
         try:
             yield
         except AgentFrameworkException:
             raise
         except Exception as error:
-            raise self._storage_error(failure, error) from error
+            raise self._ab_storage_error(failure, error) from error
 
-    def _storage_error(self, failure: str, error: Exception) -> WorkflowCheckpointException:
+    def _ab_storage_error(self, failure: str, error: Exception) -> WorkflowCheckpointException:
         if isinstance(error, StalePartsError):
             reason = "other processes kept removing checkpoints of the chain. Try again"
         else:
