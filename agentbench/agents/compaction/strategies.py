@@ -66,7 +66,7 @@ class TruncationStrategy:
     async def __call__(self, messages: list[Message]) -> bool:
         """Exclude the oldest groups if the conversation exceeds `max_n`."""
         groups = included_groups(messages, self.tokenizer)
-        size = sum(self._size(group) for group in groups)
+        size = sum(self._ab_size(group) for group in groups)
         if size <= self.max_n:
             return False
         changed = False
@@ -74,12 +74,12 @@ class TruncationStrategy:
             if size <= self.compact_to:
                 break
             if not (self.preserve_system and is_system(group)):
-                size -= self._size(group)
+                size -= self._ab_size(group)
                 exclude(group, "truncation")
                 changed = True
         return changed
 
-    def _size(self, group: list[Message]) -> int:
+    def _ab_size(self, group: list[Message]) -> int:
         return len(group) if self.tokenizer is None else included_token_count(group)
 
 
@@ -165,12 +165,12 @@ class ToolResultCompactionStrategy:
         older = _older_tool_calls(messages, self.keep_last_tool_call_groups)
         for group in older:
             summary_id = f"tool_summary_{group_of(group[0])[GROUP_ID_KEY]}"
-            _replace(messages, [group], self._text(group), summary_id, "tool_result_compaction")
+            _replace(messages, [group], self._ab_text(group), summary_id, "tool_result_compaction")
         if older:
             annotate_message_groups(messages)
         return bool(older)
 
-    def _text(self, group: Sequence[Message]) -> str:
+    def _ab_text(self, group: Sequence[Message]) -> str:
         limit, contents = self.max_chars_per_result, [one for message in group for one in message.contents]
         names = {one.call_id: one.name for one in contents if one.type == "function_call"}
         parts = []
@@ -225,14 +225,14 @@ class SummarizationStrategy:
         replaced = [message for group in oldest for message in group]
         if len(replaced) < 2:  # a summary of one message would not make the conversation shorter
             return False
-        text = await self._summary(replaced)
+        text = await self._ab_summary(replaced)
         if not text:
             return False
         _replace(messages, oldest, text, _clock.runtime_defaults().ids.new_id("summary"), "summarized")
         annotate_message_groups(messages)
         return True
 
-    async def _summary(self, messages: Sequence[Message]) -> str:
+    async def _ab_summary(self, messages: Sequence[Message]) -> str:
         lines = "\n".join(
             f"{number}. [{one.role}] {one.text or ', '.join(content.type for content in one.contents)}"
             for number, one in enumerate(messages, start=1)
@@ -342,14 +342,14 @@ class TokenBudgetComposedStrategy:
 
     async def __call__(self, messages: list[Message]) -> bool:
         """Apply the strategies if the conversation exceeds the budget."""
-        if self._excess(messages) <= 0:
+        if self._ab_excess(messages) <= 0:
             return False
         changed = False
         for strategy in self.strategies:
             changed = await strategy(messages) or changed
-            if self.early_stop and self._excess(messages) <= 0:
+            if self.early_stop and self._ab_excess(messages) <= 0:
                 return changed
-        excess = self._excess(messages)
+        excess = self._ab_excess(messages)
         groups = included_groups(messages)
         for systems, reason in ((False, "token_budget_fallback"), (True, "token_budget_fallback_strict")):
             for group in groups:
@@ -359,7 +359,7 @@ class TokenBudgetComposedStrategy:
                     changed = True
         return changed
 
-    def _excess(self, messages: list[Message]) -> int:
+    def _ab_excess(self, messages: list[Message]) -> int:
         annotate_message_groups(messages, tokenizer=self.tokenizer)
         return included_token_count(messages) + self.reserved_tokens - self.token_budget
 
@@ -416,14 +416,14 @@ class ContextWindowCompactionStrategy:
         self.tool_eviction_threshold, self.truncation_threshold = tool_eviction_threshold, truncation_threshold
         self.keep_last_tool_call_groups, self.reserved_tokens = keep_last_tool_call_groups, reserved_tokens
         self.input_budget_tokens = max_context_window_tokens - max_output_tokens - reserved_tokens
-        self._shorten_tools = ToolResultCompactionStrategy(keep_last_tool_call_groups=keep_last_tool_call_groups)
+        self._ab_shorten_tools = ToolResultCompactionStrategy(keep_last_tool_call_groups=keep_last_tool_call_groups)
         limit = max(1, int(self.input_budget_tokens * truncation_threshold))
-        self._truncate = TruncationStrategy(max_n=limit, compact_to=limit, tokenizer=self.tokenizer)
+        self._ab_truncate = TruncationStrategy(max_n=limit, compact_to=limit, tokenizer=self.tokenizer)
 
     async def __call__(self, messages: list[Message]) -> bool:
         """Shorten tool results, then exclude the oldest groups, each if its threshold is exceeded."""
         annotate_message_groups(messages, tokenizer=self.tokenizer)
         changed = False
         if included_token_count(messages) > self.input_budget_tokens * self.tool_eviction_threshold:
-            changed = await self._shorten_tools(messages)
-        return await self._truncate(messages) or changed
+            changed = await self._ab_shorten_tools(messages)
+        return await self._ab_truncate(messages) or changed

@@ -340,24 +340,24 @@ class MemoryFileStore(MemoryStore):
 
     def list_topics(self, session: AgentSession, *, source_id: str) -> list[MemoryTopicRecord]:
         """Return all topics, ordered by name."""
-        texts = self._texts(self._topics(session, source_id).glob("*.md"))
+        texts = self._ab_texts(self._ab_topics(session, source_id).glob("*.md"))
         records = [MemoryTopicRecord.from_markdown(text, fallback_topic=path.stem) for path, text in texts]
         return sorted(records, key=lambda record: record.topic.casefold())
 
     def get_topic(self, session: AgentSession, *, source_id: str, topic: str) -> MemoryTopicRecord:
         """Return a topic by its name or slug; raise FileNotFoundError if there is none."""
-        path = self._path_of_topic(session, source_id, topic)
+        path = self._ab_path_of_topic(session, source_id, topic)
         return MemoryTopicRecord.from_markdown(read_text(self.base_path, path), fallback_topic=topic)
 
     def write_topic(self, session: AgentSession, record: MemoryTopicRecord, *, source_id: str) -> None:
         """Store a topic, replacing one with the same name."""
         replace_text(
-            self.base_path, self._topics(session, source_id) / f"{slug_of(record.topic)}.md", record.to_markdown()
+            self.base_path, self._ab_topics(session, source_id) / f"{slug_of(record.topic)}.md", record.to_markdown()
         )
 
     def delete_topic(self, session: AgentSession, *, source_id: str, topic: str) -> None:
         """Remove a topic by its name or slug; raise FileNotFoundError if there is none."""
-        path = self._path_of_topic(session, source_id, topic)
+        path = self._ab_path_of_topic(session, source_id, topic)
         refuse_links(self.base_path, path.parent)
         path.unlink()
 
@@ -368,8 +368,8 @@ class MemoryFileStore(MemoryStore):
         records = self.list_topics(session, source_id=source_id)
         latest = sorted(records, key=lambda record: record.updated_at, reverse=True)
         entries = [MemoryIndexEntry.from_topic_record(record) for record in latest]
-        text = self._index_text(entries, line_limit, line_length)
-        path = self._folder(session, source_id) / self.index_file_name
+        text = self._ab_index_text(entries, line_limit, line_length)
+        path = self._ab_folder(session, source_id) / self.index_file_name
         stored = read_text(self.base_path, path) if path.exists() else None
         if text != stored and (entries or stored):
             replace_text(self.base_path, path, text)
@@ -388,9 +388,9 @@ class MemoryFileStore(MemoryStore):
         if index_entries is None:
             records = self.list_topics(session, source_id=source_id)
             index_entries = [MemoryIndexEntry.from_topic_record(record) for record in records]
-        return self._index_text(index_entries, line_limit, line_length)
+        return self._ab_index_text(index_entries, line_limit, line_length)
 
-    def _index_text(self, entries: Sequence[MemoryIndexEntry], line_limit: int, line_length: int) -> str:
+    def _ab_index_text(self, entries: Sequence[MemoryIndexEntry], line_limit: int, line_length: int) -> str:
         lines = [entry.to_pointer_line(self.topics_directory_name) for entry in entries[:line_limit]]
         cut = [line if len(line) <= line_length else f"{line[: line_length - 1]}…" for line in lines]
         more = [f"- {len(entries) - line_limit:,} more topics"] if len(entries) > line_limit else []
@@ -402,7 +402,7 @@ class MemoryFileStore(MemoryStore):
         Raises:
             ValueError: The file does not contain such a state.
         """
-        path = self._folder(session, source_id) / self.state_file_name
+        path = self._ab_folder(session, source_id) / self.state_file_name
         state = read_json(self.base_path, path, self.loads)
         if state is None:
             return {"last_consolidated_at": None, "sessions_since_consolidation": []}
@@ -415,13 +415,13 @@ class MemoryFileStore(MemoryStore):
         Raises:
             ValueError: It is not such a state.
         """
-        path = self._folder(session, source_id) / self.state_file_name
+        path = self._ab_folder(session, source_id) / self.state_file_name
         _require_state(state, path)
         replace_text(self.base_path, path, self.dumps(dict(state)))
 
     def get_transcripts_directory(self, session: AgentSession, *, source_id: str) -> Path:
         """Return the folder of the transcripts. It may not exist yet."""
-        return self._folder(session, source_id) / self.transcripts_directory_name
+        return self._ab_folder(session, source_id) / self.transcripts_directory_name
 
     def search_transcripts(
         self, session: AgentSession, *, source_id: str, query: str, session_id: str | None = None, limit: int = 20
@@ -433,9 +433,9 @@ class MemoryFileStore(MemoryStore):
         if session_id is not None:  # accept the id itself, or the spelling in earlier search results
             stems = {session_id, stem_of(session_id), stem_of(session_id, ignores_case=True)}
             paths = (path for path in paths if path.stem in stems)
-        for path, lines in self._texts(paths):
+        for path, lines in self._ab_texts(paths):
             for number, line in enumerate(lines.split("\n"), start=1):
-                message = self._message_in(line)
+                message = self._ab_message_in(line)
                 text = _message_text(message)
                 if query.casefold() in text.casefold():
                     role = message.get("role", "")
@@ -444,7 +444,7 @@ class MemoryFileStore(MemoryStore):
                         return found
         return found
 
-    def _message_in(self, line: str) -> Mapping[str, Any]:
+    def _ab_message_in(self, line: str) -> Mapping[str, Any]:
         try:
             message = self.loads(line)
         except ValueError:  # the line may still be in the middle of a write
@@ -471,7 +471,7 @@ class MemoryFileStore(MemoryStore):
         """Return the state that another session needs to use the same memory: the owner."""
         return {self.owner_state_key: self.get_owner_id(session)}
 
-    def _texts(self, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    def _ab_texts(self, paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
         """Yield the readable files and their texts in the order of their names."""
         for path in sorted(paths):
             try:
@@ -479,15 +479,15 @@ class MemoryFileStore(MemoryStore):
             except (OSError, ValueError) as error:
                 logger.warning("A file of the memory cannot be read and is ignored. %s: %s", path, error)
 
-    def _folder(self, session: AgentSession, source_id: str) -> Path:
+    def _ab_folder(self, session: AgentSession, source_id: str) -> Path:
         owner = f"{self.owner_prefix}{self.get_owner_id(session)}"
         return self.base_path / _encode(source_id) / _encode(owner) / self.kind
 
-    def _topics(self, session: AgentSession, source_id: str) -> Path:
-        return self._folder(session, source_id) / self.topics_directory_name
+    def _ab_topics(self, session: AgentSession, source_id: str) -> Path:
+        return self._ab_folder(session, source_id) / self.topics_directory_name
 
-    def _path_of_topic(self, session: AgentSession, source_id: str, topic: str) -> Path:
-        folder = self._topics(session, source_id)
+    def _ab_path_of_topic(self, session: AgentSession, source_id: str, topic: str) -> Path:
+        folder = self._ab_topics(session, source_id)
         path = folder / f"{slug_of(topic)}.md"
         slugs = {file.stem for file in folder.glob("*.md")}
         if path.stem not in slugs and topic in slugs:  # slug_of() changes a slug that has a digest

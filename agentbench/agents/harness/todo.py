@@ -185,7 +185,7 @@ class TodoFileStore(TodoStore):
             RuntimeError: The session has no owner although the store was created with `owner_state_key`.
             ValueError: The file is invalid, or the id of the session is not a valid folder name.
         """
-        path = self._path_of(session, source_id)
+        path = self._ab_path_of(session, source_id)
         data = await run_in_thread(read_json, self.base_path, path)
         return _read({} if data is None else data, path)
 
@@ -193,11 +193,11 @@ class TodoFileStore(TodoStore):
         self, session: AgentSession, items: Sequence[TodoItem], *, next_id: int, source_id: str
     ) -> None:
         """Replace the tasks in the file of a session atomically."""
-        path = self._path_of(session, source_id)
+        path = self._ab_path_of(session, source_id)
         text = json.dumps(_written(items, next_id), ensure_ascii=False, indent=1)
         await run_in_thread(replace_text, self.base_path, path, text)
 
-    def _path_of(self, session: AgentSession, source_id: str) -> str:
+    def _ab_path_of(self, session: AgentSession, source_id: str) -> str:
         if "/" in session.session_id or "\\" in session.session_id:
             message = (
                 f"The id of {session!r} has a path separator, so it is not a valid folder name. Use an id without one."
@@ -205,9 +205,9 @@ class TodoFileStore(TodoStore):
             raise ValueError(message)
         stem, suffix = os.path.splitext(self.state_filename)
         file = f"{stem}.{stem_of(source_id)}{suffix}"
-        return os.path.join(self.base_path, *self._owner_folders(session), stem_of(session.session_id), file)
+        return os.path.join(self.base_path, *self._ab_owner_folders(session), stem_of(session.session_id), file)
 
-    def _owner_folders(self, session: AgentSession) -> list[str]:
+    def _ab_owner_folders(self, session: AgentSession) -> list[str]:
         if self.owner_state_key is None:
             return []
         owner = session.state.get(self.owner_state_key)

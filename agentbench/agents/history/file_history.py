@@ -166,7 +166,8 @@ class FileHistoryProvider(HistoryProvider):
     def _ab_path_of(self, session_id: str | None) -> str:
         path = os.path.join(self._ab_folder, f"{stem_of(session_id, ignores_case=self._ab_ignores_case)}.jsonl")
         if os.path.dirname(os.path.realpath(path)) != self._ab_folder:
-            problem = f"The file of session {session_id!r} is a link that points outside {self._ab_folder!r}. Remove the link."
+            folder = self._ab_folder
+            problem = f"The file of session {session_id!r} is a link that points outside {folder!r}. Remove the link."
             raise HistoryFileError(path, problem)
         return path
 

@@ -75,7 +75,7 @@ class MCPSkillsSource(SkillsSource):
 class _ServerResource(SkillResource):
     def __init__(self, server: MCPTool, uri: str, *, name: str, description: str | None) -> None:
         super().__init__(name=name, description=description)
-        self._server, self._uri = server, uri
+        self._ab_server, self._ab_uri = server, uri
 
     async def read(self, **kwargs: Any) -> str:
-        return await self._server.read_resource(self._uri)
+        return await self._ab_server.read_resource(self._ab_uri)

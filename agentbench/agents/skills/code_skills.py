@@ -81,12 +81,12 @@ class InlineSkillScript(SkillScript):
     def __init__(self, *, name: str, function: Callable[..., Any], description: str | None = None) -> None:
         super().__init__(name=name, description=description or inspect.getdoc(function))
         self.function = function
-        self._tool = FunctionTool(function, name="script")
+        self._ab_tool = FunctionTool(function, name="script")
 
     @property
     def parameters_schema(self) -> dict[str, Any] | None:
         """The JSON schema of the parameters; `None` if there are none."""
-        schema = self._tool.parameters()
+        schema = self._ab_tool.parameters()
         return schema if schema.get("properties") else None
 
     async def run(self, skill: Skill, args: dict[str, Any] | list[str] | None = None, **kwargs: Any) -> Any:
@@ -102,7 +102,7 @@ class InlineSkillScript(SkillScript):
             names = ", ".join(sorted(both))
             message = f"Both the model and the run pass {names} to script {self.name!r}. Rename one of the arguments."
             raise TypeError(message)
-        valid = self._tool.validate_arguments(args or {})
+        valid = self._ab_tool.validate_arguments(args or {})
         return await _result(self.function(**valid, **(kwargs if _takes_kwargs(self.function) else {})))
 
 
@@ -170,7 +170,7 @@ class InlineSkill(StoredSkill):
 
         def add(function: _F) -> _F:
             described = description or inspect.getdoc(function)
-            self._resources.append(
+            self._ab_resources.append(
                 InlineSkillResource(name=name or function.__name__, description=described, function=function)
             )
             return function
@@ -188,7 +188,7 @@ class InlineSkill(StoredSkill):
 
         def add(function: _F) -> _F:
             script = InlineSkillScript(name=name or function.__name__, function=function, description=description)
-            self._scripts.append(script)
+            self._ab_scripts.append(script)
             return function
 
         return add if function is None else add(function)
@@ -230,7 +230,7 @@ class ClassSkill(Skill):
 
     def __init__(self, *, frontmatter: SkillFrontmatter) -> None:
         super().__init__(frontmatter=frontmatter)
-        self._parts: dict[str, list[Any]] = {}
+        self._ab_parts: dict[str, list[Any]] = {}
 
     @property
     @abstractmethod
@@ -245,12 +245,12 @@ class ClassSkill(Skill):
     @property
     def resources(self) -> list[SkillResource]:
         """A new list of the resources."""
-        return list(self._parts_of("resource"))
+        return list(self._ab_parts_of("resource"))
 
     @property
     def scripts(self) -> list[SkillScript]:
         """A new list of the scripts."""
-        return list(self._parts_of("script"))
+        return list(self._ab_parts_of("script"))
 
     @staticmethod
     def resource(function: Any = None, *, name: str | None = None, description: str | None = None) -> Any:
@@ -272,9 +272,9 @@ class ClassSkill(Skill):
         """
         return _mark("script", function, name, description)
 
-    def _parts_of(self, kind: str) -> list[Any]:
-        if kind in self._parts:
-            return self._parts[kind]
+    def _ab_parts_of(self, kind: str) -> list[Any]:
+        if kind in self._ab_parts:
+            return self._ab_parts[kind]
         parts: dict[str, Any] = {}
         for attribute in dict.fromkeys(name for cls in reversed(type(self).__mro__) for name in vars(cls)):
             member = inspect.getattr_static(type(self), attribute)
@@ -294,8 +294,8 @@ class ClassSkill(Skill):
             is_property = isinstance(member, property)
             read = (lambda get=member.__get__: get(self)) if is_property else getattr(self, attribute)
             parts[name] = InlineSkillResource(name=name, description=described, function=read)
-        self._parts[kind] = list(parts.values())
-        return self._parts[kind]
+        self._ab_parts[kind] = list(parts.values())
+        return self._ab_parts[kind]
 
 
 def _mark(kind: str, function: Any, name: str | None, description: str | None) -> Any:

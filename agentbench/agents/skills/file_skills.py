@@ -70,11 +70,11 @@ class _FileResource(SkillResource):
 
     def __init__(self, *, name: str, folder: str, max_bytes: int) -> None:
         super().__init__(name=name)
-        self._folder, self._max_bytes = folder, max_bytes
+        self._ab_folder, self._ab_max_bytes = folder, max_bytes
 
     async def read(self, **kwargs: Any) -> str:
         """Return the text of the file. The path is checked again, because the file may have been replaced by a link."""
-        return await run_in_thread(_text_in, self._folder, self.name, self._max_bytes)
+        return await run_in_thread(_text_in, self._ab_folder, self.name, self._ab_max_bytes)
 
 
 class FileSkillScript(SkillScript):
@@ -110,7 +110,7 @@ class FileSkillScript(SkillScript):
             message = f"The path of script {name!r} is {full_path!r}. Expected an absolute path."
             raise ValueError(message)
         require_limit("max_bytes", max_bytes, least=1)
-        self.full_path, self.runner, self._max_bytes = full_path, runner, max_bytes
+        self.full_path, self.runner, self._ab_max_bytes = full_path, runner, max_bytes
 
     @property
     def parameters_schema(self) -> dict[str, Any]:
@@ -140,7 +140,7 @@ class FileSkillScript(SkillScript):
 
     async def read(self, skill: FileSkill) -> str:
         """Return the source of the script."""
-        return await run_in_thread(_text_in, skill.path, self.name, self._max_bytes)
+        return await run_in_thread(_text_in, skill.path, self.name, self._ab_max_bytes)
 
 
 class FileSkillsSource(SkillsSource):
@@ -194,28 +194,28 @@ class FileSkillsSource(SkillsSource):
         require_limit("max_resource_bytes", max_resource_bytes, least=1)
         require_limit("max_files", max_files, least=1)
         self.script_runner, self.max_resource_bytes, self.max_files = script_runner, max_resource_bytes, max_files
-        self._resource_endings = _endings(resource_extensions)
-        self._script_endings = _endings(script_extensions)
-        self._resource_folders = _folders(resource_directories)
-        self._script_folders = _folders(script_directories)
+        self._ab_resource_endings = _endings(resource_extensions)
+        self._ab_script_endings = _endings(script_extensions)
+        self._ab_resource_folders = _folders(resource_directories)
+        self._ab_script_folders = _folders(script_directories)
 
     async def get_skills(self) -> list[Skill]:
         """Return the skills that the folders contain now. If two have the same name, the first one is returned."""
         problems: list[str] = []
-        skills = await run_in_thread(self._find, problems)
+        skills = await run_in_thread(self._ab_find, problems)
         for problem in problems:
             logger.warning("%s", problem)
             warn_user(problem, RuntimeWarning)
         return skills
 
-    def _find(self, problems: list[str]) -> list[Skill]:
+    def _ab_find(self, problems: list[str]) -> list[Skill]:
         skills: dict[str, FileSkill] = {}
         for path in filter(None, self.skill_paths):
             if not os.path.isdir(path):
                 problems.append(f"The skill folder {path!r} does not exist. Check the path.")
             for folder in _skill_folders(os.path.realpath(path), _DEPTH):
                 try:
-                    skill = self._read(folder, problems)
+                    skill = self._ab_read(folder, problems)
                 except (OSError, RecursionError, ValueError) as error:
                     file = os.path.join(folder, _SKILL_MD)
                     problems.append(f"The skill in {folder} is skipped. {file}: {error}")
@@ -227,7 +227,7 @@ class FileSkillsSource(SkillsSource):
                     problems.append(f"The skill in {folder} is skipped: another skill is called {name!r}.")
         return list(skills.values())
 
-    def _read(self, folder: str, problems: list[str]) -> FileSkill:
+    def _ab_read(self, folder: str, problems: list[str]) -> FileSkill:
         content = _text_in(folder, _SKILL_MD, self.max_resource_bytes)
         frontmatter, changes = read_skill_md(content)
         problems += [f"{os.path.join(folder, _SKILL_MD)}: {change}" for change in changes]
@@ -242,28 +242,28 @@ class FileSkillsSource(SkillsSource):
                 break
             if not _is_inside(folder, name):
                 problems.append(f"{name} in the skill {folder} is skipped: it is not a regular file, or it is a link.")
-            elif self._is_script(folder, name):
+            elif self._ab_is_script(folder, name):
                 path = os.path.join(folder, *name.split("/"))
                 runner, most = self.script_runner, self.max_resource_bytes
                 scripts.append(FileSkillScript(name=name, full_path=path, runner=runner, max_bytes=most))
-            elif self._is_resource(folder, name):
+            elif self._ab_is_resource(folder, name):
                 resources.append(_FileResource(name=name, folder=folder, max_bytes=self.max_resource_bytes))
         for parts in (resources, scripts):
             parts.sort(key=lambda part: part.name)
         return FileSkill(frontmatter=frontmatter, content=content, path=folder, resources=resources, scripts=scripts)
 
-    def _is_script(self, folder: str, name: str) -> bool:
-        if self._script_folders is not None and (os.path.dirname(name) or ".") not in self._script_folders:
+    def _ab_is_script(self, folder: str, name: str) -> bool:
+        if self._ab_script_folders is not None and (os.path.dirname(name) or ".") not in self._ab_script_folders:
             return False
-        if self._script_endings is not None:
-            return name.lower().endswith(self._script_endings)
+        if self._ab_script_endings is not None:
+            return name.lower().endswith(self._ab_script_endings)
         return name.lower().endswith(SCRIPT_ENDINGS) or _sample(folder, name).startswith(b"#!")
 
-    def _is_resource(self, folder: str, name: str) -> bool:
-        if self._resource_folders is not None and (os.path.dirname(name) or ".") not in self._resource_folders:
+    def _ab_is_resource(self, folder: str, name: str) -> bool:
+        if self._ab_resource_folders is not None and (os.path.dirname(name) or ".") not in self._ab_resource_folders:
             return False
-        if self._resource_endings is not None:
-            return name.lower().endswith(self._resource_endings)
+        if self._ab_resource_endings is not None:
+            return name.lower().endswith(self._ab_resource_endings)
         return b"\0" not in _sample(folder, name)
 
 

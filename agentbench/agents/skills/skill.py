@@ -119,23 +119,23 @@ class StoredSkill(Skill):
         scripts: Sequence[SkillScript] | None = None,
     ) -> None:
         super().__init__(frontmatter=frontmatter)
-        self._content = content
-        self._resources, self._scripts = list(resources or ()), list(scripts or ())
+        self._ab_content = content
+        self._ab_resources, self._ab_scripts = list(resources or ()), list(scripts or ())
 
     @property
     def content(self) -> str:
         """The text for the model: the text of the skill, and the list of scripts with their arguments."""
-        return "\n".join([self._content, *scripts_block(self.scripts)])
+        return "\n".join([self._ab_content, *scripts_block(self.scripts)])
 
     @property
     def resources(self) -> list[SkillResource]:
         """The resources. The list itself is returned, so you can append to it."""
-        return self._resources
+        return self._ab_resources
 
     @property
     def scripts(self) -> list[SkillScript]:
         """The scripts. The list itself is returned, so you can append to it."""
-        return self._scripts
+        return self._ab_scripts
 
 
 @runtime_checkable

@@ -78,11 +78,11 @@ class InMemorySkillsSource(SkillsSource):
     """
 
     def __init__(self, skills: Iterable[Skill]) -> None:
-        self._skills = list(skills)
+        self._ab_skills = list(skills)
 
     async def get_skills(self) -> list[Skill]:
         """Return the skills."""
-        return list(self._skills)
+        return list(self._ab_skills)
 
 
 class AggregatingSkillsSource(SkillsSource):
@@ -196,26 +196,26 @@ class CachingSkillsSource(DelegatingSkillsSource):
             )
             raise ValueError(message)
         self.ttl = ttl
-        self._loading: asyncio.Task[list[Skill]] | None = None
-        self._skills: tuple[float, list[Skill]] | None = None
+        self._ab_loading: asyncio.Task[list[Skill]] | None = None
+        self._ab_skills: tuple[float, list[Skill]] | None = None
 
     def invalidate(self) -> None:
         """Clear the cache, so that the next request loads the skills again."""
-        self._skills = self._loading = None
+        self._ab_skills = self._ab_loading = None
 
     async def get_skills(self, context: SkillsSourceContext | None = None) -> list[Skill]:
         """Return the cached skills, or load them. Concurrent requests share one load."""
         now = _clock.runtime_defaults().clock.perf_ns() / 1e9
-        if self._skills is not None and (self.ttl is None or now - self._skills[0] < self.ttl):
-            return list(self._skills[1])
-        loading = self._loading
+        if self._ab_skills is not None and (self.ttl is None or now - self._ab_skills[0] < self.ttl):
+            return list(self._ab_skills[1])
+        loading = self._ab_loading
         if loading is None or loading.get_loop() is not asyncio.get_running_loop():
-            loading = self._loading = asyncio.ensure_future(self.inner_source.get_skills())
+            loading = self._ab_loading = asyncio.ensure_future(self.inner_source.get_skills())
         try:
             skills = await asyncio.shield(loading)  # cancelling one caller must not cancel the load for the others
-            if self._loading is loading:  # otherwise the cache was cleared meanwhile
-                self._skills = (now, list(skills))
+            if self._ab_loading is loading:  # otherwise the cache was cleared meanwhile
+                self._ab_skills = (now, list(skills))
         finally:
-            if loading.done() and self._loading is loading:
-                self._loading = None
+            if loading.done() and self._ab_loading is loading:
+                self._ab_loading = None
         return list(skills)

@@ -174,19 +174,19 @@ class StandardMagenticManager(MagenticManagerBase):
         """Ask for facts, then for a plan, and return both with the task."""
         facts = self.facts_prompt.format(task=magentic_context.task)
         plan = self.plan_prompt.format(team=_team(magentic_context))
-        return await self._ledger(magentic_context, facts, plan)
+        return await self._ab_ledger(magentic_context, facts, plan)
 
     async def replan(self, magentic_context: MagenticContext) -> Message:
         """Ask for updated facts and a new plan."""
         old_facts = self.task_ledger.facts.text if self.task_ledger is not None else ""
         facts = self.facts_update_prompt.format(task=magentic_context.task, old_facts=old_facts)
         plan = self.plan_update_prompt.format(team=_team(magentic_context))
-        return await self._ledger(magentic_context, facts, plan)
+        return await self._ab_ledger(magentic_context, facts, plan)
 
-    async def _ledger(self, context: MagenticContext, facts_prompt: str, plan_prompt: str) -> Message:
+    async def _ab_ledger(self, context: MagenticContext, facts_prompt: str, plan_prompt: str) -> Message:
         question = Message("user", [facts_prompt])
-        facts = await self._ask([*context.chat_history, question])
-        plan = await self._ask([*context.chat_history, question, facts, Message("user", [plan_prompt])])
+        facts = await self._ab_ask([*context.chat_history, question])
+        plan = await self._ab_ask([*context.chat_history, question, facts, Message("user", [plan_prompt])])
         self.task_ledger = MagenticTaskLedger(facts, plan)
         text = self.full_prompt.format(task=context.task, team=_team(context), facts=facts.text, plan=plan.text)
         return Message("assistant", [text], author_name=MAGENTIC_MANAGER_NAME)
@@ -203,7 +203,7 @@ class StandardMagenticManager(MagenticManagerBase):
         )
         messages = [*context.chat_history, Message("user", [prompt])]
         for attempt in range(self.retry_count + 1):
-            answer = await self._ask(messages)
+            answer = await self._ab_ask(messages)
             try:
                 return MagenticProgressLedger.from_dict(next(json_objects(answer.text), {}))
             except ValueError as error:
@@ -217,10 +217,10 @@ class StandardMagenticManager(MagenticManagerBase):
     async def prepare_final_answer(self, magentic_context: MagenticContext) -> Message:
         """Ask for the answer to the task."""
         prompt = self.final_prompt.format(task=magentic_context.task)
-        answer = await self._ask([*magentic_context.chat_history, Message("user", [prompt])])
+        answer = await self._ab_ask([*magentic_context.chat_history, Message("user", [prompt])])
         return Message("assistant", [answer.text], author_name=MAGENTIC_MANAGER_NAME)
 
-    async def _ask(self, messages: list[Message]) -> Message:
+    async def _ab_ask(self, messages: list[Message]) -> Message:
         response = await self.agent.run(without_answers(messages, "the conversation of a Magentic team"))
         if not response.text:
             msg = f"The agent {self.agent.name!r} that manages a Magentic team did not answer. Expected a text."
