@@ -33,12 +33,12 @@ class Displayable:
 
     __slots__ = ()
 
-    _drawn_by: ClassVar[str | None] = None
+    _ab_drawn_by: ClassVar[str | None] = None
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         """Return the views by media type, always including `text/plain`; the front end chooses one."""
         plain: dict[str, Any] = {"text/plain": repr(self)}
-        view = self._drawn_by
+        view = self._ab_drawn_by
         try:
             return plain if view is None else plain | call_view(view, self)
         except MissingExtraError:
@@ -49,7 +49,7 @@ def drawn_by(view: str) -> Callable[[_C], _C]:
     """Name the function that renders a class and its subclasses. It returns an object's views by media type."""
 
     def decorate(cls: _C) -> _C:
-        cls._drawn_by = view
+        cls._ab_drawn_by = view
         return cls
 
     return decorate

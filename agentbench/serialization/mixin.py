@@ -122,11 +122,11 @@ class SerializationMixin:
             raise ValueError(message)
         if dependencies:
             for identifier in dict.fromkeys(known if type_ is None else [type_, *known]):
-                cls._inject(arguments, dependencies.get(identifier, {}))
+                cls._ab_inject(arguments, dependencies.get(identifier, {}))
         return cls(**arguments)
 
     @classmethod
-    def _inject(cls, arguments: dict[str, Any], dependencies: Mapping[str, Any]) -> None:
+    def _ab_inject(cls, arguments: dict[str, Any], dependencies: Mapping[str, Any]) -> None:
         for name, value in _dependencies_of(arguments, dependencies):
             if name not in cls.INJECTABLE:
                 _log.debug("%s takes %r, which is not among its INJECTABLE.", cls.__name__, name)

@@ -472,8 +472,8 @@ class FunctionTool(SerializationMixin, Displayable):
         return found | {name: value for name, value in more.items() if name not in (exclude or ())}
 
     @classmethod
-    def _inject(cls, arguments: dict[str, Any], dependencies: Mapping[str, Any]) -> None:
-        super()._inject(arguments, dependencies)
+    def _ab_inject(cls, arguments: dict[str, Any], dependencies: Mapping[str, Any]) -> None:
+        super()._ab_inject(arguments, dependencies)
         func, stored = arguments.get("func"), arguments.get("input_model")
         if func is not None and isinstance(stored, Mapping) and _has_schema(func, arguments["name"], stored):
             arguments["input_model"] = None  # the signature also converts arguments, unlike a plain schema
