@@ -27,6 +27,7 @@ from agentbench import (
     FileCheckpointStorage,
     FunctionExecutor,
     FunctionMiddleware,
+    FunctionTool,
     InMemoryCheckpointStorage,
     InMemoryHistoryProvider,
     MemoryStore,
@@ -43,6 +44,7 @@ from agentbench import (
     handler,
     response_handler,
 )
+from agentbench.agents.mcp.tool import MCPTool
 from agentbench.checkpoints.storage import ChainStorage
 from agentbench.orchestrations import MagenticManagerBase
 
@@ -67,7 +69,7 @@ def public_classes_to_subclass() -> list[type]:
     bases = (
         Executor, BaseAgent, BaseChatClient, BaseEmbeddingClient, ContextProvider, AgentMiddleware, ChatMiddleware,
         FunctionMiddleware, ChainStorage, Skill, SkillResource, SkillScript, SkillsSource, TodoStore, MemoryStore,
-        MagenticManagerBase,
+        MagenticManagerBase, FunctionTool, MCPTool,
     )  # fmt: skip
     modules = (agentbench, agentbench.openai, agentbench.orchestrations, agentbench.stategraph)
     found = [getattr(module, name) for module in modules for name in module.__all__]

@@ -122,19 +122,19 @@ class MCPTool(Displayable):
         self.limits = MCPLimits().with_values({**(limits or {}), **payload_limit})
         self.use_progressive_disclosure = use_progressive_disclosure
         self.additional_properties = additional_properties
-        self._given_session = session
-        self._loop_of_session = session.loop if type(session) is SessionOnLoop else running_loop()
-        self._connection: Connection | None = None
-        self._capabilities: dict[str, Any] = {}
-        self._listings = Listings(name, self.tool_name_prefix, self.runtime_arguments, self.limits, self._answer)
-        self._finder = tool_finder(name, self.tool_name_prefix, lambda: self._listings.functions(self.allowed_tools))
-        self._sampling = Sampling(name, self.limits)
-        self._elicitation = Elicitation(name, elicitation_callback, self.limits)
-        self._log = ServerLog(name, self.limits)
-        self._reloads: dict[Kind, asyncio.Task[None]] = {}
-        self._changed: set[Kind] = set()
-        self._has_ping = True
-        self._locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
+        self._ab_given_session = session
+        self._ab_loop_of_session = session.loop if type(session) is SessionOnLoop else running_loop()
+        self._ab_connection: Connection | None = None
+        self._ab_capabilities: dict[str, Any] = {}
+        self._ab_listings = Listings(name, self.tool_name_prefix, self.runtime_arguments, self.limits, self._ab_answer)
+        self._ab_finder = tool_finder(name, self.tool_name_prefix, lambda: self._ab_listings.functions(self.allowed_tools))
+        self._ab_sampling = Sampling(name, self.limits)
+        self._ab_elicitation = Elicitation(name, elicitation_callback, self.limits)
+        self._ab_log = ServerLog(name, self.limits)
+        self._ab_reloads: dict[Kind, asyncio.Task[None]] = {}
+        self._ab_changed: set[Kind] = set()
+        self._ab_has_ping = True
+        self._ab_locks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
 
     # ------------------------------------------------------------------------------------------------------ connection
 
@@ -155,15 +155,15 @@ class MCPTool(Displayable):
     @property
     def is_connected(self) -> bool:
         """Whether there is an open session."""
-        return self._connection is not None and self._connection.is_open
+        return self._ab_connection is not None and self._ab_connection.is_open
 
-    def _is_reachable(self) -> bool:
-        return self._connection is not None and self._connection.is_reachable
+    def _ab_is_reachable(self) -> bool:
+        return self._ab_connection is not None and self._ab_connection.is_reachable
 
     @property
     def session(self) -> Any:
         """The `ClientSession`, for use on any event loop; None when not connected."""
-        return None if self._connection is None else self._connection.session
+        return None if self._ab_connection is None else self._ab_connection.session
 
     async def connect(self, *, reset: bool = False) -> None:
         """Open the connection and load the lists. Do nothing if the connection is open.
@@ -176,25 +176,25 @@ class MCPTool(Displayable):
             ToolExecutionException: The server cannot be reached, or does not speak the protocol.
             MissingExtraError: A package of the extra `mcp` is missing.
         """
-        await await_on(self._loop(), self._connect(reset=reset))
+        await await_on(self._ab_loop(), self._ab_connect(reset=reset))
 
-    async def _connect(self, *, reset: bool) -> None:
-        async with self._lock():
-            if self._is_reachable() and not reset:
+    async def _ab_connect(self, *, reset: bool) -> None:
+        async with self._ab_lock():
+            if self._ab_is_reachable() and not reset:
                 return
-            await self._open()
+            await self._ab_open()
             try:
-                async with self._in_time():
-                    for kind in self._kinds():
-                        await self._load(kind)
+                async with self._ab_in_time():
+                    for kind in self._ab_kinds():
+                        await self._ab_load(kind)
             except BaseException as error:
-                await self._shut()
+                await self._ab_shut()
                 if isinstance(error, Exception) and not isinstance(error, ToolException):
-                    raise self._failure("listing", error) from error
+                    raise self._ab_failure("listing", error) from error
                 raise
 
     @asynccontextmanager
-    async def _in_time(self) -> AsyncIterator[None]:
+    async def _ab_in_time(self) -> AsyncIterator[None]:
         seconds = self.limits.connect_s
         try:
             async with asyncio.timeout(None if seconds == inf else seconds) as limit:
@@ -206,11 +206,11 @@ class MCPTool(Displayable):
 
     async def close(self) -> None:
         """Close the connection if it is open. A later call of a function opens it again."""
-        await await_on(self._loop(), self._close())
+        await await_on(self._ab_loop(), self._ab_close())
 
-    async def _close(self) -> None:
-        async with self._lock():
-            await self._shut()
+    async def _ab_close(self) -> None:
+        async with self._ab_lock():
+            await self._ab_shut()
 
     async def __aenter__(self) -> Self:
         await self.connect()
@@ -219,38 +219,38 @@ class MCPTool(Displayable):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def _loop(self) -> asyncio.AbstractEventLoop:
+    def _ab_loop(self) -> asyncio.AbstractEventLoop:
         """Return the event loop of the connection: the loop of a session that was passed, or the loop of the engine."""
-        if self._given_session is None:
+        if self._ab_given_session is None:
             return home_loop()
-        self._loop_of_session = self._loop_of_session or asyncio.get_running_loop()
-        return self._loop_of_session
+        self._ab_loop_of_session = self._ab_loop_of_session or asyncio.get_running_loop()
+        return self._ab_loop_of_session
 
-    def _lock(self) -> asyncio.Lock:
-        return self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+    def _ab_lock(self) -> asyncio.Lock:
+        return self._ab_locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
-    async def _shut(self) -> None:
-        for task in self._reloads.values():
+    async def _ab_shut(self) -> None:
+        for task in self._ab_reloads.values():
             if task is not asyncio.current_task() and not task.get_loop().is_closed():
                 task.get_loop().call_soon_threadsafe(task.cancel)
-        self._reloads.clear()
-        connection, self._connection = self._connection, None
+        self._ab_reloads.clear()
+        connection, self._ab_connection = self._ab_connection, None
         if connection is not None:
             await connection.close()
 
-    async def _open(self) -> None:
-        await self._shut()
+    async def _ab_open(self) -> None:
+        await self._ab_shut()
         connection = Connection()
         try:
-            async with self._in_time():
-                await connection.open(self._open_session)
+            async with self._ab_in_time():
+                await connection.open(self._ab_open_session)
         except (ToolException, MissingExtraError):
             raise
         except Exception as error:
-            raise self._failure("connecting", error) from error
-        self._connection = connection
+            raise self._ab_failure("connecting", error) from error
+        self._ab_connection = connection
         level = logger.level
-        if level and "logging" in self._capabilities:
+        if level and "logging" in self._ab_capabilities:
             name = level_name(level)
             try:
                 with warnings.catch_warnings():  # newer versions warn that the protocol deprecates logging
@@ -260,23 +260,23 @@ class MCPTool(Displayable):
             except Exception:
                 logger.warning("The server %s does not accept the log level %r.", self.name, name, exc_info=True)
 
-    async def _open_session(self, stack: AsyncExitStack) -> Any:
-        session = self._given_session
+    async def _ab_open_session(self, stack: AsyncExitStack) -> Any:
+        session = self._ab_given_session
         if session is None:
             reading, writing, *_ = await stack.enter_async_context(self.get_mcp_client())
             callbacks: dict[str, Any] = {
                 "logging_callback": self.logging_callback, "message_handler": self.message_handler,
-                "elicitation_callback": self._answer_question,
+                "elicitation_callback": self._ab_answer_question,
             }  # fmt: skip
             if self.client is not None:
                 callbacks["sampling_callback"] = self.sampling_callback
                 callbacks["sampling_capabilities"] = make("SamplingCapability", {"tools": {}})
             checked = CheckedStream(reading, opening.get().end, self.name, self.limits)
             session = await stack.enter_async_context(make_session(checked, writing, self.request_timeout, **callbacks))
-        self._capabilities = await capabilities(session)
+        self._ab_capabilities = await capabilities(session)
         return session
 
-    def _failure(self, doing: str, error: BaseException) -> ToolExecutionException:
+    def _ab_failure(self, doing: str, error: BaseException) -> ToolExecutionException:
         if isinstance(limit := error_data(error), MCPLimitError):
             return limit
         cause = first_cause(error)
@@ -292,47 +292,47 @@ class MCPTool(Displayable):
 
         With `use_progressive_disclosure` only the tool with which a model finds them.
         """
-        return [self._finder] if self.use_progressive_disclosure else self._listings.functions(self.allowed_tools)
+        return [self._ab_finder] if self.use_progressive_disclosure else self._ab_listings.functions(self.allowed_tools)
 
     async def load_tools(self) -> None:
         """Load the list of tools again. Unchanged tools keep their function objects."""
-        await self._reload("tools")
+        await self._ab_reload("tools")
 
     async def load_prompts(self) -> None:
         """Load the list of prompts again."""
-        await self._reload("prompts")
+        await self._ab_reload("prompts")
 
-    def _kinds(self) -> list[Kind]:
+    def _ab_kinds(self) -> list[Kind]:
         wanted: dict[Kind, bool] = {"tools": self.load_tools_flag, "prompts": self.load_prompts_flag}
-        return [kind for kind, is_wanted in wanted.items() if is_wanted and self._capabilities.get(kind) is not None]
+        return [kind for kind, is_wanted in wanted.items() if is_wanted and self._ab_capabilities.get(kind) is not None]
 
-    async def _reload(self, kind: Kind) -> None:
+    async def _ab_reload(self, kind: Kind) -> None:
         if not self.is_connected:
             await self.connect()
         else:
-            await await_on(self._loop(), self._reload_here(kind))
+            await await_on(self._ab_loop(), self._ab_reload_here(kind))
 
-    async def _reload_here(self, kind: Kind) -> None:
-        if self._has_ping:
+    async def _ab_reload_here(self, kind: Kind) -> None:
+        if self._ab_has_ping:
             try:
-                await self._in_session(lambda session: session.send_ping())
+                await self._ab_in_session(lambda session: session.send_ping())
             except Exception as error:  # noqa: BLE001 - opening a new connection shows whether the server is still there
                 if getattr(getattr(error, "error", error), "code", None) == _METHOD_NOT_FOUND:
-                    self._has_ping = False
+                    self._ab_has_ping = False
                 else:
-                    async with self._lock():
-                        await self._open()
-        await self._load(kind)
+                    async with self._ab_lock():
+                        await self._ab_open()
+        await self._ab_load(kind)
 
-    async def _load(self, kind: Kind) -> None:
-        self._listings.address = self.whole_address
-        self._listings.update(kind, await self._read_list(kind), self.approval_mode)
+    async def _ab_load(self, kind: Kind) -> None:
+        self._ab_listings.address = self.whole_address
+        self._ab_listings.update(kind, await self._ab_read_list(kind), self.approval_mode)
 
     async def list_resources(self) -> list[dict[str, Any]]:
         """Return the resources that the server lists, with `uri`, `name`, `description` and `mimeType`."""
-        if self._capabilities.get("resources") is None:
+        if self._ab_capabilities.get("resources") is None:
             return []
-        return await self._read_list("resources")
+        return await self._ab_read_list("resources")
 
     async def read_resource(self, uri: str) -> str:
         """Return a resource of the server as text.
@@ -344,7 +344,7 @@ class MCPTool(Displayable):
             ToolExecutionException: The server refused the request, or the connection was lost.
             ValueError: The resource is not text.
         """
-        result = await self._request(
+        result = await self._ab_request(
             f"reading {uri!r}", lambda session: session.read_resource(uri_of(uri)), {}, may_repeat=True
         )
         parts = wire(result)["contents"]
@@ -353,21 +353,21 @@ class MCPTool(Displayable):
             raise ValueError(msg)
         return "\n".join(part["text"] for part in parts)
 
-    async def _read_list(self, kind: Kind | Literal["resources"]) -> list[dict[str, Any]]:
+    async def _ab_read_list(self, kind: Kind | Literal["resources"]) -> list[dict[str, Any]]:
         def get_page(params: Any) -> Awaitable[Any]:
-            return self._in_session(lambda session: getattr(session, f"list_{kind}")(params=params))
+            return self._ab_in_session(lambda session: getattr(session, f"list_{kind}")(params=params))
 
         return await read_pages(self.name, kind, self.limits, get_page)
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
-    async def _answer(
+    async def _ab_answer(
         self, kind: Kind, name: str, arguments: dict[str, Any], invocation: FunctionInvocationContext
     ) -> str | list[Content]:
         """Call a tool or prompt of the server, with or without a run of an agent."""
         if kind == "prompts":
-            return await self._prompt(name, arguments, invocation.kwargs)
-        return await self._call(name, arguments, invocation.kwargs, invocation.metadata)
+            return await self._ab_prompt(name, arguments, invocation.kwargs)
+        return await self._ab_call(name, arguments, invocation.kwargs, invocation.metadata)
 
     async def call_tool(self, tool_name: str, **kwargs: Any) -> str | list[Content]:
         """Call a tool of the server.
@@ -387,9 +387,9 @@ class MCPTool(Displayable):
         if not self.load_tools_flag:
             msg = f"Cannot call tools of {self.name!r}: it was created with load_tools=False."
             raise ToolExecutionException(msg)
-        declared = (self._listings.listing_of("tools", tool_name).get("inputSchema") or {}).get("properties", {})
+        declared = (self._ab_listings.listing_of("tools", tool_name).get("inputSchema") or {}).get("properties", {})
         arguments = {key: value for key, value in kwargs.items() if key not in NEVER_SENT or key in declared}
-        return await self._call(tool_name, arguments, kwargs, {})
+        return await self._ab_call(tool_name, arguments, kwargs, {})
 
     async def get_prompt(self, prompt_name: str, **kwargs: Any) -> str:
         """Return a prompt of the server.
@@ -405,23 +405,23 @@ class MCPTool(Displayable):
         if not self.load_prompts_flag:
             msg = f"Cannot get prompts of {self.name!r}: it was created with load_prompts=False."
             raise ToolExecutionException(msg)
-        return await self._prompt(prompt_name, kwargs, kwargs)
+        return await self._ab_prompt(prompt_name, kwargs, kwargs)
 
-    async def _call(
+    async def _ab_call(
         self, name: str, arguments: dict[str, Any], runtime: Mapping[str, Any], metadata: Mapping[str, Any]
     ) -> str | list[Content]:
-        listing = self._listings.listing_of("tools", name)
+        listing = self._ab_listings.listing_of("tools", name)
         notes = listing.get("annotations") or {}
         meta = {**(listing.get("_meta") or {}), **_trace_headers(listing.get("_meta") or {})}
 
         async def send(session: Any) -> Any:
             progress = partial(self.progress_callback, name)
-            return await self._elicitation.during(
+            return await self._ab_elicitation.during(
                 lambda: session.call_tool(name, arguments, progress_callback=progress, meta=meta or None), metadata
             )
 
-        with self._sampling.count_requests():
-            result = await self._request(
+        with self._ab_sampling.count_requests():
+            result = await self._ab_request(
                 f"calling the tool {name!r}",
                 send,
                 runtime,
@@ -431,17 +431,17 @@ class MCPTool(Displayable):
         contents = contents_of_result(name, wire(result), self.limits)
         return contents if parse is None else parse(result)
 
-    async def _prompt(self, name: str, arguments: Mapping[str, Any], runtime: Mapping[str, Any]) -> str:
+    async def _ab_prompt(self, name: str, arguments: Mapping[str, Any], runtime: Mapping[str, Any]) -> str:
         texts = {key: str(value) for key, value in arguments.items()}
 
         def send(session: Any) -> Awaitable[Any]:
             return session.get_prompt(name, texts)  # type: ignore[no-any-return]
 
-        result = await self._request(f"getting the prompt {name!r}", send, runtime, may_repeat=True)
+        result = await self._ab_request(f"getting the prompt {name!r}", send, runtime, may_repeat=True)
         parse = self.parse_prompt_results
         return prompt_text(wire(result)["messages"]) if parse is None else parse(result)
 
-    async def _request(
+    async def _ab_request(
         self,
         doing: str,
         send: Callable[[Any], Awaitable[Any]],
@@ -451,34 +451,36 @@ class MCPTool(Displayable):
     ) -> Any:
         """Send a request; if the connection was lost before the server can have acted on it, reconnect and repeat."""
         try:
-            if not self._is_reachable():
+            if not self._ab_is_reachable():
                 await self.connect()
-            connection = self._connection
+            connection = self._ab_connection
             try:
-                return await self._in_session(send, runtime)
+                return await self._ab_in_session(send, runtime)
             except Exception as error:
                 was_sent = isinstance(error, (ConnectionLostError, protocol_error())) and not is_session_unknown(error)
                 if not is_connection_lost(error) or (was_sent and not may_repeat):
                     raise
                 logger.info("The connection to the MCP server %s was lost; reconnecting.", self.name)
-                await await_on(self._loop(), self._reopen(connection))
-                return await self._in_session(send, runtime)
+                await await_on(self._ab_loop(), self._ab_reopen(connection))
+                return await self._ab_in_session(send, runtime)
         except (ToolException, MissingExtraError, NestedLoopError):
             raise
         except Exception as error:
             is_report = isinstance(error, protocol_error()) and not is_connection_lost(error)
             if is_report and not isinstance(error_data(error), MCPLimitError):
                 raise ToolResultError(self.limits.log_text(str(error)), error) from error
-            raise self._failure(doing, error) from error
+            raise self._ab_failure(doing, error) from error
 
-    async def _reopen(self, lost: Connection | None) -> None:
-        async with self._lock():
-            if self._connection is lost or not self._is_reachable():
-                await self._open()
+    async def _ab_reopen(self, lost: Connection | None) -> None:
+        async with self._ab_lock():
+            if self._ab_connection is lost or not self._ab_is_reachable():
+                await self._ab_open()
 
-    async def _in_session(self, send: Callable[[Any], Awaitable[Any]], runtime: Mapping[str, Any] | None = None) -> Any:
+    async def _ab_in_session(
+        self, send: Callable[[Any], Awaitable[Any]], runtime: Mapping[str, Any] | None = None
+    ) -> Any:
         """Send a request on the event loop of the connection; transports may use `runtime`, the run's arguments."""
-        connection = self._connection
+        connection = self._ab_connection
         if connection is None or not connection.is_reachable:
             msg = f"The MCP server {self.name!r} is not connected. Call connect() first."
             raise ToolExecutionException(msg)
@@ -494,10 +496,10 @@ class MCPTool(Displayable):
             context: The context of the request.
             params: The parameters of the request: messages and options.
         """
-        return await self._sampling.answer(params, self.client, self.sampling_approval_callback)
+        return await self._ab_sampling.answer(params, self.client, self.sampling_approval_callback)
 
-    async def _answer_question(self, context: Any, params: Any) -> Any:
-        return await self._elicitation.answer(params)
+    async def _ab_answer_question(self, context: Any, params: Any) -> Any:
+        return await self._ab_elicitation.answer(params)
 
     async def logging_callback(self, params: Any) -> None:
         """Log a message of the server.
@@ -506,7 +508,7 @@ class MCPTool(Displayable):
             params: The level, logger and data of the message.
         """
         fields = wire(params)
-        self._log.log(fields.get("level"), fields.get("data"))
+        self._ab_log.log(fields.get("level"), fields.get("data"))
 
     async def progress_callback(
         self, tool_name: str, progress: float, total: float | None, message: str | None
@@ -520,7 +522,7 @@ class MCPTool(Displayable):
             message: A description of the current step.
         """
         share = f"{progress:g}" if total is None else f"{progress:g} of {total:g}"
-        self._log.log("info", f"{tool_name}: {share}{f', {message}' if message else ''}")
+        self._ab_log.log("info", f"{tool_name}: {share}{f', {message}' if message else ''}")
 
     async def message_handler(self, message: Any) -> None:
         """Handle a notification of the server: reload a changed list in the background.
@@ -529,18 +531,18 @@ class MCPTool(Displayable):
             message: A notification, a request, or an error of the stream.
         """
         method = notification_method(message)
-        for kind in self._kinds():
+        for kind in self._ab_kinds():
             if method == f"notifications/{kind}/list_changed":
-                self._changed.add(kind)
-                if (reload := self._reloads.get(kind)) is None or reload.done():
-                    self._reloads[kind] = asyncio.ensure_future(self._reload_quietly(kind))
+                self._ab_changed.add(kind)
+                if (reload := self._ab_reloads.get(kind)) is None or reload.done():
+                    self._ab_reloads[kind] = asyncio.ensure_future(self._ab_reload_quietly(kind))
 
-    async def _reload_quietly(self, kind: Kind) -> None:
+    async def _ab_reload_quietly(self, kind: Kind) -> None:
         """Reload a list until no change arrives during the reload; several changes cause one reload."""
-        while kind in self._changed:
-            self._changed.discard(kind)
+        while kind in self._ab_changed:
+            self._ab_changed.discard(kind)
             try:
-                await self._reload(kind)
+                await self._ab_reload(kind)
             except Exception as error:  # noqa: BLE001 - the old list remains in use
                 shown = self.limits.log_text(str(error))
                 logger.warning("Cannot reload the changed list of %s of the server %s: %s", kind, self.name, shown)

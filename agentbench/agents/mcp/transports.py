@@ -93,7 +93,7 @@ class MCPStdioTool(MCPTool):
         process = {key: kwargs.pop(key) for key in ("cwd", "encoding_error_handler") if key in kwargs}
         super().__init__(name, **kwargs)
         self.command, self.args, self.env = command, list(args or ()), None if env is None else dict(env)
-        self.encoding, self._errlog, self._process = encoding, errlog, process
+        self.encoding, self._ab_errlog, self._ab_process = encoding, errlog, process
 
     @property
     def address(self) -> str:
@@ -117,13 +117,13 @@ class MCPStdioTool(MCPTool):
         stdio = module("client.stdio")
         encoding = {} if self.encoding is None else {"encoding": self.encoding}
         parameters = stdio.StdioServerParameters(
-            command=self.command, args=self.args, env=self.env, **encoding, **self._process
+            command=self.command, args=self.args, env=self.env, **encoding, **self._ab_process
         )
-        return self._start_process(stdio, parameters)
+        return self._ab_start_process(stdio, parameters)
 
     @asynccontextmanager
-    async def _start_process(self, stdio: Any, parameters: Any) -> AsyncIterator[Any]:
-        with nullcontext(self._errlog) if self._errlog is not None else _error_file() as errors:
+    async def _ab_start_process(self, stdio: Any, parameters: Any) -> AsyncIterator[Any]:
+        with nullcontext(self._ab_errlog) if self._ab_errlog is not None else _error_file() as errors:
             async with stdio.stdio_client(parameters, errlog=errors) as streams:
                 yield streams
 
@@ -183,7 +183,7 @@ class MCPStreamableHTTPTool(MCPTool):
         super().__init__(name, **_common_arguments(kwargs))
         self.url, self.terminate_on_close = url, terminate_on_close
         self.http_client, self.header_provider = http_client, header_provider
-        self._headers_of: dict[Any, Mapping[str, str]] = {}
+        self._ab_headers_of: dict[Any, Mapping[str, str]] = {}
 
     @property
     def address(self) -> str:
@@ -197,35 +197,37 @@ class MCPStreamableHTTPTool(MCPTool):
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens the transport."""
-        return self._open_transport(module("client.streamable_http").streamable_http_client)
+        return self._ab_open_transport(module("client.streamable_http").streamable_http_client)
 
     @asynccontextmanager
-    async def _open_transport(self, open_transport: Callable[..., Any]) -> AsyncIterator[Any]:
+    async def _ab_open_transport(self, open_transport: Callable[..., Any]) -> AsyncIterator[Any]:
         client = self.http_client
         async with new_http_client(opening.get().end) if client is None else nullcontext(client) as client:
             hooks = client.event_hooks["request"]
-            if self.header_provider is not None and self._add_headers not in hooks:
-                client.event_hooks = {**client.event_hooks, "request": [*hooks, self._add_headers]}
+            if self.header_provider is not None and self._ab_add_headers not in hooks:
+                client.event_hooks = {**client.event_hooks, "request": [*hooks, self._ab_add_headers]}
             terminate = self.terminate_on_close is not False
             async with open_transport(self.url, http_client=client, terminate_on_close=terminate) as streams:
                 reading, writing, *_ = streams
-                yield reading, _HeaderStream(writing, self._headers_of)
+                yield reading, _HeaderStream(writing, self._ab_headers_of)
 
-    async def _in_session(self, send: Callable[[Any], Awaitable[Any]], runtime: Mapping[str, Any] | None = None) -> Any:
+    async def _ab_in_session(
+        self, send: Callable[[Any], Awaitable[Any]], runtime: Mapping[str, Any] | None = None
+    ) -> Any:
         if self.header_provider is None or runtime is None:
-            return await super()._in_session(send, runtime)
+            return await super()._ab_in_session(send, runtime)
         token = _headers.set(headers := _CallHeaders(self.header_provider(dict(runtime))))
         try:
-            return await super()._in_session(send, runtime)
+            return await super()._ab_in_session(send, runtime)
         finally:
             _headers.reset(token)
-            self._headers_of.pop(headers.request_id, None)
+            self._ab_headers_of.pop(headers.request_id, None)
 
-    async def _add_headers(self, request: Any) -> None:
+    async def _ab_add_headers(self, request: Any) -> None:
         """Add the headers of a call to its request, and remove them if the request is redirected to another host."""
-        if request.method != "POST" or not self._headers_of:
+        if request.method != "POST" or not self._ab_headers_of:
             return
-        headers = self._headers_of.get(_request_id(request.content))
+        headers = self._ab_headers_of.get(_request_id(request.content))
         if headers is None:
             return
         ours = urlsplit(self.url)
@@ -297,7 +299,7 @@ class MCPWebsocketTool(MCPTool):
         common = _common_arguments(kwargs)
         super().__init__(name, **common)
         self.url = url
-        self._options = {key: value for key, value in kwargs.items() if key not in common}
+        self._ab_options = {key: value for key, value in kwargs.items() if key not in common}
 
     @property
     def address(self) -> str:
@@ -311,7 +313,7 @@ class MCPWebsocketTool(MCPTool):
 
     def get_mcp_client(self) -> AbstractAsyncContextManager[Any]:
         """Return a context manager that opens the WebSocket."""
-        return websocket_streams(self.url, self._options)
+        return websocket_streams(self.url, self._ab_options)
 
 
 _COMMON = frozenset(MCPTool.__init__.__annotations__) - {"name", "return"}

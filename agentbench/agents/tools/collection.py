@@ -14,7 +14,7 @@ ToolTypes: TypeAlias = FunctionTool | Callable[..., Any] | Mapping[str, Any] | S
 """Values for a `tools=` argument: tools, functions, hosted tools as dicts, MCP tools."""
 
 
-_OF_A_COPY = frozenset({"additional_properties", "_bound"})
+_OF_A_COPY = frozenset({"additional_properties", "_ab_bound"})
 """Attributes that may differ in a copy of a tool."""
 
 _connecting: dict[tuple[int, int], asyncio.Future[None]] = {}
@@ -129,7 +129,7 @@ def _tool_of(func: Callable[..., Any], made: list[FunctionTool]) -> FunctionTool
         if tool.func == func:
             return tool
     tool = FunctionTool(func)
-    tool._is_plain = True  # noqa: SLF001 - set only here
+    tool._ab_is_plain = True  # noqa: SLF001 - set only here
     made.append(tool)
     return tool
 
@@ -188,7 +188,7 @@ async def connect_once(server: Any) -> bool:
 def _is_same(one: Any, other: Any) -> bool:
     if one is other or one == other:
         return True
-    if isinstance(other, FunctionTool) and other._is_plain and getattr(one, "func", None) == other.func:  # noqa: SLF001
+    if isinstance(other, FunctionTool) and other._ab_is_plain and getattr(one, "func", None) == other.func:  # noqa: SLF001
         return True
     mine, others = getattr(one, "__dict__", {}), getattr(other, "__dict__", {})
     return (

@@ -87,7 +87,7 @@ class FunctionTool(SerializationMixin, Displayable):
     DEFAULT_EXCLUDE: ClassVar[Collection[str]] = frozenset({"result_parser"})
     MAKES_OWN_SPANS: ClassVar[bool] = True
 
-    _is_plain = False  # made from a function that was passed as a tool
+    _ab_is_plain = False  # made from a function that was passed as a tool
 
     def __init__(  # noqa: PLR0913 - the public signature
         self,
@@ -109,7 +109,7 @@ class FunctionTool(SerializationMixin, Displayable):
         metadata: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._of_class = isinstance(func, classmethod)
+        self._ab_of_class = isinstance(func, classmethod)
         if isinstance(func, (staticmethod, classmethod)):
             func = func.__func__
         if func is None and not name:
@@ -120,7 +120,7 @@ class FunctionTool(SerializationMixin, Displayable):
             raise TypeError(message)
         self.func = func
         self.name: str = check_name(name) if name else "" if func is None else name_of(func)
-        self._schema = schema_of(func, self.name, input_model)
+        self._ab_schema = schema_of(func, self.name, input_model)
         self.description = description or description_of(func)
         if approval_mode not in (None, "always_require", "never_require"):
             message = f"approval_mode={approval_mode!r} is unknown. Expected 'always_require', 'never_require' or None."
@@ -137,10 +137,10 @@ class FunctionTool(SerializationMixin, Displayable):
         self.additional_properties = metadata if additional_properties is None else additional_properties
         self.result_parser = result_parser
         self.tags, self.provider, self.capabilities = as_labels(tags), provider, as_labels(capabilities)
-        self._signature: ToolSignature | None = self._schema.signature
-        self._owner = None if self._signature is None else self._signature.owner
-        self._counters = Counters()
-        self._bound = BoundTools()
+        self._ab_signature: ToolSignature | None = self._ab_schema.signature
+        self._ab_owner = None if self._ab_signature is None else self._ab_signature.owner
+        self._ab_counters = Counters()
+        self._ab_bound = BoundTools()
         if kwargs:
             warn_of_near_misses(type(self), kwargs)
         for attribute, value in kwargs.items():
@@ -156,30 +156,30 @@ class FunctionTool(SerializationMixin, Displayable):
     @property
     def input_model(self) -> Any:
         """The pydantic model class of the arguments; `None` if a JSON schema describes them."""
-        return self._schema.get().model
+        return self._ab_schema.get().model
 
     @property
     def invocation_count(self) -> int:
         """Calls since the last `reset()`."""
-        return self._counters.invocations
+        return self._ab_counters.invocations
 
     @invocation_count.setter
     def invocation_count(self, count: int) -> None:
-        self._counters.invocations = count
+        self._ab_counters.invocations = count
 
     @property
     def invocation_exception_count(self) -> int:
         """Failed calls since the last `reset()`."""
-        return self._counters.exceptions
+        return self._ab_counters.exceptions
 
     @invocation_exception_count.setter
     def invocation_exception_count(self, count: int) -> None:
-        self._counters.exceptions = count
+        self._ab_counters.exceptions = count
 
     def reset(self) -> None:
         """Set both counters to 0."""
-        with self._counters.lock:
-            self._counters.invocations = self._counters.exceptions = 0
+        with self._ab_counters.lock:
+            self._ab_counters.invocations = self._ab_counters.exceptions = 0
 
     def parameters(self) -> dict[str, Any]:
         """Return a copy of the JSON schema of the arguments.
@@ -187,7 +187,7 @@ class FunctionTool(SerializationMixin, Displayable):
         Raises:
             TypeError: The type of a parameter is unknown or has no JSON schema.
         """
-        return self._schema.get().json()
+        return self._ab_schema.get().json()
 
     def to_json_schema_spec(self) -> dict[str, Any]:
         """Return name, description and schema in the format of chat services."""
@@ -199,7 +199,7 @@ class FunctionTool(SerializationMixin, Displayable):
         return f"FunctionTool(name={self.name}{described})"
 
     def __repr__(self) -> str:
-        facts = [f"{self.name}({', '.join(self._parameter_names())})"]
+        facts = [f"{self.name}({', '.join(self._ab_parameter_names())})"]
         if self.declaration_only:
             facts.append("declaration_only=True")
         if self.approval_mode != "never_require":
@@ -208,9 +208,9 @@ class FunctionTool(SerializationMixin, Displayable):
             facts.append(f"invocation_count={self.invocation_count}")
         return f"FunctionTool({', '.join(facts)})"
 
-    def _parameter_names(self) -> list[str]:
+    def _ab_parameter_names(self) -> list[str]:
         """Return the parameter names, optional ones with `=`, without loading pydantic."""
-        model, signature = self._schema.input_model, self._signature
+        model, signature = self._ab_schema.input_model, self._ab_signature
         if isinstance(model, Mapping):
             required = dict.fromkeys(model.get("properties") or (), False) | dict.fromkeys(
                 model.get("required") or (), True
@@ -229,35 +229,35 @@ class FunctionTool(SerializationMixin, Displayable):
         Raises:
             ToolException: The tool is only declared, or a limit of calls is reached.
         """
-        func = self._callable()
-        self._count_call(None)
+        func = self._ab_callable()
+        self._ab_count_call(None)
         try:
             result = func(*args, **kwargs)
         except Exception as error:
-            self._count_exception(error)
+            self._ab_count_exception(error)
             raise
-        return self._await_counted(result) if inspect.iscoroutine(result) else result
+        return self._ab_await_counted(result) if inspect.iscoroutine(result) else result
 
-    async def _await_counted(self, pending: Coroutine[Any, Any, Any]) -> Any:
+    async def _ab_await_counted(self, pending: Coroutine[Any, Any, Any]) -> Any:
         try:
             return await pending
         except Exception as error:
-            self._count_exception(error)
+            self._ab_count_exception(error)
             raise
 
-    def _count_call(self, metadata: Mapping[str, Any] | None) -> None:
+    def _ab_count_call(self, metadata: Mapping[str, Any] | None) -> None:
         """Count one call, also in the context's `RUN_INVOCATIONS`; raise without counting if a limit is reached."""
-        counters, in_run = self._counters, None
+        counters, in_run = self._ab_counters, None
         if metadata is not None and self.max_invocations_per_run is not None:
             in_run = metadata.get(RUN_INVOCATIONS)
         with counters.lock:
             if in_run is not None or self.max_invocations is not None or self.max_invocation_exceptions is not None:
-                self._check_limits(counters, in_run or {})
+                self._ab_check_limits(counters, in_run or {})
             counters.invocations += 1
             if in_run is not None:
                 in_run[self.name] = in_run.get(self.name, 0) + 1
 
-    def _check_limits(self, counters: Counters, in_run: Mapping[str, int]) -> None:
+    def _ab_check_limits(self, counters: Counters, in_run: Mapping[str, int]) -> None:
         reset, wait = (
             "Call reset() on it, or raise the limit.",
             "It can be called again in the next run.",
@@ -272,10 +272,10 @@ class FunctionTool(SerializationMixin, Displayable):
                 message = f"Tool {self.name!r} {event.format(count)}, but {name}={limit}. {mend}"
                 raise ToolException(message)
 
-    def _count_exception(self, error: Exception) -> None:
+    def _ab_count_exception(self, error: Exception) -> None:
         if not isinstance(error, UserInputRequiredException):  # a question is not a failure
-            with self._counters.lock:
-                self._counters.exceptions += 1
+            with self._ab_counters.lock:
+                self._ab_counters.exceptions += 1
 
     def validate_arguments(self, arguments: Any) -> dict[str, Any]:
         """Check arguments against the schema, and convert them for the function.
@@ -289,11 +289,11 @@ class FunctionTool(SerializationMixin, Displayable):
             ToolArgumentsError: The arguments do not fit; the cause is the validation error, if there is one.
             TypeError: The arguments are not a mapping.
         """
-        valid = self._valid(arguments)
-        return valid if valid is arguments else ValidArguments.of(self._schema.get(), valid)
+        valid = self._ab_valid(arguments)
+        return valid if valid is arguments else ValidArguments.of(self._ab_schema.get(), valid)
 
-    def _valid(self, arguments: Any) -> dict[str, Any]:
-        schema = self._schema.get()
+    def _ab_valid(self, arguments: Any) -> dict[str, Any]:
+        schema = self._ab_schema.get()
         if type(arguments) is ValidArguments and arguments.are_valid_for(schema):
             return arguments
         if not isinstance(arguments, (dict, Mapping)):  # the check for dict is much faster
@@ -331,29 +331,29 @@ class FunctionTool(SerializationMixin, Displayable):
             TypeError: The arguments do not fit.
             Exception: Any error of the function.
         """
-        func = self._callable()
-        if self._owner is not None:
+        func = self._ab_callable()
+        if self._ab_owner is not None:
             message = (
-                f"Tool {self.name!r} is an unbound method: its first parameter is {self._owner!r}. "
+                f"Tool {self.name!r} is an unbound method: its first parameter is {self._ab_owner!r}. "
                 "Get it from an instance of the class, not from the class."
             )
             raise TypeError(message)
         if kwargs:
-            self._check_names(kwargs)
+            self._ab_check_names(kwargs)
         if arguments is None:
             arguments = kwargs or (None if context is None else context.arguments) or {}
-        valid = self._valid(arguments)
-        args, named = self._call_arguments(valid, context, tool_call_id)
+        valid = self._ab_valid(arguments)
+        args, named = self._ab_call_arguments(valid, context, tool_call_id)
         metadata = None if context is None else context.metadata
         parser = SKIP_PARSING if skip_parsing else self.result_parser
-        pending = self._run(partial(func, *args, **named), metadata, parser, in_thread=in_thread)
+        pending = self._ab_run(partial(func, *args, **named), metadata, parser, in_thread=in_thread)
         if not is_tracing():
             return await pending
         from agentbench.agents.telemetry.spans import ToolSpan  # noqa: PLC0415 - loads OpenTelemetry
 
         return await ToolSpan(self, tool_call_id, valid).call(lambda: pending)
 
-    async def _run(
+    async def _ab_run(
         self,
         call: Callable[[], Any],
         metadata: Mapping[str, Any] | None,
@@ -362,7 +362,7 @@ class FunctionTool(SerializationMixin, Displayable):
         in_thread: bool,
     ) -> Any:
         """Count and make a call of the function, and return its result as contents."""
-        self._count_call(metadata)
+        self._ab_count_call(metadata)
         try:
             if in_thread and _is_sync(self.func):
                 result = await run_in_thread(_call_to_end, call)
@@ -373,13 +373,13 @@ class FunctionTool(SerializationMixin, Displayable):
             if type(result) not in _PLAIN:
                 result = await _exhausted(result)
         except Exception as error:
-            self._count_exception(error)
+            self._ab_count_exception(error)
             raise
         if parser is None:
             return parse_result(result)
-        return result if parser is SKIP_PARSING else self._parse(parser, result)
+        return result if parser is SKIP_PARSING else self._ab_parse(parser, result)
 
-    def _callable(self) -> Callable[..., Any]:
+    def _ab_callable(self) -> Callable[..., Any]:
         if self.func is None:
             message = (
                 f"Tool {self.name!r} is only declared and cannot be called here. Answer its calls with a message of "
@@ -388,8 +388,8 @@ class FunctionTool(SerializationMixin, Displayable):
             raise ToolException(message)
         return self.func
 
-    def _check_names(self, named: Mapping[str, Any]) -> None:
-        known = self._schema.get().names
+    def _ab_check_names(self, named: Mapping[str, Any]) -> None:
+        known = self._ab_schema.get().names
         unknown = [name for name in named if name not in known]
         if unknown:
             message = (
@@ -399,11 +399,11 @@ class FunctionTool(SerializationMixin, Displayable):
             )
             raise TypeError(message)
 
-    def _call_arguments(
+    def _ab_call_arguments(
         self, valid: dict[str, Any], context: FunctionInvocationContext | None, tool_call_id: str | None
     ) -> tuple[list[Any], dict[str, Any]]:
         """Return positional and named arguments, including those that the run fills."""
-        signature = self._signature
+        signature = self._ab_signature
         if signature is None or (signature.context is signature.emitter is None and not signature.positional_only):
             return [], valid
         named = dict(valid)
@@ -421,7 +421,7 @@ class FunctionTool(SerializationMixin, Displayable):
         """Convert a function's result to contents: `None` to empty text, other values than text or contents to JSON."""
         return parse_result(result)
 
-    def _parse(self, parser: Any, result: Any) -> list[Content]:
+    def _ab_parse(self, parser: Any, result: Any) -> list[Content]:
         try:
             parsed = parser(result)
         except Exception as error:
@@ -432,15 +432,15 @@ class FunctionTool(SerializationMixin, Displayable):
 
     def __get__(self, instance: Any, owner: Any = None) -> Self:
         """Bind the tool of a method to its object, or the tool of a class method to its class."""
-        if self._owner is None or (instance is None and not self._of_class):
+        if self._ab_owner is None or (instance is None and not self._ab_of_class):
             return self
-        return cast("Self", self._bound.tool_of(owner if self._of_class else instance, self))
+        return cast("Self", self._ab_bound.tool_of(owner if self._ab_of_class else instance, self))
 
     def bound_to(self, method: Callable[..., Any], counters: Counters | None) -> Self:
         """Return this tool with a method as its function; without `counters` it shares this tool's counters."""
         duplicate = self.__copy__()
-        own_counters = {} if counters is None else {"_counters": counters}
-        duplicate.__dict__.update(func=method, _owner=None, **own_counters)
+        own_counters = {} if counters is None else {"_ab_counters": counters}
+        duplicate.__dict__.update(func=method, _ab_owner=None, **own_counters)
         return duplicate
 
     # -------------------------------------------------------------------------------------- copying and serialization
@@ -448,7 +448,7 @@ class FunctionTool(SerializationMixin, Displayable):
     def __copy__(self) -> Self:
         """Return a tool that shares function, schema and counters with this one."""
         duplicate = type(self).__new__(type(self))
-        duplicate.__dict__.update(self.__dict__, _bound=BoundTools())
+        duplicate.__dict__.update(self.__dict__, _ab_bound=BoundTools())
         return duplicate
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -456,7 +456,7 @@ class FunctionTool(SerializationMixin, Displayable):
         duplicate = memo[id(self)] = self.__copy__()
         duplicate.__dict__.update(
             additional_properties=copy.deepcopy(self.additional_properties, memo),
-            _counters=copy.copy(self._counters),
+            _ab_counters=copy.copy(self._ab_counters),
         )
         return duplicate
 

@@ -85,7 +85,7 @@ async def test_headers_of_a_run_go_with_its_calls_only(http):
         assert seen == [{"who"}, set()]
         every = [server.call_tool("header", who=str(number)) for number in range(50)]
         assert [text(each) for each in await asyncio.gather(*every)] == [str(number) for number in range(50)]
-        assert server._headers_of == {}
+        assert server._ab_headers_of == {}
 
 
 async def test_the_users_own_http_client_is_used_and_left_open(http):

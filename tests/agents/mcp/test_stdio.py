@@ -245,7 +245,7 @@ async def test_what_only_reads_is_repeated_when_the_connection_is_lost():
             for name, given in (("add", {"a": 1}), ("sleep", {"seconds": 60}))
         )
         await asyncio.sleep(0)
-        connection: Any = server._connection
+        connection: Any = server._ab_connection
         connection.loop.call_soon_threadsafe(connection.end)
         assert text(await add) == "2"
         with pytest.raises(ToolExecutionException):
