@@ -184,7 +184,7 @@ class LocalEvaluator:
 
 
 async def _run(check: EvalCheck, item: EvalItem) -> CheckResult:
-    returned = check(item)
+    returned: object = check(item)
     result: object = await returned if inspect.isawaitable(returned) else returned
     if not isinstance(result, CheckResult):
         msg = f"The check returned {masked_repr(result)}, not a CheckResult. Decorate the function with @evaluator."
