@@ -62,10 +62,10 @@ from agentbench.stategraph.state import AgentState as AgentState
 from agentbench.stategraph.state import ExecutionState as ExecutionState
 from agentbench.stategraph.state import ExecutionStatus as ExecutionStatus
 from agentbench.stategraph.state import StopRequestStatus as StopRequestStatus
-from agentbench.stategraph.storage.savers import InMemorySaver as InMemorySaver
-from agentbench.stategraph.storage.savers import SqliteSaver as SqliteSaver
 from agentbench.stategraph.storage.checkpointer import InMemoryCheckpointer as InMemoryCheckpointer
 from agentbench.stategraph.storage.checkpointer import SqliteCheckpointer as SqliteCheckpointer
+from agentbench.stategraph.storage.savers import InMemorySaver as InMemorySaver
+from agentbench.stategraph.storage.savers import SqliteSaver as SqliteSaver
 from agentbench.stategraph.streaming import StreamChunk as StreamChunk
 from agentbench.stategraph.streaming import StreamEvent as StreamEvent
 from agentbench.stategraph.streams.writer import StreamWriter as StreamWriter
@@ -77,7 +77,6 @@ from agentbench.stategraph.utils.decorators import get_tool_metadata as get_tool
 from agentbench.stategraph.utils.decorators import has_tool_decorator as has_tool_decorator
 
 AsyncSqliteSaver = SqliteSaver
-InMemoryCheckpointer = InMemoryCheckpointStorage
 MemorySaver = InMemorySaver
 StaleStateError = ThreadBusyError
 StorageError = WorkflowCheckpointException

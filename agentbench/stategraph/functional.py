@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial, update_wrapper
@@ -137,6 +137,8 @@ async def end_tasks(questions: TaskQuestions, error: BaseException | None = None
     questions.open.sort(key=lambda question: question.key)  # not in the order in which threads happen to ask
 
 
+@overload
+def task(func: Callable[P, Coroutine[Any, Any, T]], *, name: str | None = None) -> TaskWrapper[P, T]: ...
 @overload
 def task(func: Callable[P, T], *, name: str | None = None) -> TaskWrapper[P, T]: ...
 @overload

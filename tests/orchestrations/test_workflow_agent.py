@@ -232,7 +232,7 @@ def paying(paid: list[int]) -> Any:
     return WorkflowBuilder(Agent(Model(calls, "done"), name="payer", tools=[pay])).build().as_agent("team")
 
 
-def with_inner(requests: list[Content]) -> list[Content]:
+def with_inner(requests: list[Content]) -> list[Any]:
     """Return requests of a workflow agent, and the requests of the agents inside that they repeat."""
     read = WorkflowAgent.RequestInfoFunctionArgs.from_dict
     return [*requests, *(read(one.function_call.arguments).data for one in requests)]  # type: ignore[union-attr, arg-type]

@@ -127,7 +127,9 @@ class MCPTool(Displayable):
         self._ab_connection: Connection | None = None
         self._ab_capabilities: dict[str, Any] = {}
         self._ab_listings = Listings(name, self.tool_name_prefix, self.runtime_arguments, self.limits, self._ab_answer)
-        self._ab_finder = tool_finder(name, self.tool_name_prefix, lambda: self._ab_listings.functions(self.allowed_tools))
+        self._ab_finder = tool_finder(
+            name, self.tool_name_prefix, lambda: self._ab_listings.functions(self.allowed_tools)
+        )
         self._ab_sampling = Sampling(name, self.limits)
         self._ab_elicitation = Elicitation(name, elicitation_callback, self.limits)
         self._ab_log = ServerLog(name, self.limits)

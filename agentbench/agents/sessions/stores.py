@@ -100,7 +100,7 @@ class FileSessionStore(SessionStore):
             ValueError: The file is a link, or is not a session.
             OSError: The file cannot be read.
         """
-        found = await run_in_thread(read_json, self._ab_folder, self._path_of(session_id))
+        found = await run_in_thread(read_json, self._ab_folder, self._ab_path_of(session_id))
         return None if found is None else AgentSession.from_dict(found)
 
     async def set(self, session_id: str, session: AgentSession) -> None:
@@ -111,28 +111,27 @@ class FileSessionStore(SessionStore):
             ValueError: The file is a link.
             OSError: The file cannot be written.
         """
-        await run_in_thread(replace_text, self._ab_folder, self._path_of(session_id), _snapshot(session_id, session))
+        await run_in_thread(replace_text, self._ab_folder, self._ab_path_of(session_id), _snapshot(session_id, session))
 
     async def delete(self, session_id: str) -> bool:
         """Remove the file of a snapshot; return whether there was one."""
         with suppress(FileNotFoundError):
-            os.unlink(self._path_of(session_id))
+            os.unlink(self._ab_path_of(session_id))
             return True
         return False
 
     async def list_ids(self) -> list[str]:
         """Return the ids of all snapshots, sorted; files of other content are left out."""
-        return await run_in_thread(self._list_ids)
+        return await run_in_thread(self._ab_list_ids)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._ab_folder!r})"
 
-    def _path_of(self, session_id: str) -> str:
-        return os.path.join(
-            self._ab_folder, stem_of(_checked(session_id), ignores_case=self._ab_ignores_case) + _SUFFIX
-        )
+    def _ab_path_of(self, session_id: str) -> str:
+        stem = stem_of(_checked(session_id), ignores_case=self._ab_ignores_case)
+        return os.path.join(self._ab_folder, f"{stem}.json")
 
-    def _list_ids(self) -> list[str]:
+    def _ab_list_ids(self) -> list[str]:
         ids: list[str] = []
         for name in os.listdir(self._ab_folder):
             with suppress(ValueError, OSError):

@@ -150,7 +150,7 @@ class GraphTarget(Target):
         self._config = flat_config(kwargs.get("config"))
 
     def _options(self, plan: RunPlan, options: RunOptions, run_id: str) -> RunOptions:
-        config = read_config({**self._config, "thread_id": plan.key, "run_id": run_id})
+        config = read_config({**self._config, "thread_id": plan.key, "run_id": run_id}, self._app.plan.recursion_limit)
         record = CallRecord()
         if plan.checkpoint is not None:
             record.values = self._app.plan.values_in(plan.checkpoint.state)

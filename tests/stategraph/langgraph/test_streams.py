@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, TypedDict, cast
 
 import pytest
 
@@ -111,9 +113,8 @@ def test_a_failed_run_yields_what_came_before_the_error() -> None:
 
 def test_a_stream_that_is_closed_early_pauses_the_thread() -> None:
     app = chain(Chat, one=lambda state: {"topic": "1"}, two=lambda state: {"topic": "2"}, three=lambda state: None)
-    stream = app.stream({"topic": "0"}, THREAD)
-    next(iter(stream))
-    stream.close()
+    with closing(cast("Generator[Any]", app.stream({"topic": "0"}, THREAD))) as stream:
+        next(stream)
 
     assert app.get_state(THREAD).next
     assert app.invoke(None, THREAD)["topic"] == "2"

@@ -80,10 +80,10 @@ async def test_status_while_a_handler_waits_and_after_it_was_cancelled():
     workflow = chain(node)
     call = asyncio.ensure_future(workflow.run("x"))
     await node.entered.wait()
-    assert workflow.status is WorkflowRunState.IN_PROGRESS
+    assert workflow.status == WorkflowRunState.IN_PROGRESS
     call.cancel()
     await asyncio.wait([call])
-    assert workflow.status is WorkflowRunState.CANCELLED
+    assert workflow.status == WorkflowRunState.CANCELLED
 
 
 async def test_status_after_a_failure_and_of_a_handle_that_uses_the_instance():
