@@ -83,7 +83,7 @@ async def test_status_while_a_handler_waits_and_after_it_was_cancelled():
     assert workflow.status == WorkflowRunState.IN_PROGRESS
     call.cancel()
     await asyncio.wait([call])
-    assert workflow.status == WorkflowRunState.CANCELLED
+    assert str(workflow.status) == str(WorkflowRunState.CANCELLED)
 
 
 async def test_status_after_a_failure_and_of_a_handle_that_uses_the_instance():
