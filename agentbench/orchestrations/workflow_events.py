@@ -104,10 +104,11 @@ def response_of(events: Sequence[WorkflowEvent[Any]], response_id: str) -> Agent
 def _without_requests(messages: Sequence[Message], repeated: Collection[str]) -> Iterator[Message]:
     for message in messages:
         remaining = [one for one in message.contents if not (one.user_input_request and request_id_of(one) in repeated)]
-        if len(remaining) < len(message.contents):
+        if len(remaining) == len(message.contents):
+            yield message
+        elif remaining:
             message = copy.copy(message)
             message.contents = remaining
-        if remaining or not repeated:
             yield message
 
 
