@@ -27,7 +27,7 @@ _REMEDY = (
     "creates the object, and call it on the worker."
 )
 _DEEPEST = 12
-_CLASS_TABLES = ("_handler_table", "_response_table")
+_CLASS_TABLES = ("_ab_handler_table", "_ab_response_table")
 """Attributes of executor classes that refer to their class; a worker builds them again."""
 
 

@@ -216,7 +216,7 @@ class HandlerTable(_Table):
     __slots__ = ("_checks", "_declared", "by_class", "input_types")
 
     _mark = _MARK
-    _attribute = "_handler_table"
+    _attribute = "_ab_handler_table"
 
     def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
         super().__init__(specs, owner, executor_class)
@@ -279,7 +279,7 @@ class ResponseTable(_Table):
     __slots__ = ()
 
     _mark = _RESPONSE_MARK
-    _attribute = "_response_table"
+    _attribute = "_ab_response_table"
 
     def __init__(self, specs: list[HandlerSpec], owner: str, executor_class: type | None = None) -> None:
         super().__init__(specs, owner, executor_class)
