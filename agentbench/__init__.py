@@ -142,6 +142,7 @@ _door = _Door(
     stategraph.state: AgentState
     workflows.builder.workflow_builder: WorkflowBuilder
     workflows.draw.drawing: WorkflowViz
+    workflows.engine.run_kwargs: WorkflowInvocationKwargs
     workflows.events.events: SuperstepCompletionInfo WorkflowErrorDetails WorkflowEvent WorkflowEventSource
         WorkflowEventType WorkflowRunState
     workflows.executors.approval: Approval

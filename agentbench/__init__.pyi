@@ -300,6 +300,7 @@ from agentbench.workflows.by_hand.calls import InProcessExecution as InProcessEx
 from agentbench.workflows.by_hand.runner import Runner as Runner
 from agentbench.workflows.by_hand.runner_context import InProcRunnerContext as InProcRunnerContext
 from agentbench.workflows.draw.drawing import WorkflowViz as WorkflowViz
+from agentbench.workflows.engine.run_kwargs import WorkflowInvocationKwargs as WorkflowInvocationKwargs
 from agentbench.workflows.events.events import SuperstepCompletionInfo as SuperstepCompletionInfo
 from agentbench.workflows.events.events import WorkflowErrorDetails as WorkflowErrorDetails
 from agentbench.workflows.events.events import WorkflowEvent as WorkflowEvent

@@ -61,7 +61,7 @@ MADE_BY_US = {
 ALLOWED = (
     "override_node(name", "remove_tool_messages(", "get_response(compaction_strategy", "get_response(tokenizer",
     "astream(stream_mode", "Workflow.run(message", "Inbox.form(request_id", "Inbox.answer(request",
-    "Inbox.respond(request", "(input_data", "replay(input",
+    "Inbox.respond(request", "Inbox.withdraw(request", "(input_data", "replay(input", "Workflow.run(tools",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
@@ -18,7 +19,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.workflows.engine.active_run import RUN_KWARGS, RunKwargsKind, kwargs_for
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -238,6 +239,8 @@ async def call_agent(
     """
     if answers_in(messages):
         messages = await _without_approvals(messages, ctx, () if answers is None else answers.contents)
+    if tools := ctx.get_runtime_tools():
+        kwargs = await _with_tools(kwargs, tools, agent, ctx)
     requests: dict[str, Content] = {}
     run: ActiveRun = ctx._run  # type: ignore[assignment]  # noqa: SLF001 - only observed runs report what was used
     clock = run.options.clock or runtime_defaults().clock
@@ -272,6 +275,21 @@ async def call_agent(
 def _conversation_of(one: AgentRound, *, is_first: bool) -> list[Message]:
     """Return the messages of a round of a loop; the input of the first one is that of the node."""
     return [*([] if is_first else one.input), *one.response.messages]
+
+
+async def _with_tools(
+    kwargs: dict[str, Any], tools: list[Any], agent: SupportsAgentRun, ctx: WorkflowContext[Any, Any]
+) -> dict[str, Any]:
+    """Return the arguments for a run of the agent with the tools of the workflow's run, or warn if it takes none."""
+    parameters = inspect.signature(agent.run).parameters.values()
+    if any(one.name == "tools" or one.kind is one.VAR_KEYWORD for one in parameters):
+        return {**kwargs, "tools": [*kwargs.get("tools", ()), *tools]}
+    text = (
+        f"The agent of {ctx.executor_id!r} does not get the tools of this run, because its run() has no parameter "
+        "tools. Add one to it, or pass the tools when you create the agent."
+    )
+    await ctx.add_event(WorkflowEvent.warning(text, ctx.executor_id))
+    return kwargs
 
 
 def _taking(requests: dict[str, Content], agent: SupportsAgentRun, on_update: OnUpdate) -> OnUpdate:

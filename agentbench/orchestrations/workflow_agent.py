@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
+    from agentbench.workflows.engine.run_kwargs import WorkflowInvocationKwargs
 
 
 class RunArguments(TypedDict, total=False):
@@ -30,8 +31,9 @@ class RunArguments(TypedDict, total=False):
 
     checkpoint_id: CheckpointInfo | str | None
     checkpoint_storage: CheckpointStorage | CheckpointManager | None
-    function_invocation_kwargs: Mapping[str, Any] | None
-    client_kwargs: Mapping[str, Any] | None
+    function_invocation_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None
+    client_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None
+    tools: Any
 
 
 class WorkflowAgent(BaseWorkflowAgent[Workflow]):
@@ -109,7 +111,7 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
         session: AgentSession | None = None,
         **more: Unpack[RunArguments],
     ) -> ResponseStream[AgentResponseUpdate, AgentResponse[Any]]: ...
-    def run(
+    def run(  # noqa: PLR0913 - the public signature
         self,
         messages: Any = None,
         *,
@@ -117,8 +119,9 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
         session: AgentSession | None = None,
         checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
+        function_invocation_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None = None,
+        client_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None = None,
+        tools: Any = None,
     ) -> Any:
         """Respond to pending requests, continue from a checkpoint, or run the workflow on new messages.
 
@@ -128,8 +131,9 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
             session: The conversation to which this turn belongs.
             checkpoint_id: Continue from this checkpoint of the workflow.
             checkpoint_storage: The storage to load checkpoints from and save them to in this run.
-            function_invocation_kwargs: Arguments for the tools of agents in the workflow.
+            function_invocation_kwargs: Arguments for the tools of agents in the workflow, as in `Workflow.run`.
             client_kwargs: Arguments for their model clients.
+            tools: Tools for all agents in the workflow beside their own, in this run.
 
         Raises:
             AgentInvalidResponseException: When awaited: requests are pending, and the messages contain something other
@@ -145,6 +149,7 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
             checkpoint_storage=checkpoint_storage,
             function_invocation_kwargs=function_invocation_kwargs,
             client_kwargs=client_kwargs,
+            tools=tools,
         )
 
     @staticmethod

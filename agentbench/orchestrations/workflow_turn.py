@@ -32,6 +32,7 @@ from agentbench.orchestrations.workflow_events import (
     RequestInfoFunctionArgs,
     response_of,
 )
+from agentbench.workflows.engine.run_kwargs import WorkflowInvocationKwargs
 from agentbench.workflows.events.events import WorkflowEvent
 
 WorkflowT = TypeVar("WorkflowT", bound=Any)
@@ -73,7 +74,10 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
         **arguments: Any,
     ) -> Any:
         """Return an awaitable of the response, or the stream of its updates."""
-        check_run_arguments(session, None, arguments["function_invocation_kwargs"], arguments["client_kwargs"])
+        kwargs = (arguments["function_invocation_kwargs"], arguments["client_kwargs"])
+        check_run_arguments(
+            session, None, *(None if isinstance(one, WorkflowInvocationKwargs) else one for one in kwargs)
+        )
         turn = _Turn(self, messages, session, arguments)
         if not stream:
             return turn.respond()

@@ -119,7 +119,7 @@ class WorkflowTask:
                 run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
 
         execution = Execution(
-            graph, run_state, RunInput(message=message, responses=responses), options,
+            graph, run_state, RunInput(message=message, responses=responses, tools=run.tools), options,
             log=inner_log(run, ctx.executor_id, forward), run_id=run.run_id, streaming=run.streaming,
         )  # fmt: skip
         # In a separate task, because the inner nodes ask their own questions.

@@ -14,8 +14,9 @@ from agentbench._signatures import HandlerSignature, is_instance_of, type_name
 from agentbench.exceptions import WorkflowBusyError
 from agentbench.serialization.registry import register_type
 from agentbench.workflows.builder.nodes import register_executor_adapter
-from agentbench.workflows.engine.active_run import RUN_KWARGS, ActiveRun, RunKwargsKind, RunState, kwargs_for
+from agentbench.workflows.engine.active_run import ActiveRun, RunState
 from agentbench.workflows.engine.event_log import EventLog, ObservedEventLog
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
 from agentbench.workflows.events.events import WithdrawnWarning, WorkflowEvent
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
@@ -439,7 +440,7 @@ class WorkflowExecutor(Executor):
         return Execution(
             inner.graph,
             inner.run_state,
-            RunInput(storage=self.workflow.storage, kwargs=kwargs, **arguments),
+            RunInput(storage=self.workflow.storage, kwargs=kwargs, tools=run.tools, **arguments),
             options,
             log=inner_log(run, self.id, forward),
             run_id=run.run_id,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from agentbench._signatures import is_instance_of, type_name
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import WorkflowCheckpointException
-from agentbench.workflows.engine.active_run import RUN_KWARGS, RunState
+from agentbench.workflows.engine.active_run import RunState
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.host import OutputKind
 from agentbench.workflows.executors.message import Buffers, WorkflowMessage

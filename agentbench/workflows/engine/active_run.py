@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections import Counter
-from collections.abc import Callable, Container, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from time import monotonic
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from agentbench._bridge import call_on
 from agentbench._clock import runtime_defaults
@@ -46,6 +45,7 @@ class RunState:
         unconverged: the last run reached its limit with messages left.
         delivering: the messages that the running superstep has taken from `messages`.
         raised: ids of the requests that the running superstep has emitted.
+        tools: what agents get in this run beside their own tools.
         writers: executors that wrote each key of `state` in the running superstep; noted in observed runs.
     """
 
@@ -60,6 +60,7 @@ class RunState:
         self.unconverged = False
         self.delivering = NOTHING
         self.raised: list[str] = []
+        self.tools: Sequence[Any] = ()
         self.writers: dict[str, list[str]] = {}
 
     def queued_messages(self) -> list[WorkflowMessage]:
@@ -92,6 +93,7 @@ class RunState:
         self.superstep = 0
         self.unconverged = False
         self.last_checkpoint_id = None
+        self.tools = ()
 
 
 # ---- the active run
@@ -178,6 +180,11 @@ class ActiveRun:
         if graph.settings.check_types != "off":
             self.on_send = lambda delivery, envelope: self._check_type(delivery, envelope.data, "send")
             self.on_yield = lambda delivery, output: self._check_type(delivery, output, "yield")
+
+    @property
+    def tools(self) -> Sequence[Any]:
+        """The tools that agents get in this run beside their own."""
+        return self.run_state.tools
 
     def trace(self, workflow_id: str | None) -> None:
         """Switch tracing on: one span for the run, for each handler, each message and each edge group."""
@@ -327,36 +334,3 @@ class InnerSteps:
 def _give(turn: asyncio.Future[None]) -> None:
     if not turn.done():
         turn.set_result(None)
-
-
-logger = logging.getLogger("agentbench")
-
-RunKwargsKind = Literal["function_invocation_kwargs", "client_kwargs"]
-
-RUN_KWARGS = "_workflow_run_kwargs"
-"""Reserved key of shared state that stores the arguments."""
-
-GLOBAL = "__global__"
-"""Key of the arguments that apply to every node."""
-
-
-def stored_form(kwargs: Mapping[str, Any], executors: Container[str]) -> dict[str, Any]:
-    """Return arguments by executor id: a copy if a top-level key is an executor id, otherwise all under `GLOBAL`."""
-    if any(key in executors for key in kwargs):
-        return dict(kwargs)
-    return {GLOBAL: dict(kwargs)}
-
-
-# ---- keyword arguments of a run
-
-
-def kwargs_for(stored: Mapping[str, Any] | None, executor_id: str, kind: RunKwargsKind) -> dict[str, Any] | None:
-    """Return the arguments for one node: its own (even if empty), or else the global ones, or else None."""
-    by_executor = (stored or {}).get(kind)
-    if by_executor is None:
-        return None
-    kwargs = by_executor[executor_id] if executor_id in by_executor else by_executor.get(GLOBAL)
-    if kwargs is not None and not isinstance(kwargs, dict):
-        logger.warning("%s for executor %r is %r, not a dict; it is ignored.", kind, executor_id, type(kwargs).__name__)
-        return None
-    return kwargs

@@ -31,6 +31,7 @@ async def call_elsewhere(placement: Placement, delivery: Delivery, ctx: HandlerC
         observed=run.log.observed,
         workflow_name=run.graph.name,
         max_messages=run.max_messages,
+        tools=run.tools,
     )
     record = await placement.call(delivery.executor, call)
     delivery.worker = record.worker

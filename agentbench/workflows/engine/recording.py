@@ -64,6 +64,7 @@ class RecordingHost:
         self.state: State = _RecordedState(call, self.operations)
         self.streaming, self.max_messages = call.streaming, call.max_messages
         self.options: RunOptions = call.options
+        self.tools = call.tools
         self.stop_requested = False
         self._call = call
 

@@ -164,6 +164,10 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         """The options of this run."""
         return self._run.options
 
+    def get_runtime_tools(self) -> list[Any]:
+        """Return the tools that were passed to this run, which agents may use beside their own."""
+        return list(self._run.tools)
+
     def get_sent_messages(self) -> list[Any]:
         """Return the messages that this call has sent."""
         return [m.data for m in self._sent]

@@ -46,6 +46,10 @@ class HandlerHost(Protocol):
     """Maps an executor id to how its yields are emitted: None for yields that stay inside; if unset, as outputs."""
 
     @property
+    def tools(self) -> Sequence[Any]:
+        """The tools that agents get in this run beside their own."""
+
+    @property
     def log(self) -> EventSink:
         """The log that receives the events."""
 

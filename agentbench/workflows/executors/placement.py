@@ -20,6 +20,7 @@ class HandlerCall:
     Attributes:
         data: The message, or the response if there is a `request`.
         state: The shared state as of the start of the superstep.
+        tools: What agents get in this run beside their own tools.
         observed: Whether lines that the handler prints and logs are wanted as events.
 
     Example:
@@ -40,6 +41,7 @@ class HandlerCall:
     observed: bool
     workflow_name: str
     max_messages: int
+    tools: Sequence[Any] = ()
 
 
 @dataclass(slots=True)

@@ -10,7 +10,8 @@ from agentbench.checkpoints.access import checkpoint_error
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.exceptions import WorkflowCheckpointException
 from agentbench.serialization.registry import of_kind, register_type
-from agentbench.workflows.engine.active_run import NOTHING, RUN_KWARGS, RunState
+from agentbench.workflows.engine.active_run import NOTHING, RunState
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS
 from agentbench.workflows.events.events import EventStamps, WorkflowEvent, WorkflowEventSource, WorkflowRunState
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.message import WITHDRAWN, MessageType, Withdrawn, WorkflowMessage

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agentbench._copying import isolate_or_same
 from agentbench._user_code import cut_to_user, warn_user
 from agentbench.exceptions import WorkflowWarning
-from agentbench.workflows.engine.active_run import RUN_KWARGS, ActiveRun, stored_form
+from agentbench.workflows.engine.active_run import ActiveRun
 from agentbench.workflows.engine.event_log import EventLog
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, stored_form
 from agentbench.workflows.engine.runner import SuperstepRunner, convergence_error
 from agentbench.workflows.engine.superstep import apply_outcome
 from agentbench.workflows.events.events import (
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.engine.active_run import RunState
+    from agentbench.workflows.engine.run_kwargs import WorkflowInvocationKwargs
     from agentbench.workflows.engine.runner import SavesCheckpoints
     from agentbench.workflows.graph.graph import Graph
 
@@ -45,8 +47,10 @@ class RunInput(NamedTuple):
     checkpoint_id: str | None = None
     storage: CheckpointStorage | None = None
     """The storage to load checkpoints from and save them to; None if the run saves none."""
-    kwargs: Mapping[str, Mapping[str, Any] | None] = MappingProxyType({})
+    kwargs: Mapping[str, Mapping[str, Any] | WorkflowInvocationKwargs | None] = MappingProxyType({})
     """Keyword arguments for nodes, by kind; a kind that is None keeps the arguments of an earlier call."""
+    tools: Sequence[Any] | None = None
+    """Tools for agents beside their own; None keeps those of an earlier call."""
     fresh: bool = True
     """Whether the message begins a new run; False adds it to the queued messages."""
     checkpoint: WorkflowCheckpoint | None = None
@@ -210,7 +214,7 @@ class Execution:
         committed = run_state.state.committed
         if log.observed:
             self.run.reported_state = {key: isolate_or_same(value) for key, value in committed.items()}
-        self._store_kwargs(committed)
+        self._store_arguments(committed)
         if starts_fresh:
             await self._start(committed)
         else:
@@ -315,9 +319,11 @@ class Execution:
         executor = self.run.graph.executors.get(event.source_executor_id)
         return executor is None or not executor.is_request_supported(event.request_type, event.response_type)
 
-    def _store_kwargs(self, committed: Mapping[str, Any]) -> None:
-        """Store the run's keyword arguments in shared state, where nodes look them up."""
+    def _store_arguments(self, committed: Mapping[str, Any]) -> None:
+        """Store the run's tools, and its keyword arguments in shared state, where nodes look them up."""
         state, run_input = self.run.state, self._input
+        if run_input.starts_fresh or run_input.tools is not None:
+            self.run.run_state.tools = run_input.tools or ()
         stored = {} if run_input.starts_fresh else dict(committed.get(RUN_KWARGS) or {})
         for kind, kwargs in run_input.kwargs.items():
             if kwargs is not None:

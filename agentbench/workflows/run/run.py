@@ -96,6 +96,7 @@ class WorkflowRun(ReadableRun):
         self._storage = run_input.storage
         self._log = new_log(self.run_id, options.clock or defaults.clock, observe=options.observe is not False)
         self._inner_steps = InnerSteps(self._log.wake)
+        self._tools = run_input.tools
         self._inbox: list[WorkflowMessage] = []
         self._responses: dict[str, Any] = {}
         self._mark = 0
@@ -584,7 +585,9 @@ class WorkflowRun(ReadableRun):
         copied, edits = await branch_off(self._storage, id_of(origin), target.graph, options, state_updates, messages)
         if record is None and self._recorder is not None:
             options = replace(options, record=self._recorder.successor(copied.iteration))
-        run_input = RunInput(message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage)
+        run_input = RunInput(
+            message=message, checkpoint_id=copied.checkpoint_id, storage=self._storage, tools=self._tools
+        )
         run = type(self)(target, run_input, options)
         if copied.iteration >= 0:  # otherwise the copy contains the input, maybe an edited one
             run._found_input = self._found_input  # noqa: SLF001 - as below
@@ -609,6 +612,6 @@ class WorkflowRun(ReadableRun):
         if message is ABSENT:
             msg = f'The input of run {self.run_id} is not known. Pass it: fork("input", message=...).'
             raise WorkflowCheckpointException(msg)
-        run = type(self)(target, RunInput(message=message, storage=self._storage), options)
+        run = type(self)(target, RunInput(message=message, storage=self._storage, tools=self._tools), options)
         run._origin = weakref.ref(self)  # noqa: SLF001 - it is a run of this class
         return run

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.orchestrations.workflow_agent import WorkflowAgent
+    from agentbench.workflows.engine.run_kwargs import WorkflowInvocationKwargs
     from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.executors.state import State
     from agentbench.workflows.graph.boundary import BoundaryHook
@@ -48,8 +49,9 @@ class WorkflowRunArguments(TypedDict, total=False):
     checkpoint_id: CheckpointInfo | str | None
     checkpoint_storage: CheckpointStorage | CheckpointManager | None
     include_status_events: bool
-    function_invocation_kwargs: Mapping[str, Any] | None
-    client_kwargs: Mapping[str, Any] | None
+    function_invocation_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None
+    client_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None
+    tools: Any
     options: RunOptions | None
 
 
@@ -156,8 +158,9 @@ class Workflow(WorkflowDefinition):
         checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
-        function_invocation_kwargs: Mapping[str, Any] | None = None,
-        client_kwargs: Mapping[str, Any] | None = None,
+        function_invocation_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None = None,
+        client_kwargs: Mapping[str, Any] | WorkflowInvocationKwargs | None = None,
+        tools: Any = None,
         options: RunOptions | None = None,
     ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
         """Start or continue a run with the state of this instance.
@@ -173,8 +176,11 @@ class Workflow(WorkflowDefinition):
             checkpoint_id: restore this checkpoint first, then continue; its id or its info.
             checkpoint_storage: load from and save to this storage, in this run only.
             include_status_events: include `status` events in the result.
-            function_invocation_kwargs: arguments for tools; flat, or keyed by executor id.
-            client_kwargs: arguments for model clients; flat, or keyed by executor id.
+            function_invocation_kwargs: arguments for tools; flat, keyed by executor id, or `WorkflowInvocationKwargs`.
+            client_kwargs: arguments for model clients, in the same forms.
+            tools: tools, or functions, that all agents may use in this run beside their own, also those of nested
+                workflows; see `WorkflowContext.get_runtime_tools`. A run with responses keeps them unless it gets
+                others.
             options: further options of this run, such as `RunOptions(max_iterations=500)`.
 
         Returns:
@@ -187,7 +193,7 @@ class Workflow(WorkflowDefinition):
                 respond to, or messages of an unconverged run are left.
             Exception: any error that a handler raised, unchanged.
         """
-        message = _data_of(message)
+        message, tools = _data_of(message), _tool_list(tools)
         check_combination(message, responses, checkpoint_id)
         self.require_free()
         options = check_options(options)
@@ -207,6 +213,7 @@ class Workflow(WorkflowDefinition):
                 None if checkpoint_id is None else _id_of(checkpoint_id),
                 storage,
                 {"function_invocation_kwargs": function_invocation_kwargs, "client_kwargs": client_kwargs},
+                tools,
             ),
             options,
             log=new_log(run_id, options.clock or defaults.clock, observe=observe),
@@ -298,6 +305,7 @@ class Workflow(WorkflowDefinition):
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         resume_from: CheckpointInfo | str | None = None,
         responses: Mapping[Any, Any] | None = None,
+        tools: Any = None,
         options: RunOptions | None = None,
         keep_state: bool = False,
     ) -> WorkflowRun:
@@ -312,6 +320,7 @@ class Workflow(WorkflowDefinition):
             checkpoint_storage: the storage for this run's checkpoints; default: the workflow's storage.
             resume_from: the checkpoint to begin at.
             responses: responses by request or request id, delivered right after the restore.
+            tools: tools for all agents of this run and of its forks, as in `run`.
             options: further options; a handle observes its run unless `observe=False`.
             keep_state: use the state of this instance, as `run()` does; one such run at a time.
 
@@ -336,6 +345,7 @@ class Workflow(WorkflowDefinition):
             checkpoint_id=None if resume_from is None else _id_of(resume_from),
             responses=responses,
             storage=self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage),
+            tools=_tool_list(tools),
         )
         return WorkflowRun(self, run_input, check_options(options), keep_state=keep_state)
 
@@ -414,6 +424,16 @@ class Workflow(WorkflowDefinition):
 
     def __repr__(self) -> str:
         return f"Workflow({self.name!r}, {len(self.executors)} executors, start={', '.join(self.start_executor_ids)})"
+
+
+def _tool_list(tools: Any) -> Sequence[Any] | None:
+    """Return the tools of a run in a list; `TypeError` if they cannot be tools."""
+    if tools is None or isinstance(tools, (list, tuple)):
+        return tools
+    if callable(tools) or isinstance(tools, Mapping) or hasattr(tools, "name"):
+        return (tools,)
+    msg = f"tools is {tools!r}; expected a tool or a function, or a list of them."
+    raise TypeError(msg)
 
 
 def _data_of(message: Any) -> Any:

@@ -5,12 +5,20 @@ import pytest
 
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
-from agentbench.workflows.engine.active_run import GLOBAL, RUN_KWARGS, RunKwargsKind, kwargs_for, stored_form
+from agentbench.workflows.engine.run_kwargs import (
+    GLOBAL,
+    RUN_KWARGS,
+    RunKwargsKind,
+    WorkflowInvocationKwargs,
+    kwargs_for,
+    stored_form,
+)
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
+from tests.parts.errors import raises
 
 TOOLS: RunKwargsKind = "function_invocation_kwargs"
 CLIENT: RunKwargsKind = "client_kwargs"
@@ -62,6 +70,21 @@ def test_arguments_are_by_executor_as_soon_as_one_key_is_an_executor_id(given, s
 )
 async def test_a_node_gets_its_own_arguments_else_those_for_all(given, to_a, to_b):
     assert (await two_nodes().run("x", client_kwargs=given)).outputs == [("A", None, to_a), ("B", None, to_b)]
+
+
+async def test_one_object_has_arguments_for_all_nodes_and_for_single_ones():
+    given = WorkflowInvocationKwargs(global_kwargs={"x": 1, "y": 1}, executor_kwargs={"B": {"y": 2}})
+    result = await two_nodes().run("x", function_invocation_kwargs=given, client_kwargs=WorkflowInvocationKwargs())
+    assert result.outputs == [("A", {"x": 1, "y": 1}, {}), ("B", {"x": 1, "y": 2}, {})]
+
+
+async def test_arguments_for_an_executor_that_the_workflow_lacks_are_refused():
+    with raises(ValueError, "C", "A", "B"):
+        await two_nodes().run("x", client_kwargs=WorkflowInvocationKwargs(executor_kwargs={"C": {}}))
+
+
+def test_arguments_are_displayed_without_secrets():
+    assert "hush" not in repr(WorkflowInvocationKwargs(global_kwargs={"api_key": "hush"}))
 
 
 def test_an_entry_that_is_no_dict_is_ignored_with_a_warning(caplog):
