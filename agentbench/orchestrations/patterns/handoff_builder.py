@@ -68,6 +68,7 @@ class HandoffBuilder(PatternBuilder):
         super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
         self._description, self._condition = description, termination_condition
         self._enables_history = enable_history_persistence
+        self._returns_to_previous = True
         self._agents: dict[str, Any] = {}
         self._start: str | None = None
         self._handoffs: dict[str, dict[str, HandoffConfiguration]] = {}
@@ -156,6 +157,16 @@ class HandoffBuilder(PatternBuilder):
             }
         return self
 
+    def enable_return_to_previous(self, enabled: bool = True) -> Self:
+        """Choose who goes on with the user's next message.
+
+        Args:
+            enabled: The agent that asked the user, which had the conversation; this is the default. With False, the
+                start agent, whoever asked.
+        """
+        self._returns_to_previous = enabled
+        return self
+
     def with_termination_condition(self, termination_condition: TerminationCondition) -> Self:
         """Set a condition that ends the conversation."""
         self._condition = termination_condition
@@ -208,8 +219,13 @@ class HandoffBuilder(PatternBuilder):
         if clash := [handoff.target_id for handoff in handoffs if handoff_tool_name(handoff.target_id) in names]:
             msg = f"The agent {agent_id!r} has a tool {handoff_tool_name(clash[0])!r}, a handoff's name. Rename it."
             raise ValueError(msg)
-        options = self._autonomous.get(agent_id, {})
-        return HandoffAgentExecutor(agent, handoffs, termination_condition=self._condition, **options)
+        return HandoffAgentExecutor(
+            agent,
+            handoffs,
+            termination_condition=self._condition,
+            user_response_target_id=None if self._returns_to_previous else self._start,
+            **self._autonomous.get(agent_id, {}),
+        )
 
     def _id_of(self, agent: Any) -> str:
         agent_id = (

@@ -133,6 +133,8 @@ class HandoffAgentExecutor(AgentExecutor):
         autonomous_mode: Whether the agent continues without the user.
         autonomous_mode_prompt: The message it then gets.
         autonomous_mode_turn_limit: How often it gets this message before the user is asked.
+        user_response_target_id: The node that goes on with the user's next message; by default this one. It needs an
+            edge from this one.
 
     Example:
         from agentbench.orchestrations import HandoffAgentExecutor, HandoffConfiguration
@@ -142,7 +144,7 @@ class HandoffAgentExecutor(AgentExecutor):
 
     signature_key: ClassVar[str | None] = "HandoffAgentExecutor"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the published signature
         self,
         agent: Any,
         handoffs: Sequence[HandoffConfiguration],
@@ -152,8 +154,10 @@ class HandoffAgentExecutor(AgentExecutor):
         autonomous_mode: bool = False,
         autonomous_mode_prompt: str | None = None,
         autonomous_mode_turn_limit: int | None = None,
+        user_response_target_id: str | None = None,
     ) -> None:
         super().__init__(agent, session=agent_session)
+        self.user_response_target_id = user_response_target_id
         self.handoffs = {handoff.target_id: handoff for handoff in handoffs}
         self.termination_condition = termination_condition
         self.autonomous_mode = autonomous_mode
@@ -207,7 +211,13 @@ class HandoffAgentExecutor(AgentExecutor):
     @response_handler
     async def from_user(self, request: HandoffAgentUserRequest, answer: list[Message], ctx: HandoffContext) -> None:
         """Continue with the user's message; an empty list ends the conversation."""
-        if answer:
+        target = self.user_response_target_id
+        if answer and target not in (None, self.id):
+            texts = clean_conversation_for_handoff(answer)
+            self._ab_cache = self._ab_take_in(texts)
+            await self._ab_broadcast(texts, ctx)
+            await ctx.send_message(AgentExecutorRequest([]), target)
+        elif answer:
             await self._ab_handle_user_messages(answer, ctx)
 
     # ---- one turn --------------------------------------------------------------------------------

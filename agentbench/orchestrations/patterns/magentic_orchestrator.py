@@ -84,6 +84,9 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
 
     signature_key: ClassVar[str | None] = "MagenticOrchestrator"
 
+    MANAGER_NAME: ClassVar[str] = MAGENTIC_MANAGER_NAME
+    """The name under which the orchestrator speaks."""
+
     def __init__(
         self,
         manager: MagenticManagerBase,
@@ -92,7 +95,7 @@ class MagenticOrchestrator(BaseGroupChatOrchestrator):
         require_plan_signoff: bool = False,
     ) -> None:
         self.manager, self.require_plan_signoff = manager, require_plan_signoff
-        super().__init__("magentic_orchestrator", participant_registry, name=MAGENTIC_MANAGER_NAME)
+        super().__init__("magentic_orchestrator", participant_registry, name=self.MANAGER_NAME)
 
     @property
     def asks_person(self) -> bool:

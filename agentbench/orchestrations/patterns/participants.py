@@ -181,6 +181,7 @@ class ParticipantExecutor(AgentExecutor):
         reviewed: Whether a person is asked about each answer. An answer is an intermediate output until it is approved.
         collects_errors: Whether a failure of the agent is passed on as an answer with its error.
         reassigns: Whether the agent sees the answers of other agents as messages of the user.
+        adds_user_turn: Whether the agent gets a message of the user if its input ends with one of an assistant.
         **settings: Arguments of `AgentExecutor`.
     """
 
@@ -193,9 +194,11 @@ class ParticipantExecutor(AgentExecutor):
         reviewed: bool = False,
         collects_errors: bool = False,
         reassigns: bool = False,
+        adds_user_turn: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__(agent, **settings)
+        self.adds_user_turn = adds_user_turn
         self.reviewed, self.collects_errors, self.reassigns = reviewed, collects_errors, reassigns
 
     @property
@@ -208,6 +211,8 @@ class ParticipantExecutor(AgentExecutor):
     ) -> AgentReply:
         if self.reassigns:
             messages = reassign_to_user(messages, self)
+        if self.adds_user_turn and messages and messages[-1].role == "assistant":
+            messages = [*messages, Message("user", ["It is your turn."])]
         try:
             return await super()._ab_call_agent(messages, ctx, on_update)
         except Exception as error:

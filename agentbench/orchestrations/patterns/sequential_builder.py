@@ -59,6 +59,8 @@ class SequentialBuilder(ReviewedPatternBuilder):
         name: The name of the workflow.
         reassign_other_agents_as_users: Agents see the answers of others as messages of the user. Some servers, such as
             llama.cpp and vLLM, reject a conversation that ends with several assistant messages; these need it.
+        ensure_trailing_user_turn: An agent whose input ends with an answer of another agent also gets a short message
+            of the user, for models that refuse a conversation that ends with an assistant message.
 
     Raises:
         TypeError: A participant is neither an agent nor an executor.
@@ -69,7 +71,7 @@ class SequentialBuilder(ReviewedPatternBuilder):
         >>> result = await workflow.run("Draft a haiku")
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the published signature
         self,
         *,
         participants: Sequence[Any],
@@ -79,18 +81,23 @@ class SequentialBuilder(ReviewedPatternBuilder):
         intermediate_output_from: Any = None,
         name: str | None = None,
         reassign_other_agents_as_users: bool = False,
+        ensure_trailing_user_turn: bool = False,
     ) -> None:
         super().__init__(checkpoint_storage, output_from, intermediate_output_from, name)
         self._members = list(participants)
         self._mode: Any = "last_agent" if chain_only_agent_responses else "full"
-        self._reassigns = reassign_other_agents_as_users
+        self._reassigns, self._adds_user_turn = reassign_other_agents_as_users, ensure_trailing_user_turn
         self._participants()  # raises for invalid participants
 
     def _participants(self) -> Participants:
         return Participants(
             self._members,
             lambda agent: ParticipantExecutor(
-                agent, context_mode=self._mode, reviewed=self._is_reviewed(agent), reassigns=self._reassigns
+                agent,
+                context_mode=self._mode,
+                reviewed=self._is_reviewed(agent),
+                reassigns=self._reassigns,
+                adds_user_turn=self._adds_user_turn,
             ),
         )
 

@@ -240,3 +240,32 @@ def test_what_makes_no_handoff(caplog):
         team(clash, b).build()
     team(a, b).add_handoff(a, [b]).add_handoff(a, [b])
     assert "already exists" in caplog.text
+
+
+async def test_the_users_message_goes_to_the_start_agent_if_it_does_not_return_to_the_previous_one():
+    triage = agent("triage", Call("handoff_to_refunds", {}), "Anything else?")
+    refunds = agent("refunds", "Which order?")
+    workflow = team(triage, refunds).enable_return_to_previous(False).build()
+    waiting = await workflow.run("I want my money back.")
+    result = await workflow.run(responses={question(waiting): "Order 7."})
+    assert [output.text for output in result.outputs] == ["Anything else?"]
+    assert [text for role, text in read(triage) if role == "user"] == ["I want my money back.", "Order 7."]
+    assert question(result)
+    assert len(refunds.client.calls) == 1
+
+
+async def test_the_agent_that_asked_goes_on_by_default_and_when_that_is_enabled():
+    for builder in (team, lambda *agents: team(*agents).enable_return_to_previous()):
+        triage, refunds = agent("triage", Call("handoff_to_refunds", {})), agent("refunds", "Which?", "Paid back.")
+        workflow = builder(triage, refunds).build()
+        waiting = await workflow.run("I want my money back.")
+        result = await workflow.run(responses={question(waiting): "Order 7."})
+        assert [output.text for output in result.outputs] == ["Paid back."]
+
+
+async def test_an_empty_answer_ends_the_conversation_whoever_would_get_it():
+    triage, refunds = agent("triage", Call("handoff_to_refunds", {})), agent("refunds", "Which order?")
+    workflow = team(triage, refunds).enable_return_to_previous(False).build()
+    waiting = await workflow.run("I want my money back.")
+    result = await workflow.run(responses={question(waiting): HandoffAgentUserRequest.terminate()})
+    assert (result.outputs, result.get_final_state()) == ([], WorkflowRunState.IDLE)

@@ -269,3 +269,9 @@ def test_a_copy_of_a_context_has_its_own_lists():
     copied.participant_descriptions["b"] = "Waits."
     copied.reset()
     assert (len(context.chat_history), [*context.participant_descriptions], context.reset_count) == (1, ["a"], 0)
+
+
+def test_the_orchestrator_names_its_manager():
+    start = team(Boss(DONE)).build().get_start_executor()
+    assert isinstance(start, MagenticOrchestrator)
+    assert start.MANAGER_NAME == MagenticOrchestrator.MANAGER_NAME == "magentic_manager"

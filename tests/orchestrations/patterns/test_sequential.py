@@ -30,6 +30,25 @@ async def test_each_hears_what_was_said_before_with_its_author():
     assert [*workflow.executors] == ["input-conversation", "a", "b", "c"]
 
 
+async def test_a_turn_of_the_user_is_added_where_the_conversation_ends_with_an_assistant():
+    a, b = agent("a"), agent("b")
+    result = await SequentialBuilder(participants=[a, b], ensure_trailing_user_turn=True).build().run("hi")
+    assert [message.role for message in a.client.asked[0].messages] == ["user"]
+    assert [message.role for message in b.client.asked[0].messages] == ["user", "assistant", "user"]
+    assert [output.text for output in result.outputs] == ["B"]
+
+
+async def test_the_added_turn_is_not_part_of_what_the_next_agent_gets():
+    agents = [agent("a"), agent("b"), agent("c")]
+    await SequentialBuilder(participants=agents, ensure_trailing_user_turn=True).build().run("hi")
+    assert [message.role for message in agents[2].client.asked[0].messages] == [
+        "user",
+        "assistant",
+        "assistant",
+        "user",
+    ]
+
+
 async def test_answers_alone():
     a, b, c = agent("a"), agent("b"), agent("c")
     await SequentialBuilder(participants=[a, b, c], chain_only_agent_responses=True).build().run("hi")
