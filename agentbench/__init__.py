@@ -155,7 +155,7 @@ _door = _Door(
     workflows.executors.host: RunnerContext
     workflows.executors.state: State
     workflows.functional.context: RunContext StepWrapper get_run_context step
-    workflows.functional.functional_workflow: FunctionalWorkflow workflow
+    workflows.functional.functional_workflow: FunctionalWorkflow FunctionalWorkflowDefinition workflow
     workflows.graph.boundary: BoundaryCheckpoint BoundaryHook BoundaryOutcome PauseReason SuperstepView
     workflows.graph.edge_groups: EdgeGroup FanInEdgeGroup InternalEdgeGroup SingleEdgeGroup
     workflows.graph.edges: Case Default Edge EdgeCondition SwitchCaseEdgeGroupCase SwitchCaseEdgeGroupDefault

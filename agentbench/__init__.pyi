@@ -326,6 +326,9 @@ from agentbench.workflows.functional.context import StepWrapper as StepWrapper
 from agentbench.workflows.functional.context import get_run_context as get_run_context
 from agentbench.workflows.functional.context import step as step
 from agentbench.workflows.functional.functional_workflow import FunctionalWorkflow as FunctionalWorkflow
+from agentbench.workflows.functional.functional_workflow import (
+    FunctionalWorkflowDefinition as FunctionalWorkflowDefinition,
+)
 from agentbench.workflows.functional.functional_workflow import workflow as workflow
 from agentbench.workflows.graph.boundary import BoundaryCheckpoint as BoundaryCheckpoint
 from agentbench.workflows.graph.boundary import BoundaryHook as BoundaryHook

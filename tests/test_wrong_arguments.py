@@ -49,7 +49,8 @@ CALLED_BY_US = {
 MADE_BY_US = {
     "AgentEvalConverter", "AgentMiddlewareLayer", "AgentTelemetryLayer", "ChatMiddlewareLayer", "ChatTelemetryLayer",
     "DiffPlot", "EdgeRunner", "EmbeddingTelemetryLayer", "FanInEdgeGroup", "FanOutEdgeGroup", "Frames",
-    "FunctionInvocationLayer", "FunctionalWorkflow", "FunctionalWorkflowAgent", "GraphPanel", "HandoffAgentExecutor",
+    "FunctionInvocationLayer", "FunctionalWorkflow", "FunctionalWorkflowAgent", "FunctionalWorkflowDefinition",
+    "GraphPanel", "HandoffAgentExecutor",
     "HandoffConfiguration", "HistoryProvider", "InProcRunnerContext", "InProcessExecution", "MagenticAgentExecutor",
     "ParticipantRegistry", "Runner", "RunnerContext", "SerializationMixin", "SkillFrontmatter",
     "StandardMagenticManager", "Stepper", "SwitchCaseEdgeGroup", "WorkflowGraphValidator", "WorkflowRunResult",

@@ -201,6 +201,8 @@ def get_run_context() -> RunContext | None:
 
 ResultT = TypeVar("ResultT")
 
+ReplayKey = str | Callable[..., object]
+
 
 class StepWrapper(Generic[ResultT]):
     """An async function as a step of workflow functions; usually created by `@step`.
@@ -211,6 +213,7 @@ class StepWrapper(Generic[ResultT]):
     Args:
         func: The function, with any parameters; one named `ctx` or annotated `RunContext` gets the context.
         name: The name in events and checkpoints; by default the function's name.
+        replay_key: The name of its recorded result, see `step`.
 
     Raises:
         TypeError: The function is not async.
@@ -223,8 +226,19 @@ class StepWrapper(Generic[ResultT]):
 
     __name__: str
 
-    def __init__(self, func: Callable[..., Coroutine[Any, Any, ResultT]], *, name: str | None = None) -> None:
+    def __init__(
+        self,
+        func: Callable[..., Coroutine[Any, Any, ResultT]],
+        *,
+        name: str | None = None,
+        replay_key: ReplayKey | None = None,
+    ) -> None:
+        given: object = replay_key
+        if not (given is None or isinstance(given, str) or callable(given)):
+            msg = f"replay_key is {given!r}; expected a text, or a function of the step's arguments."
+            raise TypeError(msg)
         self._function = ContextFunction(func, "Step")
+        self.replay_key = replay_key
         functools.update_wrapper(self, func)
         self.name: str = name or func.__name__
 
@@ -238,7 +252,10 @@ class StepWrapper(Generic[ResultT]):
             # A step gets its own context, even if it was passed the context of its caller.
             args = tuple(value for value in args if not isinstance(value, RunContext))
             kwargs = {name: value for name, value in kwargs.items() if not isinstance(value, RunContext)}
-            result = await context.execution.run_step(self.name, self._function, context, args, kwargs)
+            label = self.name if self.replay_key is None else self.replay_key
+            if not isinstance(label, str):
+                label = f"{self.name}[{label(*args, **kwargs)}]"
+            result = await context.execution.run_step(self.name, label, self._function, context, args, kwargs)
         return result
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -253,17 +270,25 @@ class StepWrapper(Generic[ResultT]):
 def step(func: Callable[..., Coroutine[Any, Any, ResultT]]) -> StepWrapper[ResultT]: ...
 @overload
 def step(
-    func: None = None, *, name: str | None = None
+    func: None = None, *, name: str | None = None, replay_key: ReplayKey | None = None
 ) -> Callable[[Callable[..., Coroutine[Any, Any, ResultT]]], StepWrapper[ResultT]]: ...
-def step(func: Callable[..., Any] | None = None, *, name: str | None = None) -> Any:
+def step(
+    func: Callable[..., Any] | None = None, *, name: str | None = None, replay_key: ReplayKey | None = None
+) -> Any:
     """Create a step of a workflow function: `@step` or `@step(name="...")`.
+
+    The recorded result of a call is found by the name of the step and the number of the call. With a `replay_key` it is
+    found by that key, so the calls may come in another order. If all steps that a workflow function names have one, its
+    checkpoints also fit after its code was changed; then give its requests ids, too.
 
     Args:
         func: An async function.
         name: The name in events and checkpoints; by default the function's name.
+        replay_key: The name of the recorded result, which stays the same if the function is renamed; or a function of
+            the step's arguments, whose result distinguishes the calls.
 
     Raises:
-        TypeError: The function is not async.
+        TypeError: The function is not async, or the key is neither a text nor a function.
 
     Example:
         >>> @step
@@ -271,5 +296,5 @@ def step(func: Callable[..., Any] | None = None, *, name: str | None = None) -> 
         ...     return (await agent.run(f"Summarize: {text}")).text
     """
     if func is None:
-        return lambda f: StepWrapper(f, name=name)
-    return StepWrapper(func, name=name)
+        return lambda f: StepWrapper(f, name=name, replay_key=replay_key)
+    return StepWrapper(func, name=name, replay_key=replay_key)

@@ -215,11 +215,17 @@ class FunctionExecution(Execution):
     # ---- steps and requests ----------------------------------------------------------------------
 
     async def run_step(
-        self, name: str, function: ContextFunction, context: RunContext, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        name: str,
+        label: str,
+        function: ContextFunction,
+        context: RunContext,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
-        """Return the result of a step, calling it unless its result is cached."""
-        key = f"{context.prefix}{name}::{context.calls[name]}"
-        context.calls[name] += 1
+        """Return the result of a step, calling it unless the result of this call of the `label` is cached."""
+        key = f"{context.prefix}{label}::{context.calls[label]}"
+        context.calls[label] += 1
         arguments = fingerprint(args, kwargs)
         if key in self._results:
             result = self._reuse_result(name, key, arguments, context)

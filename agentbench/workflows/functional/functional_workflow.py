@@ -40,16 +40,28 @@ logger = logging.getLogger("agentbench")
 
 @dataclass(frozen=True, eq=False)
 class _FunctionGraph(Graph):
-    """The graph of a function. It has no nodes; a checkpoint fits if the function's code is the same."""
+    """The graph of a function. It has no nodes; a checkpoint fits if the code is the same, or all steps have keys."""
 
     function: Callable[..., Any] = lambda: None
 
     @cached_property
     def signature(self) -> dict[str, Any]:
-        names = inspect.getclosurevars(self.function)
-        steps = {v.name for v in (*names.globals.values(), *names.nonlocals.values()) if isinstance(v, StepWrapper)}
-        nothing: dict[str, Any] = {"start_executor": None, "executors": {}, "edge_groups": []}
-        return {**nothing, "workflow": self.name, "steps": sorted(steps), "code": code_digest(self.function)}
+        steps = _steps_of(self.function)
+        known: dict[str, Any] = {"start_executor": None, "executors": {}, "edge_groups": [], "workflow": self.name}
+        if steps and all(step.replay_key is not None for step in steps):
+            return known
+        return {**known, "steps": sorted({step.name for step in steps}), "code": code_digest(self.function)}
+
+
+def _steps_of(function: Callable[..., Any]) -> list[StepWrapper[Any]]:
+    """Return the steps that a function names, also in its comprehensions and inner functions."""
+    codes, names = [inspect.unwrap(function).__code__], set[str]()
+    for code in codes:
+        names.update(code.co_names)
+        codes += [const for const in code.co_consts if inspect.iscode(const)]
+    found = [inspect.unwrap(function).__globals__.get(name) for name in sorted(names)]
+    found += inspect.getclosurevars(function).nonlocals.values()
+    return [each for each in found if isinstance(each, StepWrapper)]
 
 
 class FunctionalWorkflow(OneRunAtATime):
@@ -230,8 +242,29 @@ class FunctionalWorkflow(OneRunAtATime):
         return f"FunctionalWorkflow({self.name!r})"
 
 
+class FunctionalWorkflowDefinition(FunctionalWorkflow):
+    """A workflow function with `@workflow`: it can be run itself, and `build()` gives independent instances of it.
+
+    Args:
+        func: As for `FunctionalWorkflow`, with its further arguments.
+
+    Example:
+        >>> @workflow
+        ... async def shout(text: str) -> str:
+        ...     return text.upper()
+        >>> first, second = shout.build(), shout.build()
+        >>> results = await asyncio.gather(first.run("a"), second.run("b"))
+    """
+
+    def build(self) -> FunctionalWorkflow:
+        """Return a new instance, with its own state and requests and the same storage for checkpoints."""
+        return FunctionalWorkflow(
+            self._function.function, name=self.name, description=self.description, checkpoint_storage=self.storage
+        )
+
+
 @overload
-def workflow(func: Callable[..., Any]) -> FunctionalWorkflow: ...
+def workflow(func: Callable[..., Any]) -> FunctionalWorkflowDefinition: ...
 @overload
 def workflow(
     func: None = None,
@@ -239,7 +272,7 @@ def workflow(
     name: str | None = None,
     description: str | None = None,
     checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
-) -> Callable[[Callable[..., Any]], FunctionalWorkflow]: ...
+) -> Callable[[Callable[..., Any]], FunctionalWorkflowDefinition]: ...
 @experimental(feature_id=ExperimentalFeature.FUNCTIONAL_WORKFLOWS)
 def workflow(
     func: Callable[..., Any] | None = None,
@@ -271,5 +304,5 @@ def workflow(
     """
     settings: dict[str, Any] = {"name": name, "description": description, "checkpoint_storage": checkpoint_storage}
     if func is None:
-        return lambda f: FunctionalWorkflow(f, **settings)
-    return FunctionalWorkflow(func, **settings)
+        return lambda f: FunctionalWorkflowDefinition(f, **settings)
+    return FunctionalWorkflowDefinition(func, **settings)

@@ -10,6 +10,7 @@ import pytest
 from agentbench import (
     FileCheckpointStorage,
     FunctionalWorkflow,
+    FunctionalWorkflowDefinition,
     InMemoryCheckpointStorage,
     RunContext,
     RunOptions,
@@ -569,3 +570,74 @@ async def test_options_of_a_run_reach_it_and_observed_steps_say_how_long_they_to
     assert first.checkpoint_id == "cp-0001"
     with raises(TypeError, "RunOptions"):
         await shout.run("a", options={"observe": True})
+
+
+# ---- definitions and keys of steps -------------------------------------------------------------------
+
+
+async def test_a_definition_builds_independent_instances():
+    first, second = ask.build(), ask.build()
+    await first.run("a")
+    assert (first.status, second.status) == (WorkflowRunState.IDLE_WITH_PENDING_REQUESTS, WorkflowRunState.IDLE)
+    with raises(ValueError, "auto::0"):
+        await second.run(responses={"auto::0": "b"})
+    assert (await first.run(responses={"auto::0": "b"})).get_outputs() == ["AbAb"]
+    assert isinstance(ask, FunctionalWorkflowDefinition)
+    assert not isinstance(first, FunctionalWorkflowDefinition)
+    assert (first.name, first.description, first.storage) == (ask.name, ask.description, ask.storage)
+
+
+def keyed(order: str, called: list[str]) -> FunctionalWorkflow:
+    """Return a function whose code differs with the order of its steps."""
+
+    @step(replay_key=lambda text: text)
+    async def shout(text: str) -> str:
+        called.append(text)
+        return text.upper()
+
+    space: dict[str, Any] = {"shout": shout}
+    body = f"parts = [await shout(each) for each in {[*order]!r}]"
+    asked = "await ctx.request_info('Go on?', str, request_id='go')"
+    exec(f"async def f(text, ctx):\n    {body}\n    return ''.join(parts) + {asked}", space)
+    return FunctionalWorkflow(space["f"], name="keyed")
+
+
+async def test_results_of_steps_with_keys_are_found_although_the_code_was_reordered():
+    storage, called = InMemoryCheckpointStorage(), list[str]()
+    before = keyed("ab", called)
+    await before.run("x", checkpoint_storage=storage)
+    after = keyed("bca", called)
+    result = await after.run(
+        checkpoint_id=before.get_last_checkpoint_id(), responses={"go": "!"}, checkpoint_storage=storage
+    )
+    assert (result.get_outputs(), called) == (["BCA!"], ["a", "b", "c"])
+
+
+async def test_a_text_as_key_finds_the_result_of_a_step_that_was_renamed():
+    storage, called = InMemoryCheckpointStorage(), list[str]()
+
+    def version(name: str) -> FunctionalWorkflow:
+        @step(name=name, replay_key="fetched")
+        async def fetch(text: str) -> str:
+            called.append(name)
+            return text.upper()
+
+        @workflow(name="renamed")
+        async def f(text: str, ctx: RunContext) -> str:
+            return await fetch(text) + await ctx.request_info("Go on?", str, request_id="go")
+
+        return f
+
+    before = version("load")
+    await before.run("a", checkpoint_storage=storage)
+    result = await version("fetch").run(
+        checkpoint_id=before.get_last_checkpoint_id(), responses={"go": "!"}, checkpoint_storage=storage
+    )
+    assert (result.get_outputs(), called) == (["A!"], ["load"])
+
+
+def test_a_key_is_a_text_or_a_function():
+    async def fetch() -> None: ...
+
+    with raises(TypeError, "replay_key", 7):
+        step(fetch, replay_key=7)  # type: ignore[call-overload]
