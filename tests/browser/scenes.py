@@ -84,6 +84,21 @@ panel.run()
 """
 
 
+AGENT_AT_WORK = """
+from agentbench import Agent, AgentExecutor, AgentLoopMiddleware, Call, MessageInjectionMiddleware
+from agentbench import ScriptedChatClient, WorkflowBuilder, tool
+go_on = asyncio.Event()
+@tool
+async def look() -> str:
+    await go_on.wait()
+    return "nothing"
+loop = AgentLoopMiddleware(max_iterations=2, message="Shorter, please.")
+client = ScriptedChatClient([Call("look"), "A long poem about cats and their ways.", "Cats."])
+writer = Agent(client, name="writer", tools=[look], middleware=[loop, MessageInjectionMiddleware()])
+panel = stepper(WorkflowBuilder(start_executor=AgentExecutor(writer), name="poem").build(), "cats")
+"""
+
+
 def _redo(name: str, function: str, old: str, new: str, *press: str) -> Scene:
     """A stepper whose code changed after the run."""
     start = REDO_CELL.index("@executor\n" + function)
@@ -135,6 +150,16 @@ STEPPER_SCENES = (
         "running",
         "at_work = asyncio.ensure_future(panel.arun())\nawait until_held()",
         how=", holds=True",
+    ),
+    Scene(
+        "stepper-agent-at-work",
+        AGENT_AT_WORK
+        + "display(panel)\nat_work = asyncio.ensure_future(panel.arun())\nawait until(lambda: client.calls)",
+    ),
+    Scene(
+        "stepper-agent-rounds",
+        AGENT_AT_WORK.replace("await go_on.wait()", "pass")
+        + "display(panel)\npanel.run()\npanel._screen.page._select('writer')",
     ),
     _stepper("at-breakpoint", "panel.break_at('review')\npanel.run()"),
     _stepper("waiting", "panel.run()"),

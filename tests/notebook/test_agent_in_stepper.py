@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import pytest
 
 from agentbench import (
     Agent,
     AgentExecutor,
     AgentLoopMiddleware,
+    Call,
+    MessageInjectionMiddleware,
     ScriptedChatClient,
     WorkflowBuilder,
+    tool,
 )
 from agentbench.notebook import Stepper, stepper
 from agentbench.notebook.stepping.view.tabs import node_displays
-from tests.notebook.test_stepper_page import Wire, wire
+from tests.notebook.test_stepper_page import WAIT_S, Wire, say, status_is, wire
 
 __all__ = ["wire"]  # a fixture
 
@@ -45,4 +52,66 @@ def test_an_agent_without_a_loop_has_no_rounds(wire: Wire) -> None:
     assert [caption for _, caption, *_ in node_displays(panel._session.model, "writer")] == [
         "conversation, superstep 0"
     ]
+    panel.close()
+
+
+@pytest.fixture
+def busy(wire: Wire) -> Iterator[tuple[Stepper, ScriptedChatClient, Callable[[], None]]]:
+    """A panel whose agent is in a model call, its client, and a function that lets it continue to the next call."""
+    entered, go_on = threading.Event(), threading.Event()
+
+    @tool
+    def look() -> str:
+        entered.set()
+        assert go_on.wait(WAIT_S)
+        return "seen"
+
+    client = ScriptedChatClient([Call("look"), "A poem.", "Another."])
+    agent = Agent(client, name="writer", tools=[look], middleware=[MessageInjectionMiddleware()])
+    panel = stepper(WorkflowBuilder(start_executor=AgentExecutor(agent), name="flow").build(), "Write a poem.")
+    _ = panel._screen.widget
+    say(panel, "press", name="run")
+    assert entered.wait(WAIT_S)
+    yield panel, client, go_on.set
+    go_on.set()
+    panel.close()
+
+
+def test_a_message_typed_while_an_agent_runs_reaches_its_next_model_call(busy: Any, wire: Wire) -> None:
+    panel, client, go_on = busy
+    view = wire.last("top", "view", lambda message: bool(message["listening"]))
+    assert view["listening"] == [("writer", "writer")]
+
+    say(panel, "enqueue", executor="writer", text="About <cats>.")
+    wire.last("log", "log", lambda message: any("About <cats>." in line for _, line in message["lines"]))
+    go_on()
+
+    wire.last("top", "view", status_is("finished"))
+    assert wire.last("top", "view")["listening"] == []
+    assert [message.text for message in client.calls[-1].messages if message.role == "user"] == [
+        "Write a poem.",
+        "About <cats>.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"executor": "nobody", "text": "hi"}, {"executor": "writer", "text": " "}, {"executor": "writer", "text": 5}, {}],
+)
+def test_a_message_to_nobody_or_without_text_changes_nothing(busy: Any, wire: Wire, fields: dict[str, Any]) -> None:
+    panel, client, go_on = busy
+    say(panel, "enqueue", **fields)
+    go_on()
+
+    wire.last("top", "view", status_is("finished"))
+    assert [message.text for message in client.calls[-1].messages if message.role == "user"] == ["Write a poem."]
+
+
+def test_an_agent_without_the_middleware_gets_no_field(wire: Wire) -> None:
+    panel = stepper_of("A poem.", middleware=[])
+    _ = panel._screen.widget
+    say(panel, "press", name="run")
+    wire.last("top", "view", status_is("finished"))
+
+    assert not any(message.get("listening") for _, message in wire.sent)
     panel.close()

@@ -29,6 +29,11 @@ export class Element {
 
   append(...content) {
     this.children.push(...content);
+    for (const each of content) if (each instanceof Element) each.remove = () => this.drop(each);
+  }
+
+  drop(el) {
+    this.children = this.children.filter((each) => each !== el);
   }
 
   insertBefore(el, before) {

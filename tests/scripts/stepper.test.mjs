@@ -3,10 +3,9 @@ import { mock, test } from "node:test";
 
 import { names, page } from "./scripts.mjs";
 
-const FILES = ["look/static/dom.js", "stepping/static/stepper_base.js"];
-const { enabled, makeSmallButton, makeWatch, take, write } = names("enabled, makeSmallButton, makeWatch, take, write", FILES, {
-  document: page,
-});
+const FILES = ["look/static/dom.js", "stepping/static/stepper_base.js", "stepping/static/stepper_top.js"];
+const wanted = "enabled, makeMailbox, makeSmallButton, makeWatch, take, write";
+const { enabled, makeMailbox, makeSmallButton, makeWatch, take, write } = names(wanted, FILES, { document: page });
 
 test("a watch tells whether a value differs from the one before", () => {
   const changed = makeWatch();
@@ -33,4 +32,26 @@ test("a key that a panel takes reaches nothing else", () => {
   const event = { preventDefault: mock.fn(), stopPropagation: mock.fn() };
   take(event);
   assert.equal(event.preventDefault.mock.callCount() + event.stopPropagation.mock.callCount(), 2);
+});
+
+test("each running agent has a field, which keeps its text as long as the agent runs and is sent once", () => {
+  const post = mock.fn();
+  const mailbox = makeMailbox(post);
+  mailbox.update([["writer", "writer"]]);
+  const [form] = mailbox.el.children;
+  const [field] = form.children;
+  field.value = "With rhymes.";
+  mailbox.update([["writer", "writer"], ["critic", "critic"]]);
+  assert.equal(mailbox.el.children[0], form);
+  assert.equal(mailbox.el.children.length, 2);
+  assert.equal(field.value, "With rhymes.");
+  const submit = { preventDefault: mock.fn() };
+  form.heard.submit(submit);
+  form.heard.submit(submit);
+  assert.equal(submit.preventDefault.mock.callCount(), 2);
+  assert.deepEqual(post.mock.calls.map((call) => call.arguments), [
+    [{ kind: "enqueue", executor: "writer", text: "With rhymes." }],
+  ]);
+  mailbox.update([]);
+  assert.equal(mailbox.el.children.length, 0);
 });

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
@@ -21,6 +21,9 @@ from agentbench.workflows.executors.message import WITHDRAWN, WORKFLOW_SOURCE, W
 from agentbench.workflows.run.execution import ABSENT
 from agentbench.workflows.run.run import WorkflowRun
 from agentbench.workflows.run.step_report import PlannedDelivery, StepReport
+
+if TYPE_CHECKING:
+    from agentbench.agents.sessions.session import AgentSession
 
 
 class DrivenRun:
@@ -80,6 +83,18 @@ class DrivenRun:
         last = -1 if facts.superstep is None else facts.superstep
         at = Boundary(report, last + 1 if goes_on else None, facts.planned, self.handle.state)
         return find_hits(breakpoints, at)
+
+    def sessions_with_queue(self) -> dict[str, AgentSession]:
+        """Return the sessions of the agents that take messages while they run, by the id of their node."""
+        executors: Mapping[str, Any] = self.handle.executors
+        nodes = [node for node in executors.values() if hasattr(node, "agent") and hasattr(node, "session")]
+        if not nodes:
+            return {}
+        from agentbench.agents.sessions.injection import MessageInjectionMiddleware
+
+        kind = MessageInjectionMiddleware
+        takes = [node for node in nodes if any(isinstance(one, kind) for one in getattr(node.agent, "middleware", ()))]
+        return {node.id: node.session for node in takes}
 
     async def answer(self, request_id: str, value: Any) -> None:
         """Send a response, or withdraw the request; raises the errors of `Stepper.respond`."""

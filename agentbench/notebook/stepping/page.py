@@ -80,6 +80,7 @@ _FIELDS: dict[str, dict[str, type]] = {
     "typed": {"stamp": int, "path": list},  # and `key`, and `text`, which is missing when the edit is cancelled
     "edit": {"stamp": int, "path": list, "text": str, "key": str},
     "discard": {"stamp": int, "path": str},
+    "enqueue": {"executor": str, "text": str},
     "offers": {},
     "break": {"sort": str, "choice": int},  # and `value`, `once`
     "break_node": {"stamp": int, "when": str, "on": bool},
@@ -276,6 +277,11 @@ class StepperPage:
             self._session.start(stage_and_begin())
         else:
             self._session.begin(change)
+
+    def _enqueue(self, message: Message) -> None:
+        """Add a typed message to the conversation of a running agent."""
+        if message["text"].strip() and len(message["text"]) <= LONGEST:
+            self._session.enqueue(message["executor"], message["text"])
 
     def _goto(self, message: Message) -> None:
         self._session.dispatch(lambda model: model.go_to(message["id"]))

@@ -59,7 +59,7 @@ class StepperScreen:
         storage = self._session.storage
         changed = self.look_for_changes()
         with self._session.reading() as model:
-            return screen_of(
+            screen = screen_of(
                 model,
                 tab=self._tabs.open,
                 content=self._tabs.content,
@@ -68,6 +68,9 @@ class StepperScreen:
                 older=[*dict.fromkeys([*older_code(self._workflow), *changed])],
                 storage="" if isinstance(storage, InMemoryCheckpointStorage) else line_preview(storage, 120),
             )
+            running = model.activity.running if model.status in IN_FLIGHT else ()
+        listening = tuple(each for each in running if each in self._session.agents_with_queue) if running else ()
+        return replace(screen, listening=listening)
 
     def look_for_changes(self) -> tuple[str, ...]:
         """Return the parts whose code changed since the run began; looks at most once per executed cell."""

@@ -231,6 +231,18 @@ class StepperSession:
             self.start(self.carry_out(instruction))
         self._moved.set()
 
+    @property
+    def agents_with_queue(self) -> frozenset[str]:
+        """The ids of the nodes whose agents take messages while they run."""
+        return frozenset(() if self._run is None else self._run.sessions_with_queue())
+
+    def enqueue(self, executor_id: str, text: str) -> None:
+        """Add a message to an agent that runs, and log it; `LookupError` if it takes none."""
+        from agentbench.agents.sessions.injection import enqueue_messages
+
+        enqueue_messages(self._require_run().sessions_with_queue()[executor_id], text)
+        self.note_down(f"Message to {executor_id}: {text}", kind="text")
+
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Return the content of a checkpoint, or of the input as one before superstep 0."""
         return await self._require_run().load(checkpoint_id)

@@ -44,6 +44,7 @@ from agentbench.workflows.run.step_report import PlannedDelivery, StepReport, pl
 from agentbench.workflows.run.stream import LiveSteps
 
 if TYPE_CHECKING:
+    from agentbench.workflows.executors.executor import Executor
     from agentbench.workflows.run.definition import WorkflowDefinition
 
 
@@ -407,6 +408,11 @@ class WorkflowRun(ReadableRun):
         await self.respond(request_id, value)
 
     # ---- recorded model calls --------------------------------------------------------------------
+
+    @property
+    def executors(self) -> Mapping[str, Executor]:
+        """The executors of this run by id. Those with a state of their own, such as agents, are not the workflow's."""
+        return self._graph.executors
 
     @property
     def recording(self) -> Any:

@@ -545,3 +545,22 @@ async def test_a_handle_and_a_stream_have_one_reader_at_a_time():
 def test_options_that_are_none_are_refused_at_once(make: Any, error: type[Exception]):
     with raises(error, "expected"):
         make()
+
+
+async def test_a_run_has_its_own_executors_where_they_have_a_state() -> None:
+    class Counter(Executor):
+        def fresh(self) -> Counter:
+            return Counter(self.id)
+
+        @handler
+        async def count(self, text: str, ctx: WorkflowContext[str]) -> None:
+            self.seen = text
+
+    workflow = WorkflowBuilder(start_executor=Counter("counter")).build()
+    run = workflow.start("hello")
+    await run.result()
+
+    counter = run.executors["counter"]
+    assert isinstance(counter, Counter)
+    assert counter.seen == "hello"
+    assert not hasattr(workflow.executors["counter"], "seen")

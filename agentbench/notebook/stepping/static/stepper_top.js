@@ -136,6 +136,40 @@ function makeBanner(press) {
   };
 }
 
+// A text field for each running agent that takes messages. A field that stays keeps its text and the focus.
+function makeMailbox(post) {
+  const el = node("div", { class: "abs-mailbox" });
+  const forms = new Map(); // by the id of the agent's node
+  const make = (executor, name) => {
+    const label = `Message to ${name}`;
+    const attributes = { class: "abs-entry", "aria-label": label, placeholder: `${label}, before its next model call` };
+    const field = node("input", { type: "text", ...attributes });
+    const onsubmit = (event) => {
+      event.preventDefault();
+      if (!field.value.trim()) return;
+      post({ kind: "enqueue", executor, text: field.value });
+      field.value = "";
+    };
+    return node("form", { onsubmit }, field, makeButton("Send", null, { type: "submit", "aria-label": label }));
+  };
+  return {
+    el,
+    update: (agents) => {
+      const running = new Map(agents);
+      for (const [executor, form] of forms) {
+        if (running.has(executor)) continue;
+        form.remove();
+        forms.delete(executor);
+      }
+      for (const [executor, name] of running) {
+        if (forms.has(executor)) continue;
+        forms.set(executor, make(executor, name));
+        el.append(forms.get(executor));
+      }
+    },
+  };
+}
+
 function makeHelp(anchor) {
   const list = node("dl");
   const about = { role: "dialog", "aria-label": "Keys", class: "abs-help", tabindex: "0" }; // scrollable
@@ -276,6 +310,7 @@ function makeTop(post, el, height) {
     setTimeout(look, 100);
   };
   const banner = makeBanner(press);
+  const mailbox = makeMailbox(post);
   const help = makeHelp(more);
   const ask = makeAsk(how, post);
   const breaks = makeBreakpoints(more, post);
@@ -288,7 +323,7 @@ function makeTop(post, el, height) {
     group("abs-line", back, ...scrubber.els, forward, scrubber.place),
     group("abs-else", fork, edit, points, more));
   const windows = [runMenu.box, ask.box, moreMenu.box, help.box, breaks.box];
-  const root = node("section", { class: "abs abs-top" }, header.el, voice.el, tools, banner.el, ...windows);
+  const root = node("section", { class: "abs abs-top" }, header.el, voice.el, tools, banner.el, mailbox.el, ...windows);
 
   const commandOf = new Map(); // command by key
   const act = (key) => {
@@ -368,6 +403,7 @@ function makeTop(post, el, height) {
       points.setAttribute("aria-label", `Breakpoints: ${view.breakpoints.length}`);
       breaks.update(view.breakpoints);
       banner.update(view.banner);
+      mailbox.update(view.listening);
       voice.speak(view.announcement);
     },
   };

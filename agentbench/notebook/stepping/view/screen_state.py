@@ -262,6 +262,8 @@ class ScreenState:
     """Places of values that were typed but not saved."""
     storage: str = ""
     """Storage with the checkpoints, if it outlives the kernel."""
+    listening: tuple[str, ...] = ()
+    """The ids of the running nodes whose agents take messages."""
 
 
 def screen_of(
@@ -406,6 +408,7 @@ def view_message(screen: ScreenState, stops_from: int = 0) -> Message:
         "index": screen.index,
         "position": screen.position,
         "scrubbing": screen.scrubbing,
+        "listening": [(each, esc(each, into="line", limit=_NAME_LIMIT)) for each in screen.listening],
         "storage": screen.storage,
     }
 
