@@ -30,6 +30,11 @@ assert response.text == "Fog.", response
 """
 
 NOT_NEEDED = [
+    "agentbench.agents.harness.loop_conditions",
+    "agentbench.agents.middleware.bundle",
+    "agentbench.agents.middleware.judge",
+    "agentbench.agents.middleware.loop",
+    "agentbench.agents.sessions.injection",
     "agentbench.agents.tools.signature_model",
     "agentbench.notebook",
     "agentbench.stategraph",
