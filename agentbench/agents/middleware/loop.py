@@ -120,7 +120,8 @@ class AgentLoopMiddleware(AgentMiddleware):
         """Create a loop that ends when a model, the judge, accepts the answer.
 
         The judge sees the input of the run and the answer of the round, and returns a `JudgeVerdict`. The follow-up
-        message contains its reason. Its tokens count as tokens of the round.
+        message contains its reason. Its tokens count as tokens of the round. A run whose judge returns no verdict fails
+        with an `AgentInvalidResponseException`; the session has its rounds.
 
         Args:
             client: The chat client of the judge.
@@ -167,7 +168,8 @@ class AgentLoopMiddleware(AgentMiddleware):
         if self._ab_max_rounds is not None and len(rounds) >= self._ab_max_rounds:
             return True
         used = usage_of_rounds(rounds)
-        tokens = (used.get("input_token_count") or 0) + (used.get("output_token_count") or 0)
+        parts = (used.get("input_token_count") or 0) + (used.get("output_token_count") or 0)
+        tokens = max(parts, used.get("total_token_count") or 0)  # some services count only the total
         limits = self._ab_budget.usage(tokens=tokens, seconds=seconds) if self._ab_budget else {}
         return any(amount >= limit for amount, limit in limits.values())
 

@@ -114,6 +114,15 @@ async def test_a_budget_of_tokens_ends_the_loop_after_the_round_that_reaches_it(
     assert len(client.calls) == 2
 
 
+async def test_a_total_of_tokens_counts_for_the_budget() -> None:
+    total = {"text": "one", "usage": {"total_token_count": 40}}
+    agent, client = looped(AgentLoopMiddleware(is_done, budget=Budget(tokens=30)), total, "done")
+
+    await agent.run("q")
+
+    assert len(client.calls) == 1
+
+
 async def test_a_budget_of_seconds_ends_the_loop() -> None:
     set_runtime_defaults(clock=TickingClock("2026-01-31", tick_s=0.4))  # each reading of the clock takes a while
     agent, client = looped(AgentLoopMiddleware(budget=Budget(seconds=1), max_iterations=None), *["more"] * 20)
