@@ -16,7 +16,10 @@ _NAME: Final = "user.key"
 
 
 def config_folder() -> str:
-    """Return the configuration folder: `AGENTBENCH_CONFIG_DIR`, or the place that the operating system provides."""
+    """Return the configuration folder: `AGENTBENCH_CONFIG_DIR`, or the place that the operating system provides.
+
+    Raises OSError if there is no home folder, so that no key gets into the working directory.
+    """
     if chosen := os.environ.get("AGENTBENCH_CONFIG_DIR"):
         return os.path.abspath(chosen)
     if sys.platform == "win32":
@@ -25,7 +28,10 @@ def config_folder() -> str:
         base = os.path.expanduser("~/Library/Application Support")
     else:
         base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
-    return os.path.join(os.path.abspath(base), "agentbench")
+    if not os.path.isabs(base):
+        message = f"There is no home folder: {base!r} is not absolute. Set AGENTBENCH_CONFIG_DIR to a private folder."
+        raise OSError(message)
+    return os.path.join(base, "agentbench")
 
 
 def read_user_key() -> bytes | None:

@@ -30,6 +30,9 @@ class ToolApprovalMiddleware(AgentMiddleware):
     call of an agent that runs as a tool in the same session. Forms in notebooks have a button for each of the two
     answers. `session.approvals` lists and revokes the approvals.
 
+    The approvals are signed with a key in the configuration folder of the user, which `AGENTBENCH_CONFIG_DIR` changes.
+    A session that was edited, or that comes from another user, asks again until `session.approvals.confirm()`.
+
     Without a session, and for answers to requests in the input of the run, an approval is valid only once.
 
     Example:
