@@ -9,6 +9,7 @@ from agentbench._secrets import is_secret_name
 from agentbench._text.escape import MASK
 from agentbench._text.phrases import count_text
 from agentbench._text.redact import line_preview
+from agentbench.agents.sessions.tool_approvals import STANDING_APPROVALS, ToolApprovalState
 from agentbench.messages.message import Message
 from agentbench.notebook.look.html import Page, Table
 
@@ -22,7 +23,8 @@ def session(session: Any) -> dict[str, Any]:
     if session.service_session_id is not None:
         facts.append(f"stored by the service as {session.service_session_id}")
     facts.append(count_text(sum(len(_messages_in(value)) for value in state.values()), "message"))
-    table = Table("State", ("key", "holds", "content"), [_row(*each) for each in state.items()], limit=_PREVIEW_LIMIT)
+    rows = [_row(key, session.approvals if key == STANDING_APPROVALS else value) for key, value in state.items()]
+    table = Table("State", ("key", "holds", "content"), rows, limit=_PREVIEW_LIMIT)
     return Page(type(session).__name__, facts=facts, tables=[table]).bundle()
 
 
@@ -52,6 +54,8 @@ def _row(key: Any, value: Any) -> tuple[str, str, str]:
     if messages := _messages_in(value):
         size, last = count_text(len(messages), "message"), messages[-1]
         text = f"last by {last.role}: {last.text or ', '.join(content.type for content in last.contents)}"
+    elif isinstance(value, ToolApprovalState):
+        size, text = count_text(len(value), "approval"), "; ".join(map(str, value))
     elif isinstance(value, (Mapping, list, tuple, set, frozenset)):
         size = count_text(len(value), "key" if isinstance(value, Mapping) else "item")
     return line_preview(str(key)), size, MASK if is_secret_name(key) else line_preview(text, _PREVIEW_LIMIT)

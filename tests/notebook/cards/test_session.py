@@ -109,6 +109,7 @@ def test_standing_approvals_are_listed_without_secrets() -> None:
         ["login", '{"password":', f'"{MASK}",', '"user":', '"<b>ada</b>"}', "active"],
     ]
     assert "s3cr3t" not in str(approvals(session.approvals))
+    assert "  tool_approvals  2 approvals  wipe with any arguments; login with" in str(view(session)["text/plain"])
     assert "s3cr3t" not in str(view(session))
     for attack in ATTACKS:
         check_bundle(approvals(approved(user=attack).approvals))
