@@ -159,7 +159,7 @@ class AgentLoopMiddleware(AgentMiddleware):
             loop.restore_context()
         context.result = loop.response()
 
-    async def _has_ended(self, context: AgentContext, rounds: Sequence[AgentRound], seconds: float) -> bool:
+    async def _ab_has_ended(self, context: AgentContext, rounds: Sequence[AgentRound], seconds: float) -> bool:
         """Return whether no further round begins after one that is complete."""
         if self._ab_until is not None and await _value_of(self._ab_until(context)):
             return True
@@ -173,7 +173,7 @@ class AgentLoopMiddleware(AgentMiddleware):
         limits = self._ab_budget.usage(tokens=tokens, seconds=seconds) if self._ab_budget else {}
         return any(amount >= limit for amount, limit in limits.values())
 
-    async def _follow_up_messages(self, context: AgentContext) -> list[Message]:
+    async def _ab_follow_up_messages(self, context: AgentContext) -> list[Message]:
         message = _default_message if self._ab_message is None else self._ab_message
         inputs: Any = await _value_of(message(context)) if callable(message) else message
         return without_answers(normalize_messages(inputs), "the follow-up message of a loop")
@@ -251,9 +251,9 @@ class _Loop:
         if self._is_terminated or is_incomplete:
             return False
         seconds = (runtime_defaults().clock.perf_ns() - self._begin_ns) / 1e9
-        if await self._middleware._has_ended(context, self._rounds, seconds):  # noqa: SLF001 - its own class
+        if await self._middleware._ab_has_ended(context, self._rounds, seconds):  # noqa: SLF001 - its own class
             return False
-        context.messages = await self._middleware._follow_up_messages(context)  # noqa: SLF001 - its own class
+        context.messages = await self._middleware._ab_follow_up_messages(context)  # noqa: SLF001 - its own class
         context.options.pop("continuation_token", None)  # it belonged to the answer that is now complete
         return True
 

@@ -624,7 +624,7 @@ async def test_a_text_as_key_finds_the_result_of_a_step_that_was_renamed():
 
         @workflow(name="renamed")
         async def f(text: str, ctx: RunContext) -> str:
-            return await fetch(text) + await ctx.request_info("Go on?", str, request_id="go")
+            return f"{await fetch(text)}{await ctx.request_info('Go on?', str, request_id='go')}"
 
         return f
 

@@ -57,7 +57,7 @@ class FileMemoryProvider(ContextProvider):
             if instructions is None
             else instructions
         )
-        self.__tools = FileTools(store, source_id, self._folder_of).tools
+        self.__tools = FileTools(store, source_id, self._ab_folder_of).tools
 
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
@@ -67,12 +67,12 @@ class FileMemoryProvider(ContextProvider):
         Raises:
             RuntimeError: The session has no owner although the provider was created with `owner_state_key`.
         """
-        overview = await self._overview(self._folder_of(session))
+        overview = await self._ab_overview(self._ab_folder_of(session))
         context.extend_instructions(self, self.instructions)
         context.extend_tools(self, self.__tools)
         context.extend_messages(self, [Message("user", overview)])
 
-    def _folder_of(self, session: AgentSession) -> str:
+    def _ab_folder_of(self, session: AgentSession) -> str:
         if self.owner_state_key is None:
             return stem_of(session.session_id)
         owner = session.state.get(self.owner_state_key)
@@ -81,13 +81,13 @@ class FileMemoryProvider(ContextProvider):
             raise RuntimeError(message)
         return stem_of(str(owner))
 
-    async def _overview(self, folder: str) -> str:
+    async def _ab_overview(self, folder: str) -> str:
         try:
             entries = await self.store.list_children(folder)
         except FileNotFoundError:
             entries = []
         lines = [
-            f"- {entry.name}: {await self._first_line(f'{folder}/{entry.name}')}"
+            f"- {entry.name}: {await self._ab_first_line(f'{folder}/{entry.name}')}"
             if entry.type == "file"
             else f"- {entry.name}/"
             for entry in entries[:_MOST_FILES]
@@ -97,7 +97,7 @@ class FileMemoryProvider(ContextProvider):
         more = [f"... and {len(entries) - _MOST_FILES} more"] if len(entries) > _MOST_FILES else []
         return "\n".join(["Your memory:", *lines, *more])
 
-    async def _first_line(self, path: str) -> str:
+    async def _ab_first_line(self, path: str) -> str:
         try:
             text = await self.store.read(path)
         except (OSError, ValueError):
