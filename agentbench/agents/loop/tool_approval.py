@@ -25,10 +25,11 @@ class ToolApprovalMiddleware(AgentMiddleware):
     """Lets a person approve a tool once for the rest of a session, with any arguments or with the same.
 
     An answer made by `create_always_approve_tool_response` or `create_always_approve_tool_with_arguments_response` to a
-    request of the session approves the call, and is kept in the state of the session. Later calls that it covers are
-    made without a request. It covers no call of a tool whose name, description, schema or MCP server differs, and no
-    call of an agent that runs as a tool in the same session. Forms in notebooks have a button for each of the two
-    answers. `session.approvals` lists and revokes the approvals.
+    request of the session approves the call, and is kept in the state of the session. Later calls that the approval
+    covers are made without a request. It covers no call of a tool whose name, description, schema or MCP server
+    differs, and no call of an agent that runs as a tool in the same session. Beside a call that needs approval, the
+    `approval_scope` of the configuration decides whether a covered call waits too. Forms have a button for each of the
+    two answers. `session.approvals` lists and revokes the approvals.
 
     The approvals are signed with a key in the configuration folder of the user, which `AGENTBENCH_CONFIG_DIR` changes.
     A session that was edited, or that comes from another user, asks again until `session.approvals.confirm()`.

@@ -119,6 +119,16 @@ async def test_other_tools_still_ask() -> None:
     assert request.function_call.name == "other"
 
 
+@pytest.mark.parametrize(("scope", "asked"), [("batch", ["wipe", "other"]), ("call", ["other"])])
+async def test_beside_a_call_that_needs_approval_the_scope_decides(scope: str, asked: list[str]) -> None:
+    other = tool(lambda: "done", name="other", approval_mode="always_require")
+    desk = Desk([wipe("a"), call("other", "c2")], session=await approved_session(),
+                function_invocation_configuration={"approval_scope": scope})  # fmt: skip
+    desk.agent.default_options["tools"].append(other)
+    requests = (await desk.run()).user_input_requests
+    assert [one.function_call.name for one in requests if one.function_call] == asked
+
+
 async def test_without_the_middleware_an_agent_asks_each_time() -> None:
     assert await Desk(wipe("a"), middleware=[], session=await approved_session()).asks()
 
