@@ -358,6 +358,7 @@ LOOKS_LIKE_A_LIMIT = re.compile("max_|_?limit$|timeout$|retries$|retry_|keep_las
 NO_LIMITS = {
     "index_line_limit", "line_limit", "iteration_count", "round_count", "stall_count", "reset_count", "call_count",
     "max_retries", "max_num_results", "max_output_length", "timeout_ms", "autonomous_mode_turn_limit",
+    "retry_policy", "retry_after", "retry_on", "max_attempts", "max_interval",
 }  # fmt: skip
 
 
