@@ -22,7 +22,8 @@ _door = Door(
     reducers: Overwrite Reducer RemoveMessage add_messages append_items remove_tool_messages replace_messages
         replace_value upsert_messages
     results: GraphResult ResponseGranularity
-    running.executors: Runtime
+    running.executors: Runtime get_runtime
+    running.plan: RunnableConfig
     running.retrying: RetryPolicy
     snapshots: SnapshotTask StateSnapshot
     storage.savers: AsyncSqliteSaver=SqliteSaver InMemorySaver MemorySaver=InMemorySaver SqliteSaver

@@ -130,6 +130,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         input_data: Any,
         config: Mapping[str, Any] | None = None,
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
+        *,
+        context: Any = None,
     ) -> GraphResult[StateT]:
         """Run the graph until it completes, pauses or fails.
 
@@ -139,6 +141,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
                 failed.
             config: `thread_id` and other settings, flat or under `configurable`.
             response_granularity: The level of detail of the result: `low`, `partial` or `full`.
+            context: An object for this call, which nodes find in their `Runtime`.
 
         Raises:
             ValueError: There is nothing to continue, or an answer is missing.
@@ -146,7 +149,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             Exception: A node failed, and the state is not an `AgentState`: the node's error, with a note.
             ThreadBusyError: Another call is running on this thread.
         """
-        call, execution = await self._begin(input_data, config, is_watched=False)
+        call, execution = await self._begin(input_data, config, context, is_watched=False)
         async with self._errors_of(call, response_granularity):
             await call.run(execution)
         return self._result(call, response_granularity)
@@ -159,12 +162,15 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         config: Mapping[str, Any] | None = None,
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
         *,
+        context: Any = None,
         stream_mode: str | Sequence[str] | None = None,
         subgraphs: bool = False,
     ) -> Iterator[Any]:
         """Run the graph and yield its progress, from synchronous code; see `astream`."""
         return iterate_sync(
-            self.astream(input_data, config, response_granularity, stream_mode=stream_mode, subgraphs=subgraphs)
+            self.astream(
+                input_data, config, response_granularity, context=context, stream_mode=stream_mode, subgraphs=subgraphs
+            )
         )
 
     async def astream(
@@ -173,6 +179,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         config: Mapping[str, Any] | None = None,
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
         *,
+        context: Any = None,
         stream_mode: str | Sequence[str] | None = None,
         subgraphs: bool = False,
     ) -> AsyncGenerator[Any, None]:
@@ -194,6 +201,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             config: As for `ainvoke`.
             response_granularity: With an `AgentState`: `low` yields messages; `partial` also the state after each
                 superstep; `full` also the activity of nodes.
+            context: As for `ainvoke`.
             stream_mode: A mode; for a list of modes, pairs of mode and item are yielded.
             subgraphs: Also yield the items of graphs in nodes, and put a path before each item: a tuple of nodes,
                 empty for this graph. Not with an `AgentState`.
@@ -202,18 +210,19 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             Exception: As for `ainvoke`, after the last chunk.
         """
         if not self.plan.fields.is_agent_state:
-            items = self._items(input_data, config, stream_mode, subgraphs=subgraphs)
+            items = self._items(input_data, config, context, stream_mode, subgraphs=subgraphs)
         else:
-            items = self._chunks(input_data, config, ResponseGranularity(response_granularity), stream_mode)
+            level = ResponseGranularity(response_granularity)
+            items = self._chunks(input_data, config, context, level, stream_mode)
         async with aclosing(items):
             async for item in items:
                 yield item
 
     async def _items(
-        self, input_data: Any, config: Mapping[str, Any] | None, stream_mode: Any, *, subgraphs: bool
+        self, input_data: Any, config: Mapping[str, Any] | None, context: Any, stream_mode: Any, *, subgraphs: bool
     ) -> AsyncGenerator[Any, None]:
         modes = read_modes(stream_mode or "updates", MODES_OF_ITEMS)
-        call, execution = await self._begin(input_data, config, is_watched=True)
+        call, execution = await self._begin(input_data, config, context, is_watched=True)
         items = ModeItems(self.threads, call, modes, subgraphs=subgraphs)
         has_one_mode = stream_mode is None or isinstance(stream_mode, str)
 
@@ -231,10 +240,15 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
                 yield shown(*found)
 
     async def _chunks(
-        self, input_data: Any, config: Mapping[str, Any] | None, level: ResponseGranularity, stream_mode: Any
+        self,
+        input_data: Any,
+        config: Mapping[str, Any] | None,
+        context: Any,
+        level: ResponseGranularity,
+        stream_mode: Any,
     ) -> AsyncGenerator[Any, None]:
         modes = read_modes(stream_mode or (), MODES)
-        call, execution = await self._begin(input_data, config, is_watched=True)
+        call, execution = await self._begin(input_data, config, context, is_watched=True)
         chunks = Chunks(self.plan, call.record, level, call.config["thread_id"], call.config["run_id"])
         async with aclosing(self._events(call, execution, level)) as events:
             async for event in events:
@@ -304,7 +318,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         self.close()
 
     async def _begin(
-        self, input_data: Any, config: Mapping[str, Any] | None, *, is_watched: bool
+        self, input_data: Any, config: Mapping[str, Any] | None, context: Any, *, is_watched: bool
     ) -> tuple[ThreadCall, Execution]:
         """Claim the thread of a call; return the call with the engine's run of it."""
         read = read_config(config, self.plan.recursion_limit)
@@ -312,13 +326,13 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         await call.claim(self._running)
         try:
             self._unnamed.pop(call.chain, None)  # it is an ordinary thread from now on
-            run_input, options = await self._prepare(input_data, call)
+            run_input, options = await self._prepare(input_data, call, context)
             return call, call.begin(self.workflow, run_input, options)
         except BaseException:
             call.release(self._running)
             raise
 
-    async def _prepare(self, input_data: Any, call: ThreadCall) -> tuple[RunInput, GraphOptions]:
+    async def _prepare(self, input_data: Any, call: ThreadCall, context: Any) -> tuple[RunInput, GraphOptions]:
         """Return the input for the engine, and the options."""
         run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
         config, record = call.config, call.record
@@ -333,6 +347,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             timeout=config.get("node_timeout"),
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
             config=config,
+            context=self.plan.context_of(context),
             store=self.store,
             call_record=record,
             is_named=call.is_named,
@@ -396,7 +411,12 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     # ---- step by step ------------------------------------------------------------------------------------------------
 
     async def astart(
-        self, input_data: Any, config: Mapping[str, Any] | None = None, *, record: bool | RunRecorder | None = None
+        self,
+        input_data: Any,
+        config: Mapping[str, Any] | None = None,
+        *,
+        context: Any = None,
+        record: bool | RunRecorder | None = None,
     ) -> WorkflowRun:
         """Return a handle on a run of a thread, which its reader steps; nothing runs yet. See `WorkflowRun`.
 
@@ -406,6 +426,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Args:
             input_data: As for `ainvoke`.
             config: As for `ainvoke`.
+            context: As for `ainvoke`.
             record: Whether to keep the requests and answers of models, as in `RunOptions`.
 
         Example:
@@ -414,7 +435,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         """
         read = read_config(config, self.plan.recursion_limit)
         call = ThreadCall(read, self.threads, is_named=True, is_watched=True)
-        run_input, options = await self._prepare(input_data, call)
+        run_input, options = await self._prepare(input_data, call, context)
         run = ThreadRun(self.workflow, run_input, replace(options, record=record))
         run.app = self
         read["run_id"] = run.run_id
@@ -428,7 +449,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Args:
             input_data: As for `ainvoke`.
             config: As for `ainvoke`.
-            **settings: As for `agentbench.notebook.stepper`: `breakpoints`, `layout`, `height`, `name` and so on.
+            **settings: As for `agentbench.notebook.stepper`: `context`, `breakpoints`, `layout`, `height` and so on.
 
         Example:
             >>> app.stepper({"messages": "Hello"}, {"thread_id": "t1"})

@@ -50,6 +50,7 @@ def compile_graph(  # noqa: PLR0913 - the settings of `compile`, by name
         name=name or graph.name or graph.state_class.__name__,
         fields=graph.fields,
         template=graph.template,
+        context_schema=graph.context_schema,
         nodes={key: replace(node, timeout=node.timeout or node_timeout) for key, node in graph.nodes.items()},
         edges={source: tuple(targets) for source, targets in graph.edges.items()},
         conditions={source: tuple(conditions) for source, conditions in graph.conditions.items()},

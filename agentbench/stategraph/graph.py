@@ -14,7 +14,7 @@ from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiler import compile_graph
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class, state_fields
 from agentbench.stategraph.nested import task_function
-from agentbench.stategraph.running.executors import NodeFunction, annotations_of
+from agentbench.stategraph.running.executors import NodeFunction, annotations_of, argument_kind
 from agentbench.stategraph.running.plan import Condition, Durability, Isolation, Join, NodeSpec
 from agentbench.stategraph.running.retrying import RetryPolicy
 from agentbench.stategraph.state import END, START, AgentState, StateT
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from agentbench.stategraph.compiled import CompiledGraph
 
 AgentStateT = TypeVar("AgentStateT", bound=AgentState)
+_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class StateGraph(Generic[StateT]):
@@ -258,7 +259,8 @@ class StateGraph(Generic[StateT]):
 
         Args:
             from_node: A node or `START`.
-            condition: A function of the state, and with a second parameter also of the configuration; may be async.
+            condition: A function of the state; may be async. Further parameters are filled as those of nodes are: the
+                configuration, a `Runtime`, and `store`.
                 Its result is the name of a node, `END`, a `Send`, or a list of those.
             path_map: The targets by result of the condition; names in a list are targets themselves.
         """
@@ -268,13 +270,14 @@ class StateGraph(Generic[StateT]):
             parameters = [*inspect.signature(condition).parameters.values()]
         except (TypeError, ValueError):  # functions written in C may have none
             parameters = []
-        takes_config = sum(parameter.default is parameter.empty for parameter in parameters) > 1
         hints = annotations_of(condition)
+        further = [each.name for each in parameters[1:] if each.default is each.empty and each.kind in _POSITIONAL]
         view = self.fields.view_of(hints.get(parameters[0].name) if parameters else None)
         self.fields = self.fields.with_view(view)
         name = getattr(condition, "__name__", type(condition).__name__)
         targets = _literal_targets(hints.get("return")) if path_map is None else tuple(path_map.values())
-        condition_edges = Condition(condition, name, takes_config, view, path_map, targets)
+        takes = tuple(argument_kind(name, hints.get(name), self.fields) or "config" for name in further)
+        condition_edges = Condition(condition, name, takes, view, path_map, targets)
         self.conditions.setdefault(from_node, []).append(condition_edges)
         return self
 

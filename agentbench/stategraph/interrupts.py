@@ -131,7 +131,8 @@ def pending_interrupt(state: AgentState) -> Interrupt | None:
 class TaskQuestions:
     """What code inside a task reaches while it runs: its answers, its questions without one, observers of the run.
 
-    `done` holds the results of an earlier attempt at the task, so that they are not computed again.
+    `done` holds the results of an earlier attempt at the task, so that they are not computed again; `ctx` is the
+    engine's context of the task.
     """
 
     node: str
@@ -139,7 +140,6 @@ class TaskQuestions:
     answers: Mapping[str, Any]
     done: dict[str, Any]
     ctx: Any
-    """The task's context of the engine."""
     asked: int = 0
     open: list[Interrupt] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -172,6 +172,7 @@ class GraphTask(WorkflowTask):
         options = GraphOptions(
             max_iterations=outer.config["recursion_limit"],
             config={key: value for key, value in outer.config.items() if key not in _OF_THE_CALL_AROUND},
+            context=outer.context,
             store=outer.store if self.graph.store is None else self.graph.store,
             call_record=record,
             is_nested=True,

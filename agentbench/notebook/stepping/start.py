@@ -27,6 +27,7 @@ def stepper(  # noqa: PLR0913 - published signature
     input: Any = None,  # noqa: A002 - published signature
     config: Mapping[str, Any] | None = None,
     *,
+    context: Any = None,
     storage: CheckpointStorage | CheckpointManager | None = None,
     checkpoint: CheckpointInfo | str | None = None,
     breakpoints: Where | Iterable[Where] = (),
@@ -48,6 +49,7 @@ def stepper(  # noqa: PLR0913 - published signature
             instance runs once at a time.
         input: Message for the start executors; for a state graph, the argument of `invoke`.
         config: For a state graph, the config of `invoke`: `thread_id` and other settings of the run.
+        context: For a state graph, the context of `invoke`.
         storage: Checkpoint storage; by default the workflow's own, otherwise one in memory, so that Back works.
             A state graph always uses its own.
         checkpoint: Resume from this checkpoint instead of starting with `input`.
@@ -95,7 +97,7 @@ def stepper(  # noqa: PLR0913 - published signature
 
     async def start(note_down: Callable[[str], object]) -> WorkflowRun:
         if graph is not None:
-            return await graph.astart(input, config, record=options.record)
+            return await graph.astart(input, config, context=context, record=options.record)
         begin = checkpoint
         if force and checkpoint is not None:
             begin, left_out = await migrate_checkpoint(

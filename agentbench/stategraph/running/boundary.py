@@ -24,8 +24,8 @@ from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, interrupt_data
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, read_input
-from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult
-from agentbench.stategraph.running.plan import GraphPlan, StateChanges, graph_options
+from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult, runtime_for
+from agentbench.stategraph.running.plan import GraphPlan, StateChanges, graph_options, node_config
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
@@ -220,6 +220,14 @@ class _Call:
             self.pending = [result for result in finished if result not in at_fault]
             return self._fail(error, [(result.writes.node, result.activation) for result in at_fault])
 
+    def _argument_of_condition(self, kind: str) -> Any:
+        if kind == "config":
+            return node_config(self.config)
+        options = graph_options(self.view.options)
+        if kind == "store":
+            return options.store
+        return runtime_for(options, self.meta["step"] + 1, self.record.n_supersteps + 1)
+
     async def _go_on(
         self, merged: MergedState, tasks: Sequence[TaskWrites], source: str, finished: Sequence[TaskResult]
     ) -> BoundaryOutcome:
@@ -240,7 +248,8 @@ class _Call:
         def state_for(view: StateFields) -> Any:  # a condition's changes of it change nothing else
             return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
 
-        routed = await route(plan, tasks, self.waiting, state_for, self.config, meta["step"] + 1, merged.values)
+        argument, step = self._argument_of_condition, meta["step"] + 1
+        routed = await route(plan, tasks, self.waiting, state_for, argument, step, merged.values)
         self._warn(routed.warnings)
         self._report(merged, tasks, self._new_messages(merged, source))
         frontier = routed.frontier

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import CoroutineType, MappingProxyType
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, Generic, NoReturn, TypeVar, get_origin, get_type_hints
 
 from typing_extensions import is_typeddict
 
@@ -18,10 +18,24 @@ from agentbench.exceptions import GraphError, GraphStopRequested
 from agentbench.messages.message import Message
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command
-from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, Interrupt, TaskQuestions, interrupt
+from agentbench.stategraph.interrupts import (
+    QUESTIONS,
+    GraphInterrupt,
+    Interrupt,
+    TaskQuestions,
+    current_questions,
+    interrupt,
+)
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class
 from agentbench.stategraph.merging.updates import Collected, TaskWrites, read_return
-from agentbench.stategraph.running.plan import GraphPlan, NodeSpec, graph_options
+from agentbench.stategraph.running.plan import (
+    GraphOptions,
+    GraphPlan,
+    NodeSpec,
+    RunnableConfig,
+    graph_options,
+    node_config,
+)
 from agentbench.stategraph.running.retrying import retry_after
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import AgentState, ExecutionState
@@ -29,9 +43,11 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, handler
 
+ContextT = TypeVar("ContextT")
+
 
 @dataclass(frozen=True, slots=True)
-class Runtime:
+class Runtime(Generic[ContextT]):
     """A node's access to facts about its run, for a parameter named `runtime` or annotated with this class.
 
     Args:
@@ -40,8 +56,9 @@ class Runtime:
         thread_id: The id of the thread.
         run_id: The id of the run.
         store: The object passed to `compile(store=...)`.
-        emit: `emit(data)` sends data to the observers of the run.
+        emit: `emit(data)` sends data to the observers of the run. `stream_writer` is the same function.
         stop_probe: Returns whether a stop was requested; used by `stop_requested`.
+        context: The object passed as `context` to the call, an instance of the graph's `context_schema` if it has one.
 
     Example:
         >>> def search(state: AgentState, runtime: Runtime) -> dict:
@@ -55,11 +72,52 @@ class Runtime:
     store: Any = None
     emit: Callable[[Any], None] = field(default=lambda data: None, repr=False)
     stop_probe: Callable[[], bool] = field(default=lambda: False, repr=False)
+    context: ContextT = field(default=None, repr=False)  # type: ignore[assignment]
+
+    @property
+    def stream_writer(self) -> Callable[[Any], None]:
+        """The same function as `emit`."""
+        return self.emit
 
     @property
     def stop_requested(self) -> bool:
         """Whether a stop of this thread was requested."""
         return self.stop_probe()
+
+
+def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[ContextT]:
+    """Return the runtime of the node that is running, from any function that the node calls.
+
+    Args:
+        context_schema: The class of the context, for type checkers.
+
+    Raises:
+        RuntimeError: No node is running here.
+
+    Example:
+        >>> def model_name() -> str:
+        ...     return get_runtime(Settings).context.model
+    """
+    return _runtime_of(current_questions())
+
+
+def _runtime_of(questions: TaskQuestions) -> Runtime[Any]:
+    ctx = questions.ctx
+    run = ctx._run  # noqa: SLF001 - the engine's side of the context
+    options = graph_options(run.options)
+    used = options.call_record.n_supersteps + 1  # including this one
+    return runtime_for(options, run.state.committed[META]["step"] + 1, used, questions.emit, ctx)
+
+
+def runtime_for(
+    options: GraphOptions, step: int, used: int, emit: Callable[[Any], None] = lambda data: None, ctx: Any = None
+) -> Runtime[Any]:
+    """Return the runtime for a superstep, the `used`-th one of its call; `ctx` says whether a stop was requested."""
+    config, limit = options.config, options.config.get("recursion_limit", 0)
+    return Runtime(
+        step, max(limit - used, 0), config.get("thread_id"), config.get("run_id"), options.store, emit,
+        lambda: ctx is not None and ctx.stop_requested, options.context,
+    )  # fmt: skip
 
 
 class NodeFunction:
@@ -115,7 +173,7 @@ def _match_parameters(
     for parameter in parameters:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        kind = _kind_of(parameter.name, hints.get(parameter.name), fields)
+        kind = argument_kind(parameter.name, hints.get(parameter.name), fields)
         key = f"*{parameter.name}" if parameter.kind is parameter.POSITIONAL_ONLY else parameter.name
         if kind is not None:
             found[key] = kind
@@ -133,17 +191,21 @@ def _match_parameters(
     return found
 
 
-def _kind_of(name: str, hint: Any, fields: StateFields) -> str | None:
+def argument_kind(name: str, hint: Any, fields: StateFields) -> str | None:
+    """Return the kind of argument for a parameter, by its name or its annotation; None for any other."""
     if name in _KINDS:
         return name
     if name == "writer" and not fields.is_agent_state:
         return "emit"
+    hint = get_origin(hint) or hint
     if not isinstance(hint, type):
-        return "ctx" if getattr(hint, "__origin__", None) is WorkflowContext else None
+        return None
     if hint in fields.cls.__mro__ and is_state_class(hint):
         return "state"
     if hint is StateFields:
         return "fields"
+    if hint is RunnableConfig:
+        return "config"
     return "runtime" if hint is Runtime else "ctx" if WorkflowContext in hint.__mro__ else None
 
 
@@ -356,18 +418,9 @@ class _Task:
     def _config(self) -> dict[str, Any]:
         checkpoint_id = self.ctx._run.run_state.last_checkpoint_id  # noqa: SLF001 - the engine's side of the context
         return {
-            **self.options.config, "node": self.node.id, "task_id": self.activation.task_id,
+            **node_config(self.options.config), "node": self.node.id, "task_id": self.activation.task_id,
             "step": self.committed[META]["step"] + 1, "checkpoint_id": checkpoint_id,
         }  # fmt: skip
-
-    def _runtime(self) -> Runtime:
-        options, step, ctx = self.options, self.committed[META]["step"] + 1, self.ctx
-        limit = options.config.get("recursion_limit", 0)
-        used = options.call_record.n_supersteps + 1  # including this one
-        return Runtime(
-            step, max(limit - used, 0), options.config.get("thread_id"), options.config.get("run_id"), options.store,
-            self.questions.emit, lambda: ctx.stop_requested,
-        )  # fmt: skip
 
     def stop(self) -> NoReturn:
         """Stop the run; the node runs again when it continues."""
@@ -409,7 +462,8 @@ class _Task:
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 _ARGUMENTS: Mapping[str, Callable[[_Task], Any]] = {
-    "state": _Task.make_state, "config": _Task._config, "runtime": _Task._runtime,  # noqa: SLF001 - by kind
+    "state": _Task.make_state, "config": _Task._config,  # noqa: SLF001 - by kind
+    "runtime": lambda task: _runtime_of(task.questions),
     "emit": lambda task: task.questions.emit, "store": lambda task: task.options.store, "ctx": lambda task: task.ctx,
     "fields": lambda task: task.node.function.view,
 }  # fmt: skip

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from typing_extensions import TypedDict, is_typeddict
+
 from agentbench.exceptions import GraphError
 from agentbench.messages.message import Message
 from agentbench.stategraph.command import Command
@@ -44,12 +46,12 @@ class NodeSpec:
 class Condition:
     """Conditional edges: the function, the targets of its results, and all targets if they are known.
 
-    `view` creates the state for the function.
+    `view` creates the state for the function; `takes` names the kinds of its further arguments.
     """
 
     function: Callable[..., Any]
     name: str
-    takes_config: bool
+    takes: tuple[str, ...]
     view: StateFields
     path_map: Mapping[Any, str] | None = None
     targets: tuple[str, ...] | None = None
@@ -76,6 +78,7 @@ class GraphPlan:
     name: str
     fields: StateFields
     template: Any
+    context_schema: Any
     nodes: Mapping[str, NodeSpec]
     edges: Mapping[str, tuple[str, ...]]
     conditions: Mapping[str, tuple[Condition, ...]]
@@ -101,6 +104,13 @@ class GraphPlan:
     def recursion_limit(self) -> int:
         """The number of supersteps that a call may take by default."""
         return 25 if self.fields.is_agent_state else 10_000
+
+    def context_of(self, given: Any) -> Any:
+        """Return the context of a call; a dictionary becomes an instance of the schema's class."""
+        schema = self.context_schema
+        if not isinstance(given, Mapping) or schema is None or is_typeddict(schema):
+            return given
+        return schema(**given)
 
     def refuse_pause(self) -> GraphError:
         """Return the error for a pause of a graph that saves no threads."""
@@ -138,6 +148,7 @@ class GraphOptions(RunOptions):
     """
 
     config: Mapping[str, Any] = field(default_factory=dict)
+    context: Any = None
     store: Any = None
     call_record: CallRecord = field(default_factory=CallRecord)
     is_nested: bool = False
@@ -147,6 +158,27 @@ class GraphOptions(RunOptions):
 def graph_options(options: RunOptions) -> GraphOptions:
     """Return the options of a run as those of a graph; the defaults if the run was started as a plain workflow."""
     return options if isinstance(options, GraphOptions) else GraphOptions()
+
+
+class RunnableConfig(TypedDict, total=False):
+    """The configuration of a call, as nodes get it: settings are found both directly and under `configurable`.
+
+    Example:
+        >>> def greet(state: State, config: RunnableConfig) -> dict:
+        ...     return {"greeting": f"Hello, {config['configurable']['user']}"}
+    """
+
+    configurable: dict[str, Any]
+    thread_id: str | int
+    run_id: str
+    recursion_limit: int
+    tags: Sequence[str]
+    metadata: Mapping[str, Any]
+
+
+def node_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a call in the form for nodes and conditions."""
+    return {**config, "configurable": {**config}}
 
 
 class StateChanges(dict[str, Any]):

@@ -36,6 +36,7 @@ class Activation:
 register_frozen(Activation)
 
 StateMaker = Callable[[StateFields], Any]
+Argument = Callable[[str], Any]
 
 
 @dataclass(slots=True)
@@ -60,7 +61,7 @@ async def route(
     tasks: Sequence[TaskWrites],
     waiting: Waiting,
     state_for: StateMaker,
-    config: Mapping[str, Any],
+    argument: Argument,
     step: int,
     values: Mapping[str, Any],
 ) -> Routed:
@@ -71,7 +72,7 @@ async def route(
         tasks: The finished tasks.
         waiting: The nodes that wait since earlier supersteps.
         state_for: Returns the state after the superstep, for a condition.
-        config: The configuration of the call, for conditions.
+        argument: Returns a further argument of a condition, by its kind.
         step: The number of the next superstep, for the ids of its tasks.
         values: The state after the superstep. A `Send` may contain only the approvals that are in it.
 
@@ -79,7 +80,7 @@ async def route(
         GraphError: `GRAPH_ROUTING_001`, a condition failed, or a target is not a node.
     """
     arrived = {key: [*sources] for key, sources in waiting.joins.items()}
-    targets_of = [await _targets(plan, task, arrived, state_for, config) for task in tasks]
+    targets_of = [await _targets(plan, task, arrived, state_for, argument) for task in tasks]
     if len(tasks) == 1 and not arrived and not waiting.deferred:
         routed = _route_to_one(plan, tasks[0], targets_of[0], waiting, step)
         if routed is not None:
@@ -196,7 +197,7 @@ def _activations(due: list[_Due], step: int) -> list[tuple[str, Activation]]:
 
 
 async def _targets(
-    plan: GraphPlan, task: TaskWrites, arrived: dict[str, list[str]], state_for: StateMaker, config: Mapping[str, Any]
+    plan: GraphPlan, task: TaskWrites, arrived: dict[str, list[str]], state_for: StateMaker, argument: Argument
 ) -> list[str | Send]:
     """Return the targets of a task: its own, or those of the node's edges, whose joins it has then reached.
 
@@ -207,7 +208,7 @@ async def _targets(
         return [*task.goto]
     targets: list[str | Send] = [*(task.goto or ()), *plan.edges.get(node, ())]
     for condition in plan.conditions.get(node, ()):
-        targets += await _follow(plan, condition, node, state_for(condition.view), config)
+        targets += await _follow(plan, condition, node, state_for(condition.view), argument)
     for join in plan.joins:
         if node in join.sources:
             reached = arrived.setdefault(join.key, [])
@@ -219,12 +220,10 @@ async def _targets(
     return targets
 
 
-async def _follow(
-    plan: GraphPlan, condition: Condition, node: str, state: Any, config: Mapping[str, Any]
-) -> list[str | Send]:
+async def _follow(plan: GraphPlan, condition: Condition, node: str, state: Any, argument: Argument) -> list[str | Send]:
     """Return the targets that a condition chooses."""
     try:
-        result = condition.function(state, config) if condition.takes_config else condition.function(state)
+        result = condition.function(state, *map(argument, condition.takes))
         if result.__class__ is not str and inspect.isawaitable(result):
             result = await result
     except Exception as error:  # noqa: BLE001 - a condition is code of the user

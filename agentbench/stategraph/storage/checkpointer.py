@@ -132,6 +132,7 @@ class ThreadStates(Generic[StateT]):
         plan = GraphPlan(
             name=unquote(quoted_name), fields=state_fields(cls), template=None, nodes={}, edges={}, conditions={},
             joins=(), interrupt_before=frozenset(), interrupt_after=frozenset(),
+            context_schema=None,
         )  # fmt: skip
         return Threads(plan, self)
 

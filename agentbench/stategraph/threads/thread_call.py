@@ -300,6 +300,12 @@ _TYPES: Mapping[str, tuple[type, str]] = {
 }
 
 
+_OF_A_RUN = (
+    "checkpoint_id", "node", "task_id", "step", "run_id", "timestamp", "interrupt_before", "interrupt_after",
+    "node_timeout",
+)  # fmt: skip
+
+
 def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a flat configuration. Settings may be under `configurable`; those beside it take precedence.
 
@@ -312,6 +318,8 @@ def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     nested = flat.pop("configurable", None)
     _require("configurable", nested, Mapping, "a mapping such as {'thread_id': 'order-7'}")
     flat = {**(nested or {}), **flat}
+    if "task_id" in flat:  # the config of a node, which is about another run
+        flat = {name: value for name, value in flat.items() if name not in _OF_A_RUN}
     thread_id = flat.get("thread_id")
     _require("thread_id", thread_id, (str, int), "text or a whole number")
     try:

@@ -21,7 +21,7 @@ from agentbench.exceptions import GraphError, ThreadBusyError, WorkflowBusyError
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
-from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.running.plan import GraphPlan, node_config
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of
 from agentbench.stategraph.state import END, START, ExecutionState
@@ -135,9 +135,10 @@ class Threads:
             def state_for(view: StateFields) -> Any:
                 return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
 
-            routed = await route(
-                self.plan, tasks, waiting, state_for, {"thread_id": thread_id}, meta["step"] + 1, merged.values
-            )
+            def argument(kind: str) -> Any:
+                return node_config({"thread_id": thread_id}) if kind == "config" else None
+
+            routed = await route(self.plan, tasks, waiting, state_for, argument, meta["step"] + 1, merged.values)
             messages = _queue_messages(routed.frontier)
             state |= {META: _at(meta, routed.frontier), PENDING: [], RESUME: {}, WAITING: routed.waiting}
         return await self._fork(
