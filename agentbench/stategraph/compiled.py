@@ -334,6 +334,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     async def _prepare(self, input_data: Any, call: ThreadCall, context: Any) -> tuple[RunInput, GraphOptions]:
         """Return the input for the engine, and the options."""
+        input_data = await call.take_input(input_data, self.threads)
         run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
         config, record = call.config, call.record
         if checkpoint is not None:

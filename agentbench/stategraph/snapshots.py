@@ -82,7 +82,7 @@ class StateSnapshot(Displayable, Generic[StateT]):
     @property
     def exists(self) -> bool:
         """Whether the thread has a checkpoint."""
-        return "checkpoint_id" in self.config
+        return self.created_at is not None
 
 
 def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot[Any]:
@@ -115,8 +115,8 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
     return StateSnapshot(
         values=plan.fields.to_display(values, ExecutionState(**meta)),
         next=tuple(dict.fromkeys(following)),
-        config=config_of(thread_id, info.checkpoint_id),
-        parent_config=(info.previous_checkpoint_id and config_of(thread_id, info.previous_checkpoint_id)) or None,
+        config=config_of(plan, thread_id, info.checkpoint_id),
+        parent_config=(info.previous_checkpoint_id and config_of(plan, thread_id, info.previous_checkpoint_id)) or None,
         metadata={**checkpoint.metadata, "step": meta["step"], "thread_id": thread_id},
         created_at=info.timestamp,
         step=meta["step"],
@@ -149,6 +149,7 @@ def _public(state: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in state.items() if not key.startswith("_")}
 
 
-def config_of(thread_id: Any, checkpoint_id: str) -> dict[str, Any]:
-    """Return the configuration that names a checkpoint of a thread."""
-    return {"thread_id": thread_id, "checkpoint_id": checkpoint_id}
+def config_of(plan: GraphPlan, thread_id: Any, checkpoint_id: str | None = None) -> dict[str, Any]:
+    """Return the configuration that names a thread, or a checkpoint of it; flat only for an `AgentState`."""
+    flat = {"thread_id": thread_id} | ({} if checkpoint_id is None else {"checkpoint_id": checkpoint_id})
+    return flat if plan.fields.is_agent_state else {"configurable": flat}

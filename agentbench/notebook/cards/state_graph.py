@@ -18,6 +18,7 @@ from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.state import AgentState
 from agentbench.stategraph.threads.history import StateHistory
+from agentbench.stategraph.threads.thread_call import flat_config
 
 Bundle = dict[str, Any]
 
@@ -53,7 +54,7 @@ def state_bundle(state: AgentState) -> Bundle:
 
 def snapshot_bundle(snapshot: StateSnapshot[Any]) -> Bundle:
     """Return the view of a thread at a checkpoint: next nodes, open requests, fields and their writers."""
-    config = dict(snapshot.config)
+    config = flat_config(snapshot.config)
     if not snapshot.exists:
         return Page("StateSnapshot", facts=[f"thread {config['thread_id']} does not exist"]).bundle()
     facts = [f"thread {config['thread_id']}", config["checkpoint_id"], count_text(snapshot.step, "superstep")]

@@ -12,6 +12,7 @@ from agentbench.notebook.history.sources import Chosen
 from agentbench.stategraph.results import GraphResult, messages_of, token_usage
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.threads.history import StateHistory
+from agentbench.stategraph.threads.thread_call import flat_config
 
 
 def history_frame(history: StateHistory, fields: Sequence[str], full: bool = False) -> Any:
@@ -49,8 +50,8 @@ def _of_snapshot(snapshot: StateSnapshot[Any], thread_id: Any, fields: Sequence[
     stored = values if isinstance(values, Mapping) else values.__dict__
     found, duration_s = snapshot.metadata, snapshot.metadata.get("duration_s")
     return {
-        "checkpoint_id": snapshot.config["checkpoint_id"],
-        "parent_id": (snapshot.parent_config or {}).get("checkpoint_id"),
+        "checkpoint_id": flat_config(snapshot.config)["checkpoint_id"],
+        "parent_id": flat_config(snapshot.parent_config).get("checkpoint_id"),
         "created": snapshot.created_at,
         "source": found["source"],
         "status": snapshot.status and snapshot.status.value,

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from agentbench._copying import isolate
 from agentbench._display import shorten
+from agentbench.checkpoints import metadata as keys
 from agentbench.exceptions import (
     ExecutorTimeoutError,
     GraphError,
@@ -37,6 +38,7 @@ from agentbench.workflows.graph.boundary import (
     PauseReason,
     SuperstepView,
 )
+from agentbench.workflows.run.first_input import stored_input
 
 Frontier = Sequence[tuple[str, Activation]]
 
@@ -144,7 +146,8 @@ class _Call:
         if self.meta.get("status") in ("error", "running"):
             unfinished = ", ".join(self.meta.get("current_nodes") or ())
             self._warn([f"A new turn begins. Unfinished nodes of the previous turn are dropped: {unfinished}."])
-        self.meta = {"step": 0, "status": "running", "current_node": START}
+        step = 0 if fields.is_agent_state else self.meta.get("step", -2) + 2  # the input has a step of its own
+        self.meta = {"step": step, "status": "running", "current_node": START}
         self.meta.update(_of_run(self.config))
         self.pending, self.waiting = [], Waiting()
         self.passed = [*self.view.pending_requests]
@@ -154,7 +157,8 @@ class _Call:
             if fields.is_agent_state:
                 fields.require_all(merged.values)
             self.record.messages += messages
-            return await self._go_on(merged, [writes], "input", [])
+            first = {} if fields.is_agent_state else {keys.INPUT: stored_input(data)}
+            return await self._go_on(merged, [writes], "input", [], first)
         except GraphError as error:
             return self._fail(error, [], "input")
 
@@ -229,7 +233,12 @@ class _Call:
         return runtime_for(options, self.meta["step"] + 1, self.record.n_supersteps + 1)
 
     async def _go_on(
-        self, merged: MergedState, tasks: Sequence[TaskWrites], source: str, finished: Sequence[TaskResult]
+        self,
+        merged: MergedState,
+        tasks: Sequence[TaskWrites],
+        source: str,
+        finished: Sequence[TaskResult],
+        first: Mapping[str, Any] = MappingProxyType({}),
     ) -> BoundaryOutcome:
         """Route, and pause at a breakpoint or a stop; if nothing is next, the run is complete."""
         plan = self.plan
@@ -258,7 +267,7 @@ class _Call:
         self._take(merged.values)
         self._take_reserved(routed.waiting)
         self.record.done.clear()
-        metadata = {"changed": merged.writers}
+        metadata = {"changed": merged.writers, **first}
         if not frontier:
             meta["status"] = "completed"
             return self._outcome(

@@ -18,11 +18,12 @@ from agentbench.checkpoints.access import (
     load_checkpoint,
 )
 from agentbench.checkpoints.diff import CheckpointDiff
-from agentbench.stategraph.snapshots import StateSnapshot, values_diff
-from agentbench.stategraph.state import StateT
+from agentbench.stategraph.snapshots import StateSnapshot, config_of, values_diff
+from agentbench.stategraph.state import START, StateT
 from agentbench.stategraph.threads.history import StateHistory
 from agentbench.stategraph.threads.migration import thread_changes
-from agentbench.stategraph.threads.thread_call import thread_config
+from agentbench.stategraph.threads.positions import positions
+from agentbench.stategraph.threads.thread_call import flat_config, thread_config
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.persist.executor_content import Changes
 from agentbench.workflows.persist.planned_migration import Migration, plan_migration
@@ -37,6 +38,7 @@ class ThreadAccess(Generic[StateT]):
 
     threads: Threads
     workflow: Workflow
+    astart: Callable[..., Any]
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
         """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`."""
@@ -49,29 +51,34 @@ class ThreadAccess(Generic[StateT]):
         config: Mapping[str, Any],
         *,
         filter: Mapping[str, Any] | None = None,  # noqa: A002 - the published signature
-        before: str | None = None,
+        before: str | Mapping[str, Any] | None = None,
         limit: int | None = None,
         branch: str | None = None,
     ) -> StateHistory:
         """Return the checkpoints of a thread, newest first.
 
+        Without an `AgentState`, there is one position for each superstep, with the state of its last attempt, and one
+        before each input, at which `next` is `("__start__",)`; `invoke(None, config)` there takes the input again.
+
         Args:
             config: Identifies the thread.
             filter: Only checkpoints whose metadata has these values, such as `{"source": "update"}`.
-            before: Only checkpoints before the one with this id.
+            before: Only checkpoints before the one with this id, or named by this configuration.
             limit: Maximum number of checkpoints.
             branch: Only the checkpoints that led to the one with this id, including it.
         """
         require_limit("limit", limit, none="all")
         storage, thread_id = self.threads.storage, thread_config(config)["thread_id"]
+        before = flat_config(before)["checkpoint_id"] if isinstance(before, Mapping) else before
         infos = await list_infos(storage, workflow_name=self.threads.chain(thread_id), before=before)
         if branch is not None:
             led_there = {info.checkpoint_id for info in await list_lineage(storage, branch)}
             infos = [info for info in infos if info.checkpoint_id in led_there]
         wanted = (filter or {}).items()
+        newest_first = [*reversed(infos)] if self.threads.plan.fields.is_agent_state else positions(infos)
         matches = [
             info
-            for info in reversed(infos)
+            for info in newest_first
             if info.source != "pending" and all(info.metadata.get(key) == value for key, value in wanted)
         ]
         return StateHistory(self.threads.plan, storage, thread_id, matches if limit is None else matches[:limit])
@@ -105,9 +112,23 @@ class ThreadAccess(Generic[StateT]):
                 them: the node's successors run next, and open questions are dropped.
 
         Raises:
-            GraphError: The update does not fit the state, or the thread or node does not exist. Nothing is saved.
+            GraphError: The update does not fit the state, or the node does not exist; or, with an `AgentState`, the
+                thread does not, which otherwise begins. Nothing is saved.
         """
-        return await self.threads.update(thread_config(config), values, as_node)
+        config = thread_config(config)
+        if not self.threads.plan.fields.is_agent_state and not await self.threads.head_seq(config["thread_id"]):
+            config = await self._begin_thread(config, values)
+            if as_node in (None, START):
+                return config_of(self.threads.plan, **config)
+            values = None
+        return await self.threads.update(config, values, as_node)
+
+    async def _begin_thread(self, config: Mapping[str, Any], values: Any) -> dict[str, Any]:
+        """Save a thread at the first superstep, with an input that has not run any node."""
+        run = await self.astart({} if values is None else values, config)
+        await run.step()
+        head = await self.threads.require(config)
+        return {"thread_id": config["thread_id"], "checkpoint_id": head.checkpoint_id}
 
     update_state = blocking(aupdate_state)
 

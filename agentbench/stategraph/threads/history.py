@@ -11,7 +11,8 @@ from agentbench.checkpoints.access import load_checkpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of, values_diff
+from agentbench.stategraph.snapshots import StateSnapshot, config_of, values_diff
+from agentbench.stategraph.threads.positions import snapshot_at
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:history_bundle")
@@ -54,7 +55,7 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
 
     def configs(self) -> Iterator[Mapping[str, Any]]:
         """Yield the configurations that name the checkpoints, without loading them."""
-        return (config_of(self.thread_id, info.checkpoint_id) for info in self.infos)
+        return (config_of(self.plan, self.thread_id, info.checkpoint_id) for info in self.infos)
 
     def diff(self, before: int | str, after: int | str) -> CheckpointDiff:
         """Return the differences between the values of two checkpoints, each named by its position or id."""
@@ -95,4 +96,4 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
         return matches[0]
 
     async def _load(self, info: CheckpointInfo) -> StateSnapshot[Any]:
-        return snapshot_of(self.plan, await load_checkpoint(self.storage, info.checkpoint_id), self.thread_id)
+        return await snapshot_at(self.plan, self.storage, info.checkpoint_id, self.thread_id)

@@ -23,6 +23,7 @@ from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interr
 from agentbench.stategraph.merging.updates import read_input
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import CallRecord, GraphOptions, OnBusy, OnGraphChange
+from agentbench.stategraph.threads.positions import input_at
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.event_log import new_log
@@ -52,9 +53,21 @@ class ThreadCall:
         self.execution: Execution | None = None
         self.head_seq = 0
         """Number of the newest checkpoint of the thread, when it was read."""
+        self.is_fresh = False
+        """Whether the call begins the thread again, whatever it has."""
         self.ended: Future[None] = Future()
         self.loop = asyncio.get_running_loop()
         self._is_stopped = False
+
+    async def take_input(self, data: Any, threads: Threads) -> Any:
+        """Return the input of the call; at a position before an input, that one."""
+        checkpoint_id = self.config.get("checkpoint_id")
+        found = None if checkpoint_id is None or data is not None else await input_at(threads.storage, checkpoint_id)
+        if found is None:
+            return data
+        data, self.config["checkpoint_id"] = found
+        self.is_fresh = self.config["checkpoint_id"] is None
+        return data
 
     async def claim(self, running: dict[str, ThreadCall]) -> None:
         """Become the call that runs on the thread; the setting `on_busy` decides what happens if another call runs."""
@@ -223,7 +236,7 @@ async def _checkpoint(
     head = await head_of(threads.storage, call.chain)
     call.head_seq = 0 if head is None else head.seq
     checkpoint_id = call.config.get("checkpoint_id") or (head and head.checkpoint_id)
-    if checkpoint_id is None:
+    if checkpoint_id is None or call.is_fresh:
         return None
     checkpoint = await load_checkpoint(threads.storage, checkpoint_id)
     fitted = await threads.fit(checkpoint, workflow.graph, call.config, call.head_seq)

@@ -25,6 +25,7 @@ from agentbench.stategraph.running.plan import GraphPlan, node_config
 from agentbench.stategraph.running.routing import Activation, Waiting, route
 from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of
 from agentbench.stategraph.state import END, START, ExecutionState
+from agentbench.stategraph.threads.positions import snapshot_at
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
 from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.persist.graph_changes import graph_mismatch
@@ -83,12 +84,14 @@ class Threads:
 
     async def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot[Any]:
         """Return a thread at its newest checkpoint, or at the one named by the configuration."""
+        if (checkpoint_id := config.get("checkpoint_id")) is not None:
+            return await snapshot_at(self.plan, self.storage, checkpoint_id, config["thread_id"])
         checkpoint = await self.load(config)
         if checkpoint is None:
             values, fields = {}, self.plan.fields
             if fields.is_agent_state:
                 values = fields.cls.model_construct(**fields.initial(self.plan.template))
-            return StateSnapshot(values, config={"thread_id": config["thread_id"]})
+            return StateSnapshot(values, config=config_of(self.plan, config["thread_id"]))
         return snapshot_of(self.plan, checkpoint, config["thread_id"])
 
     # ---- editing -----------------------------------------------------------------------------------------------------
@@ -110,7 +113,7 @@ class Threads:
             raise GraphError(message, "GRAPH_004", node=as_node)
         writes = read_return(values, plan.fields, as_node or START, "update", plan.values_in(checkpoint.state))
         saved = await self.save_update(checkpoint, writes, target, head_seq, as_node)
-        return config_of(target, saved.checkpoint_id)
+        return config_of(plan, target, saved.checkpoint_id)
 
     async def save_update(
         self,
@@ -121,7 +124,7 @@ class Threads:
         as_node: str | None = None,
     ) -> WorkflowCheckpoint:
         """Save a copy of a checkpoint with further writes, and return it; see `update`."""
-        meta = dict(checkpoint.state[META])
+        meta = self._fork_meta(checkpoint)
         before = self.plan.values_in(checkpoint.state)
         merged = merge(self.plan.fields, before, [writes])
         state: dict[str, Any] = {
@@ -140,7 +143,10 @@ class Threads:
 
             routed = await route(self.plan, tasks, waiting, state_for, argument, meta["step"] + 1, merged.values)
             messages = _queue_messages(routed.frontier)
-            state |= {META: _at(meta, routed.frontier), PENDING: [], RESUME: {}, WAITING: routed.waiting}
+            meta = _at(meta, routed.frontier)
+            state |= {PENDING: [], RESUME: {}, WAITING: routed.waiting}
+        if as_node is not None or not self.plan.fields.is_agent_state:
+            state[META] = meta
         return await self._fork(
             checkpoint,
             thread_id,
@@ -154,12 +160,13 @@ class Threads:
 
     async def replay(self, checkpoint: WorkflowCheckpoint, thread_id: Any, head_seq: int) -> WorkflowCheckpoint:
         """Save a copy of an earlier checkpoint as the newest one; open questions of nodes are asked again."""
-        state: dict[str, Any] | None = None
+        meta = self._fork_meta(checkpoint)
+        state: dict[str, Any] | None = None if self.plan.fields.is_agent_state else {META: meta}
         messages: dict[str, list[Any]] | None = None
         pending = checkpoint.state.get(PENDING) or []
         asking = [(result.writes.node, result.activation) for result in pending if result.interrupts]
         if asking:
-            meta = _at(dict(checkpoint.state[META]), asking)
+            meta = _at(meta, asking)
             state = {PENDING: [result for result in pending if not result.interrupts], RESUME: {}, META: meta}
             messages = _queue_messages(asking)
         return await self._fork(
@@ -170,6 +177,12 @@ class Threads:
             messages=messages,
             requests={} if asking else None,
         )
+
+    def _fork_meta(self, checkpoint: WorkflowCheckpoint) -> dict[str, Any]:
+        """Return the facts of the execution for a copy; without an `AgentState` it is one step further."""
+        meta = dict(checkpoint.state[META])
+        meta["step"] += not self.plan.fields.is_agent_state
+        return meta
 
     async def _fork(
         self, checkpoint: WorkflowCheckpoint, thread_id: Any, head_seq: int, **edits: Any

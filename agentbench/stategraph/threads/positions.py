@@ -1,0 +1,80 @@
+"""The positions in the history of a thread: one per superstep, and one before each input, which is not saved itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from agentbench.checkpoints import metadata as keys
+from agentbench.checkpoints.access import load_checkpoint
+from agentbench.checkpoints.checkpoint import CheckpointID, id_of
+from agentbench.checkpoints.info import CheckpointInfo
+from agentbench.exceptions import GraphError
+from agentbench.stategraph.running.plan import GraphPlan
+from agentbench.stategraph.snapshots import SnapshotTask, StateSnapshot, config_of, snapshot_of
+from agentbench.stategraph.state import START
+from agentbench.workflows.executors.state import StateMark
+from agentbench.workflows.run.first_input import read_input
+
+_BEFORE_INPUT = "input@"
+"""Begins the id of the position before an input; the id of the first checkpoint after it follows."""
+_SAME_POSITION = ("interrupt", "error", "answer")
+"""Reasons for saving a superstep that has not ended: the checkpoint takes the place of its parent."""
+
+
+def positions(infos: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
+    """Return the positions of a thread, newest first, from its checkpoints, oldest first."""
+    begins: dict[str, str] = {}
+    by_id = {info.checkpoint_id: info for info in infos}
+    shown: dict[str, CheckpointInfo] = {}
+    for info in infos:
+        parent = begins.get(info.previous_checkpoint_id or "") if info.source in _SAME_POSITION else None
+        begin = begins[info.checkpoint_id] = info.checkpoint_id if parent is None else parent
+        if info.source != "answer" or begin not in shown:  # the question tells more than its answer
+            shown[begin] = info
+    found: list[CheckpointInfo] = []
+    for info in sorted(shown.values(), key=lambda info: info.seq, reverse=True):
+        found.append(info)
+        first = by_id[begins[info.checkpoint_id]]
+        if first.source == "input" and first.metadata.get(keys.INPUT) is not None:
+            found.append(replace(first, checkpoint_id=id_of(_BEFORE_INPUT + first.checkpoint_id)))
+    return found
+
+
+async def snapshot_at(plan: GraphPlan, storage: Any, checkpoint_id: CheckpointID, thread_id: Any) -> StateSnapshot[Any]:
+    """Return a thread at a position."""
+    first_id = checkpoint_id.removeprefix(_BEFORE_INPUT)
+    first = await load_checkpoint(storage, id_of(first_id))
+    after = snapshot_of(plan, first, thread_id)
+    if first_id == checkpoint_id:
+        return after
+    values = plan.fields.initial(plan.template)
+    if first.previous_checkpoint_id is not None:
+        values = plan.values_in((await load_checkpoint(storage, first.previous_checkpoint_id)).state)
+    return replace(
+        after,
+        values={name: values[name] for name in plan.fields.names if name in values},
+        next=(START,),
+        config=config_of(plan, thread_id, checkpoint_id),
+        metadata={**after.metadata, "step": after.step - 1},
+        step=after.step - 1,
+        tasks=(SnapshotTask(START, START, result=read_input(first.metadata)),),
+        interrupts=(),
+    )
+
+
+async def input_at(storage: Any, checkpoint_id: str) -> tuple[Any, CheckpointID | None] | None:
+    """Return the input at a position before one, and the checkpoint before it; None for any other position.
+
+    Raises:
+        GraphError: The input could not be stored, or cannot be read here.
+    """
+    if not checkpoint_id.startswith(_BEFORE_INPUT):
+        return None
+    first = await load_checkpoint(storage, id_of(checkpoint_id.removeprefix(_BEFORE_INPUT)))
+    data = read_input(first.metadata)
+    if data is StateMark.ABSENT:
+        message = f"The input of {checkpoint_id!r} cannot be read here. Pass it: app.invoke(input, config)."
+        raise GraphError(message)
+    return data, first.previous_checkpoint_id
