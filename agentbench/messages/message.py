@@ -106,6 +106,11 @@ class Message(Record):
 
     # -------------------------------------------------------------------------------------------------- constructors
 
+    @property
+    def id(self) -> str | int | None:
+        """The same as `message_id`."""
+        return self.message_id
+
     @classmethod
     def text_message(cls, content: str, role: str = "user", message_id: str | int | None = None) -> Self:
         """Make a message from text, with an id and a time."""

@@ -19,8 +19,9 @@ _door = Door(
     graph: StateGraph
     interrupts: BreakpointRequest Continue GraphInterrupt Interrupt interrupt pending_interrupt
     prebuilt.tools.handoff: create_handoff_tool is_handoff_tool
-    reducers: Overwrite Reducer RemoveMessage add_messages append_items remove_tool_messages replace_messages
-        replace_value upsert_messages
+    merging.messages: MessagesState
+    reducers: Overwrite REMOVE_ALL_MESSAGES Reducer RemoveMessage add_messages append_items remove_tool_messages
+        replace_messages replace_value upsert_messages
     results: GraphResult ResponseGranularity
     running.executors: Runtime get_runtime
     running.plan: RunnableConfig

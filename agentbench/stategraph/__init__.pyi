@@ -39,8 +39,10 @@ from agentbench.stategraph.interrupts import GraphInterrupt as GraphInterrupt
 from agentbench.stategraph.interrupts import Interrupt as Interrupt
 from agentbench.stategraph.interrupts import interrupt as interrupt
 from agentbench.stategraph.interrupts import pending_interrupt as pending_interrupt
+from agentbench.stategraph.merging.messages import MessagesState as MessagesState
 from agentbench.stategraph.prebuilt.tools.handoff import create_handoff_tool as create_handoff_tool
 from agentbench.stategraph.prebuilt.tools.handoff import is_handoff_tool as is_handoff_tool
+from agentbench.stategraph.reducers import REMOVE_ALL_MESSAGES as REMOVE_ALL_MESSAGES
 from agentbench.stategraph.reducers import Overwrite as Overwrite
 from agentbench.stategraph.reducers import Reducer as Reducer
 from agentbench.stategraph.reducers import RemoveMessage as RemoveMessage

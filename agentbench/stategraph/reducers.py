@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from agentbench._secrets import masked_fields, masked_repr
 from agentbench.messages.message import Message
@@ -42,9 +42,19 @@ class Overwrite:
     __repr__ = masked_fields
 
 
-@dataclass(frozen=True)
+REMOVE_ALL_MESSAGES: Final = "*"
+"""As the id of a `RemoveMessage`: removes all messages."""
+
+
+@dataclass(frozen=True, init=False)
 class RemoveMessage:
-    """In an update for `upsert_messages`: removes the message with this id; `"*"` removes all.
+    """In an update of messages: removes the message with this id; `REMOVE_ALL_MESSAGES` removes all before it.
+
+    Args:
+        message_id: The id. It can also be passed as `id=`.
+
+    Raises:
+        TypeError: There is no id, or there are two.
 
     Example:
         >>> upsert_messages([Message("user", "Hi", message_id="m1")], [RemoveMessage("m1")])
@@ -53,16 +63,32 @@ class RemoveMessage:
 
     message_id: str | int
 
+    def __init__(self, message_id: str | int | None = None, *, id: str | int | None = None) -> None:  # noqa: A002
+        if (message_id is None) == (id is None):
+            error = "A RemoveMessage has one id. Pass the id of a message, or REMOVE_ALL_MESSAGES."
+            raise TypeError(error)
+        object.__setattr__(self, "message_id", id if message_id is None else message_id)
 
-def add_messages(left: list[Message] | None, right: list[Message] | Message | None) -> list[Message]:
+    @property
+    def id(self) -> str | int:
+        """The same as `message_id`."""
+        return self.message_id
+
+
+def add_messages(
+    left: list[Message] | None, right: Sequence[Message | RemoveMessage] | Message | RemoveMessage | None
+) -> list[Message]:
     """Append the messages that are not present yet; pieces of streamed messages (`delta`) are left out.
 
-    Messages are the same if their ids have equal types and values. If a message occurs twice, the first one stays.
+    Messages are the same if their ids have equal types and values. If a message occurs twice, the first one stays. A
+    `RemoveMessage` removes the message with its id.
 
     Example:
         >>> add_messages([Message("user", "Hi", message_id=1)], Message("assistant", "Hello", message_id=2))
     """
     there, candidates = left or [], _complete(right)
+    if any(isinstance(message, RemoveMessage) for message in candidates):
+        return _merged(there, candidates, replaces=False)
     absent = _CONVERSATIONS.absent_ids(there, [message.message_id for message in candidates])
     new = []
     for message in candidates:
@@ -152,7 +178,7 @@ def replace_value(left: Any, right: Any) -> Any:
 
 
 def upsert_messages(
-    left: list[Message] | None, right: list[Message | RemoveMessage] | Message | RemoveMessage | None
+    left: list[Message] | None, right: Sequence[Message | RemoveMessage] | Message | RemoveMessage | None
 ) -> list[Message]:
     """Append messages; one with an existing id replaces that message, and a `RemoveMessage` removes it.
 
@@ -163,16 +189,7 @@ def upsert_messages(
         old, new = Message("user", ["Hello"], message_id="m1"), Message("user", ["Hi"], message_id="m1")
         assert [message.text for message in upsert_messages([old], [new])] == ["Hi"]
     """
-    by_key: dict[Any, Message] = {_key(message): message for message in left or ()}
-    for message in [right] if isinstance(right, (Message, RemoveMessage)) else right or ():
-        if not isinstance(message, RemoveMessage):
-            if not message.delta:
-                by_key[_key(message)] = message
-        elif message.message_id == "*":
-            by_key.clear()
-        else:
-            by_key.pop(message.message_id, None)
-    return [*by_key.values()]
+    return _merged(left or [], _complete(right), replaces=True)
 
 
 def remove_tool_messages(messages: list[Message]) -> list[Message]:
@@ -199,15 +216,28 @@ def remove_tool_messages(messages: list[Message]) -> list[Message]:
     return result + exchange
 
 
-def _complete(messages: list[Message] | Message | None) -> list[Message]:
-    if isinstance(messages, Message):
+def _merged(left: Sequence[Message], right: Sequence[Any], *, replaces: bool) -> list[Message]:
+    by_key: dict[Any, Message] = {_key(message): message for message in left}
+    for message in right:
+        if not isinstance(message, RemoveMessage):
+            if replaces or _key(message) not in by_key:
+                by_key[_key(message)] = message
+        elif message.message_id == REMOVE_ALL_MESSAGES:
+            by_key.clear()
+        else:
+            by_key.pop(message.message_id, None)
+    return [*by_key.values()]
+
+
+def _complete(messages: Sequence[Message | RemoveMessage] | Message | RemoveMessage | None) -> list[Any]:
+    if isinstance(messages, (Message, RemoveMessage)):
         messages = [messages]
     given: Sequence[object] = messages or ()
     for message in given:
-        if not isinstance(message, Message):
+        if not isinstance(message, (Message, RemoveMessage)):
             text = f"{masked_repr(message)} is not a message. Convert it: Message.text_message(..., role='assistant')"
             raise TypeError(text)
-    return [message for message in messages or () if not message.delta]
+    return [message for message in given if not getattr(message, "delta", False)]
 
 
 def _key(message: Message) -> Any:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agentbench import Content, Message
 from agentbench.stategraph.reducers import (
+    REMOVE_ALL_MESSAGES,
     RemoveMessage,
     add_messages,
     append_items,
@@ -100,3 +102,18 @@ def test_finished_exchanges_with_tools_are_removed():
     assert remove_tool_messages([question, call, result, answer]) == [question, answer]
     assert remove_tool_messages([question, call, result]) == [question, call, result]
     assert remove_tool_messages([call, result, question, call, answer]) == [call, result, question, answer]
+
+
+def test_add_messages_removes_messages_and_keeps_the_first_of_an_id():
+    there = [Message("user", [text], message_id=text) for text in "abc"]
+    other, last = Message("user", ["B"], message_id="b"), Message("assistant", ["d"], message_id="d")
+    kept = add_messages(there, [RemoveMessage(id="a"), other, last])
+    assert [message.text for message in kept] == ["b", "c", "d"]
+    assert add_messages(there, [last, RemoveMessage(REMOVE_ALL_MESSAGES), other]) == [other]
+    assert add_messages(there, RemoveMessage("unknown")) == there
+
+
+@pytest.mark.parametrize("arguments", [{}, {"message_id": "a", "id": "a"}])
+def test_a_removed_message_has_one_id(arguments: dict[str, str]):
+    with pytest.raises(TypeError):
+        RemoveMessage(**arguments)

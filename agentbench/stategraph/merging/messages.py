@@ -3,9 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+from typing_extensions import TypedDict
 
 from agentbench.messages.message import Message
+from agentbench.stategraph.reducers import add_messages
+
+
+class MessagesState(TypedDict):
+    """A state with the messages of a conversation, to which `add_messages` adds those that nodes return.
+
+    Example:
+        from agentbench.stategraph import START, MessagesState, StateGraph
+
+        def greet(state: MessagesState) -> dict:
+            return {"messages": [("ai", f"You said {state['messages'][-1].text!r}.")]}
+
+        app = StateGraph(MessagesState).add_node(greet).add_edge(START, "greet").compile()
+        print(app.invoke({"messages": [("user", "Hello")]})["messages"][-1].text)
+    """
+
+    messages: Annotated[list[Message], add_messages]
+
 
 _ROLES: Mapping[Any, str] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system", "tool": "tool",

@@ -383,7 +383,8 @@ def _dropped_messages(
     name: str, task: TaskWrites, left: list[Message], update: list[Message] | Message, reduced: list[Message]
 ) -> list[str]:
     """Return a warning for each message that was dropped because of a different one with the same id."""
-    new = [update] if isinstance(update, Message) else [message for message in update or () if not message.delta]
+    given: Any = [update] if isinstance(update, (Message, RemoveMessage)) else update or ()
+    new = [message for message in given if isinstance(message, Message) and not message.delta]
     if len(reduced) == len(left) + len(new):
         return []
     there = {message.message_id: message for message in reduced}
@@ -391,7 +392,7 @@ def _dropped_messages(
         f"Node {task.node!r} returned another message with the id {message.message_id!r}, and {name!r} keeps the first "
         "one. To replace messages, annotate the field with upsert_messages."
         for message in new
-        if message.message_id is not None and there[message.message_id] != message
+        if message.message_id is not None and there.get(message.message_id, message) != message
     ]
 
 

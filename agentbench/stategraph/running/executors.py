@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import CoroutineType, MappingProxyType
-from typing import Any, Generic, NoReturn, TypeVar, get_origin, get_type_hints
+from typing import Any, Generic, NoReturn, get_origin, get_type_hints
 
-from typing_extensions import is_typeddict
+from typing_extensions import TypeVar, is_typeddict
 
 from agentbench._copying import isolate, register_frozen
 from agentbench._secrets import masked_repr
@@ -43,7 +43,7 @@ from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, handler
 
-ContextT = TypeVar("ContextT")
+ContextT = TypeVar("ContextT", default=Any)
 
 
 @dataclass(frozen=True, slots=True)
