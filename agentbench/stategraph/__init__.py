@@ -15,6 +15,7 @@ _door = Door(
     agentbench.observability.tool_reports: StreamEmitter
     command: Command Send
     compiled: CompiledGraph
+    drawn_graph: DrawnGraph
     functional: EntrypointGraph TaskFuture entrypoint task
     graph: StateGraph
     interrupts: BreakpointRequest Continue GraphInterrupt Interrupt interrupt pending_interrupt

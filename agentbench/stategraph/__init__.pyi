@@ -28,6 +28,7 @@ from agentbench.observability.tool_reports import StreamEmitter as StreamEmitter
 from agentbench.stategraph.command import Command as Command
 from agentbench.stategraph.command import Send as Send
 from agentbench.stategraph.compiled import CompiledGraph as CompiledGraph
+from agentbench.stategraph.drawn_graph import DrawnGraph as DrawnGraph
 from agentbench.stategraph.functional import EntrypointGraph as EntrypointGraph
 from agentbench.stategraph.functional import TaskFuture as TaskFuture
 from agentbench.stategraph.functional import entrypoint as entrypoint

@@ -23,6 +23,7 @@ from agentbench.exceptions import (
     WorkflowConvergenceException,
 )
 from agentbench.stategraph.command import Command
+from agentbench.stategraph.drawn_graph import DrawnGraph
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.plan import GraphOptions, GraphPlan
@@ -97,6 +98,14 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     def name(self) -> str:
         """The name of the graph."""
         return self.plan.name
+
+    def get_graph(self, *, xray: bool = False) -> DrawnGraph:
+        """Return the nodes and edges, with drawings as text and picture; with `xray` also of graphs in nodes.
+
+        Example:
+            >>> print(app.get_graph().draw_mermaid())
+        """
+        return DrawnGraph(self, xray=xray)
 
     def override_node(self, name: str, func: Any) -> Self:
         """Let a node of this compiled graph call another function, and return the graph. Nothing else changes.

@@ -347,16 +347,16 @@ async def test_a_key_function_that_raises_names_the_input(into: str | None) -> N
 
 
 async def test_a_resumed_batch_reads_the_inputs_that_are_left(into: str | None) -> None:
-    batch = run_many(halving(), iter(range(1, 60, 2)), into, concurrency=2)
+    batch = run_many(halving(), iter(range(1, 600, 2)), into, concurrency=2)
     async for _ in batch:
         batch.cancel()
         break
     with suppress(asyncio.CancelledError):
         await batch
-    assert len(batch.rows()) < 30
+    assert len(batch.rows()) < 300
     await batch.resume()
     progress = batch.progress
-    assert (progress.counts["finished"], progress.total, progress.skipped) == (30, 30, 0)
+    assert (progress.counts["finished"], progress.total, progress.skipped) == (300, 300, 0)
     batch.close()
 
 
