@@ -91,12 +91,13 @@ def _check(plan: GraphPlan) -> None:
         reached.update(new)
     unreached = [name for name in plan.nodes if name not in reached]
     anywhere = [name for name, node in plan.nodes.items() if name in reached and node.goto is None]
-    anywhere += [
+    free_conditions = [
         condition.name
         for source, conditions in plan.conditions.items()
         for condition in conditions
         if source in reached and condition.targets is None
     ]
+    anywhere += free_conditions
     if unreached and not anywhere:
         name = unreached[0]
         what = "cannot be reached from START" if name in named else "has no edge"
@@ -104,7 +105,7 @@ def _check(plan: GraphPlan) -> None:
         if plan.fields.is_agent_state:
             _refuse(message, "GRAPH_003", name)
         warn_user(message, UserWarning)
-    elif unreached:
+    elif unreached and (plan.fields.is_agent_state or not free_conditions):
         message = (
             f"No edge leads to {_list_names(unreached)}: they run only where a condition or a Command names them, and "
             f"{_list_names(anywhere)} may go anywhere. Declare where they go: "
