@@ -59,7 +59,7 @@ from agentbench.orchestrations import (
     MagenticBuilder,
     StandardMagenticManager,
 )
-from agentbench.stategraph import StateGraph
+from agentbench.stategraph import RetryPolicy, StateGraph
 from agentbench.testing import CassetteChatClient
 
 NAN = math.nan
@@ -165,6 +165,7 @@ COUNTS: dict[str, list[Limit]] = {
         Limit(lambda n: FunctionExecutor(len, "a", input=str, retries=n), 0, none=True),
         Limit(lambda n: StateGraph().add_node("a", print, retries=n), 0),
     ],
+    "max_attempts": [Limit(lambda n: RetryPolicy(max_attempts=n), 1)],
     "max_concurrency": [
         Limit(lambda n: ExecutorPolicy(max_concurrency=n), 1, none=True),
         Limit(lambda n: FunctionExecutor(len, "a", input=str, max_concurrency=n), 1, none=True),
@@ -287,6 +288,7 @@ TIMES: dict[str, list[Limit]] = {
         Limit(lambda s: state_graph().compile(node_timeout=s), 1, none=True),
         Limit(lambda s: state_graph().compile().invoke("hi", {"thread_id": "t", "node_timeout": s}), 1, none=True),
     ],
+    "max_interval": [Limit(lambda s: RetryPolicy(max_interval=s), 0)],
     "shutdown_timeout": [Limit(lambda s: state_graph().compile(shutdown_timeout=s), 0)],
     "max_duration_seconds": [Limit(lambda s: call_tools(max_duration_seconds=s), 1, none=True)],
     "ttl": [Limit(lambda s: CachingSkillsSource(FileSkillsSource("skills"), ttl=s), 1, none=True)],
@@ -354,11 +356,11 @@ def test_a_time_is_a_number_of_seconds_above_zero_or_zero_where_it_is_no_wait(na
 
 LOOKS_LIKE_A_LIMIT = re.compile("max_|_?limit$|timeout$|retries$|retry_|keep_last|^keep$|_count$|^(ttl|delay|total)$")
 
-#: Counts that are facts and no limits, and what is handed on to the client of a model or a server, which judges it.
+#: Counts that are facts, rules of retries, and what the client of a model or a server judges.
 NO_LIMITS = {
     "index_line_limit", "line_limit", "iteration_count", "round_count", "stall_count", "reset_count", "call_count",
     "max_retries", "max_num_results", "max_output_length", "timeout_ms", "autonomous_mode_turn_limit",
-    "retry_policy", "retry_after", "retry_on", "max_attempts", "max_interval",
+    "retry_after", "retry_on", "retry_policy",
 }  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from agentbench._limits import require_limit
+from agentbench._limits import require_limit, require_seconds
 from agentbench.workflows.executors.options import RetryAfter
 
 # Errors of the code or of this machine, which another attempt would meet again.
@@ -38,7 +38,8 @@ class RetryPolicy:
             default errors of connections and servers, and those that Python does not define.
 
     Raises:
-        ValueError: `max_attempts` is less than 1.
+        TypeError: A limit is not a number.
+        ValueError: `max_attempts` is less than 1, or a time is negative.
 
     Example:
         >>> graph.add_node("search", search, retry_policy=RetryPolicy(max_attempts=5, retry_on=TimeoutError))
@@ -52,8 +53,10 @@ class RetryPolicy:
     retry_on: type[Exception] | Sequence[type[Exception]] | Callable[[Exception], bool] = default_retry_on
 
     def __post_init__(self) -> None:
-        """Check the number of attempts."""
+        """Check the number of attempts and the times."""
         require_limit("max_attempts", self.max_attempts, least=1)
+        require_seconds("initial_interval", self.initial_interval, zero=True)
+        require_seconds("max_interval", self.max_interval, zero=True)
 
     def covers(self, error: Exception) -> bool:
         """Return whether the policy is about an error."""

@@ -182,8 +182,8 @@ async def read_thread(
             raise ValueError(message)
         return RunInput(message=data, storage=storage), None
     questions = {key: event.data for key, event in checkpoint.pending_request_info_events.items()}
-    asked = {key: question for key, question in questions.items() if isinstance(question, Interrupt)}
-    pauses = [key for key, question in questions.items() if isinstance(question, BreakpointRequest)]
+    pauses = _pauses(questions, data, threads)
+    asked = {key: each for key, each in questions.items() if isinstance(each, Interrupt) and key not in pauses}
     if is_answer:
         answers = _answers(data, asked, config["thread_id"])
         if isinstance(data, Command) and (data.update is not None or data.state is not None):
@@ -203,7 +203,7 @@ async def read_thread(
     if pauses and not starts_again:
         answer = Continue(data if has_input else None)
         run_input = RunInput(
-            responses={pauses[0]: answer},
+            responses=dict.fromkeys(pauses, answer),
             checkpoint_id=checkpoint.checkpoint_id,
             checkpoint=checkpoint,
             storage=storage,
@@ -219,6 +219,17 @@ async def read_thread(
         message = f"Thread {config['thread_id']!r} has nothing to continue. Pass an input."
         raise ValueError(message)
     return RunInput(checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage), checkpoint
+
+
+def _pauses(questions: Mapping[str, Any], data: Any, threads: Threads) -> list[str]:
+    """Return the breakpoints among open questions; without an `AgentState`, `None` continues those of inner graphs."""
+    continues = data is None and not threads.plan.fields.is_agent_state
+    return [
+        key
+        for key, asked in questions.items()
+        if isinstance(asked, BreakpointRequest)
+        or (continues and isinstance(asked, Interrupt) and asked.reason == "breakpoint")
+    ]
 
 
 def _require_form(data: Any, workflow: Workflow) -> None:
