@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentbench.agents.harness.background import BackgroundAgentsProvider, BackgroundTaskInfo, BackgroundTaskStatus
 from agentbench.agents.harness.todo import TodoItem, TodoProvider
+from agentbench.agents.middleware.loop import MORE_WORK
 
 if TYPE_CHECKING:
     from agentbench.agents.middleware.contexts import AgentContext
@@ -67,6 +68,10 @@ def background_tasks_running_message(context: AgentContext) -> str:
     lines = [f"- {task.id}. {task.agent_name}: {task.description}" for task in _running_tasks(context)]
     text = "These background tasks are still running. Wait for one to end, and use its result:"
     return "\n".join([text, *lines])
+
+
+for _predicate in (todos_remaining, background_tasks_running):
+    setattr(_predicate, MORE_WORK, True)
 
 
 async def _open_todos(context: AgentContext) -> list[TodoItem]:

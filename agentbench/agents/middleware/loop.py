@@ -54,6 +54,10 @@ class AgentRound:
     verdict: JudgeVerdict | None = None
 
 
+MORE_WORK: Final = "means_more_work"
+"""Attribute of a predicate that is true while there is work: as `until=`, its opposite ends the loop."""
+
+
 class AgentLoopMiddleware(AgentMiddleware):
     """Runs the agent again with a follow-up message, until a predicate, a judge or a limit ends the loop.
 
@@ -65,7 +69,8 @@ class AgentLoopMiddleware(AgentMiddleware):
     of the round and whose `metadata["rounds"]` lists the rounds up to now.
 
     Args:
-        until: A predicate that returns whether the work is done.
+        until: A predicate that returns whether the work is done. `todos_remaining` and `background_tasks_running` are
+            accepted here too, and end the loop when nothing remains.
         continue_while: A predicate that returns whether there is more work, such as `todos_remaining` or
             `background_tasks_running`. With both predicates, either can end the loop.
         max_iterations: The maximum number of rounds; None for no limit, which needs a predicate or a budget.
@@ -104,6 +109,8 @@ class AgentLoopMiddleware(AgentMiddleware):
         if max_iterations is None and until is None and continue_while is None and budget is None:
             problem = "The loop would never end. Pass until=, continue_while=, max_iterations= or budget=."
             raise ValueError(problem)
+        if continue_while is None and getattr(until, MORE_WORK, False):
+            until, continue_while = None, until
         self._ab_until, self._ab_continue_while = until, continue_while
         self._ab_max_rounds, self._ab_message, self._ab_budget = max_iterations, message, budget
 

@@ -83,3 +83,11 @@ async def test_an_agent_continues_while_background_tasks_run() -> None:
 async def test_an_agent_without_the_provider_is_an_error(loop: AgentLoopMiddleware, missing: str) -> None:
     with raises(ValueError, missing):
         await Agent(ScriptedChatClient("hello"), middleware=[loop]).run("q")
+
+
+async def test_a_loop_until_tasks_remain_ends_when_none_remains() -> None:
+    done = Call("todos_complete", {"items": [{"id": 1, "reason": "sent"}]})
+    client = ScriptedChatClient([Call("todos_add", {"todos": [{"title": "Invite"}]}), "Soon.", done, "Sent."])
+    loop = AgentLoopMiddleware(until=todos_remaining)
+    response = await Agent(client, context_providers=[TodoProvider()], middleware=[loop]).run("Plan the party.")
+    assert (response.text, len(response.rounds)) == ("Sent.", 2)
