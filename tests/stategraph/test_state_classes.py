@@ -137,6 +137,13 @@ def test_an_update_as_a_node_decides_what_follows_it(cls: Any):
     assert fields_of(app.invoke(None, THREAD))["n"] == 3
 
 
+def test_an_update_as_a_node_that_does_not_exist_begins_no_thread():
+    app = counting(Typed).compile()
+    with pytest.raises(GraphError):
+        app.update_state(THREAD, {"n": 1}, as_node="nobody")
+    assert list(app.get_state_history(THREAD)) == []
+
+
 @ALL
 def test_the_history_has_the_fields_of_each_superstep_and_an_earlier_one_can_be_replayed(cls: Any):
     app = counting(cls).compile()

@@ -117,6 +117,7 @@ class ThreadAccess(Generic[StateT]):
         """
         config = thread_config(config)
         if not self.threads.plan.fields.is_agent_state and not await self.threads.head_seq(config["thread_id"]):
+            self.threads.require_node(as_node)
             config = await self._begin_thread(config, values)
             if as_node in (None, START):
                 return config_of(self.threads.plan, **config)

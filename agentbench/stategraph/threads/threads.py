@@ -108,12 +108,20 @@ class Threads:
         head_seq = await self.head_seq(target)  # read before the thread
         checkpoint = await self.require(config)
         plan = self.plan
-        if as_node not in (None, START, END) and as_node not in plan.nodes:
-            message = f"as_node is {as_node!r}, which is not a node. Nodes: {', '.join(plan.nodes)}."
-            raise GraphError(message, "GRAPH_004", node=as_node)
+        self.require_node(as_node)
         writes = read_return(values, plan.fields, as_node or START, "update", plan.values_in(checkpoint.state))
         saved = await self.save_update(checkpoint, writes, target, head_seq, as_node)
         return config_of(plan, target, saved.checkpoint_id)
+
+    def require_node(self, as_node: str | None) -> None:
+        """Check the node that an update is made for.
+
+        Raises:
+            GraphError: The graph has no such node.
+        """
+        if as_node not in (None, START, END) and as_node not in self.plan.nodes:
+            message = f"as_node is {as_node!r}, which is not a node. Nodes: {', '.join(self.plan.nodes)}."
+            raise GraphError(message, "GRAPH_004", node=as_node)
 
     async def save_update(
         self,
