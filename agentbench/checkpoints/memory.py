@@ -65,7 +65,7 @@ class InMemoryCheckpointStorage(ChainStorage):
         self._ab_lock = threading.Lock()
 
     def __repr__(self) -> str:
-        return f"InMemoryCheckpointStorage(checkpoints={len(self._ab_entries)}, chains={len(self._ab_chains)})"
+        return f"{type(self).__name__}(checkpoints={len(self._ab_entries)}, chains={len(self._ab_chains)})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_entries": self._ab_entries, "_chains": self._ab_chains, "_keep_last": self._ab_keep_last}

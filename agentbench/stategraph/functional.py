@@ -189,7 +189,7 @@ class entrypoint:  # noqa: N801 - a decorator
 
     Raises:
         ValueError: The function has no parameter for the input.
-        TypeError: It is a generator.
+        TypeError: It is a generator, or not a function with a name.
 
     Example:
         >>> @entrypoint(checkpointer=InMemorySaver())
@@ -223,15 +223,18 @@ class entrypoint:  # noqa: N801 - a decorator
 
     def __call__(self, func: Callable[..., Any]) -> EntrypointGraph:
         """Return the function as a graph."""
-        name = func.__name__
+        name = getattr(func, "__name__", "")
         if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
             message = f"Entrypoint {name!r} is a generator. Return one value, and send progress with writer(...)."
             raise TypeError(message)
-        parameters = [*inspect.signature(func).parameters]
-        if not parameters:
+        if callable(func) and not [*inspect.signature(func).parameters]:
             message = f"Entrypoint {name!r} has no parameter. Its first one gets the input of invoke()."
             raise ValueError(message)
-        graph = StateGraph(_State, name=name).add_node(name, _node_of(func, parameters[1:]))
+        if not callable(func) or name in ("", "<lambda>"):
+            message = f"func is {func!r}; expected a function with a name. Define it with def or async def."
+            raise TypeError(message)
+        others = [*inspect.signature(func).parameters][1:]
+        graph = StateGraph(_State, name=name).add_node(name, _node_of(func, others))
         graph.add_edge(START, name).add_edge(name, END)
         return EntrypointGraph(func, graph.compile(checkpointer=self.checkpointer, store=self.store))
 

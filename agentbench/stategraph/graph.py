@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, get_args, get_origin, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, get_args, get_origin, overload
 
 from agentbench._limits import require_limit, require_seconds
 from agentbench._signatures import flatten_union
@@ -171,21 +171,22 @@ class StateGraph(Generic[StateT]):
             GraphError: `GRAPH_007`, the graph cannot fill one of its parameters.
             ValueError: The name is empty, `START` or `END`.
         """
-        if not isinstance(name_or_func, str):
-            given: Any = name_or_func
+        given: Any = name_or_func
+        if not isinstance(given, str):
             name_or_func, func = getattr(given, "__name__", None) or getattr(given, "name", None) or "", given
-        name: str = name_or_func
+        name: str = name_or_func if isinstance(name_or_func, str) else ""
         require_seconds("timeout", timeout, none="that of compile()")
         require_limit("retries", retries)
         func = task_function(func)
         if name in ("", START, END, "<lambda>") or not callable(func):
-            message = f"add_node({name!r}, {func!r}): expected a name, and a function: add_node('plan', make_plan)."
+            message = f"add_node({given!r}, {func!r}): expected a name, and a function: add_node('plan', make_plan)."
             raise ValueError(message)
         if name in self.nodes and not replace:
             message = f"There is a node {name!r}. Use override_node({name!r}, ...) or add_node(..., replace=True)."
             raise GraphCompileError(message, "GRAPH_009", node=name)
         order = self.nodes[name].order if name in self.nodes else len(self.nodes)
         declared = destinations if goes_to is None else goes_to
+        declared = [declared] if isinstance(declared, str) else declared
         spec = NodeSpec(
             name, order, func, defer, timeout, retries, metadata or {}, None if declared is None else tuple(declared),
             retry_policies=(retry_policy,) if isinstance(retry_policy, RetryPolicy) else tuple(retry_policy or ()),
@@ -234,19 +235,24 @@ class StateGraph(Generic[StateT]):
 
         Raises:
             GraphError: The edge already exists, and the state is an `AgentState`.
+            TypeError: A node is not named by a text.
         """
-        if not isinstance(from_node, str):
-            join = Join(tuple(from_node), to_node, when == "active")
+        is_join = isinstance(from_node, Iterable) and not isinstance(from_node, str)
+        sources = tuple(from_node) if is_join else (cast("str", from_node),)
+        _require_names("from_node", sources)
+        _require_names("to_node", [to_node])
+        if is_join:
+            join = Join(sources, to_node, when == "active")
             if join not in self.joins:
                 self.joins.append(join)
             elif self.fields.is_agent_state:
                 raise _duplicate_edge(join)
             return self
-        targets = self.edges.setdefault(from_node, [])
+        targets = self.edges.setdefault(sources[0], [])
         if to_node not in targets:
             targets.append(to_node)
         elif self.fields.is_agent_state:
-            raise _duplicate_edge(Join((from_node,), to_node))
+            raise _duplicate_edge(Join(sources, to_node))
         return self
 
     def add_conditional_edges(
@@ -263,7 +269,14 @@ class StateGraph(Generic[StateT]):
                 configuration, a `Runtime`, and `store`.
                 Its result is the name of a node, `END`, a `Send`, or a list of those.
             path_map: The targets by result of the condition; names in a list are targets themselves.
+
+        Raises:
+            TypeError: The condition is not a function, or a node is not named by a text.
         """
+        _require_names("from_node", [from_node])
+        if not callable(cast("object", condition)):
+            message = f"condition is {condition!r}; expected a function of the state that returns the next node."
+            raise TypeError(message)
         if path_map is not None and not isinstance(path_map, Mapping):
             path_map = {name: name for name in path_map}
         try:
@@ -353,6 +366,13 @@ def with_function(spec: NodeSpec, func: Any, fields: StateFields) -> tuple[NodeS
     view = NodeFunction(spec.name, func, fields).view
     goto = _command_targets(func) if spec.goes_to is None else spec.goes_to
     return replace(spec, target=func, goto=goto), fields.with_view(view)
+
+
+def _require_names(argument: str, nodes: Sequence[Any]) -> None:
+    for node in nodes:
+        if not isinstance(node, str):
+            message = f"{argument} is {node!r}; expected the name of a node as text, START or END."
+            raise TypeError(message)
 
 
 def _duplicate_edge(edge: Join) -> GraphError:

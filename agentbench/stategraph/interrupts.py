@@ -163,11 +163,11 @@ class TaskQuestions:
 QUESTIONS: ContextVar[TaskQuestions | None] = ContextVar("agentbench_task_questions", default=None)
 
 
-def current_questions() -> TaskQuestions:
-    """Return the questions of the current task; `RuntimeError` outside a task."""
+def current_questions(caller: str = "interrupt()") -> TaskQuestions:
+    """Return the questions of the current task; `RuntimeError`, which names the caller, outside a task."""
     questions = QUESTIONS.get()
     if questions is None:
-        text = "interrupt() was called outside a node. Call it in a node, or in a tool, while a graph runs."
+        text = f"{caller} was called outside a node. Call it in a node, or in a tool, while a graph runs."
         raise RuntimeError(text)
     return questions
 

@@ -28,6 +28,11 @@ class ResponseGranularity(StrEnum):
     PARTIAL = "partial"
     LOW = "low"
 
+    @classmethod
+    def _missing_(cls, value: object) -> None:
+        message = f"response_granularity is {value!r}; expected 'low', 'partial' or 'full'."
+        raise ValueError(message)
+
 
 @drawn_by("agentbench.notebook.cards.state_graph:graph_result_bundle")
 class GraphResult(dict[str, Any], Displayable, Generic[StateT]):

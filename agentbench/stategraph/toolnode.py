@@ -106,7 +106,12 @@ class ToolNode:
         return [tool.__target_agent__ for tool in self.tools.values() if hasattr(tool, "__handoff_tool__")]
 
     async def invoke(
-        self, name: str, args: Mapping[str, Any], tool_call_id: str = "", config: Any = None, state: Any = None
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        tool_call_id: str = "",
+        config: Any = None,
+        state: Any = None,
     ) -> Any:
         """Call one tool as a model would, and return its message.
 
@@ -124,7 +129,7 @@ class ToolNode:
         Example:
             >>> message = await ToolNode([get_weather]).invoke("get_weather", {"city": "Oslo"}, "call_1", {}, None)
         """
-        call = Content.from_function_call(tool_call_id, name, arguments=dict(args))
+        call = Content.from_function_call(tool_call_id, name, arguments=dict(args or {}))
         gets = {"config": config or {}, "runtime": None, "emit": lambda data: None, "store": None}
         ended = await self._call(call, state, gets)
         if ended.command is not None:

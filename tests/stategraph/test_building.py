@@ -22,6 +22,7 @@ from agentbench.stategraph import (
     Runtime,
     StateGraph,
 )
+from agentbench.stategraph.core import graph as core_graph
 from tests.parts.errors import raises, warns
 
 THREAD = {"thread_id": "t1"}
@@ -84,11 +85,44 @@ def test_what_is_no_storage_no_thread_and_no_mode_is_refused() -> None:
         graph.compile().get_state({})
     with raises(ValueError, "'values'", "'updates'"):
         [*graph.compile().stream("hi", THREAD, stream_mode="value")]
+    with raises(ValueError, "stream_mode is 3"):
+        [*graph.compile().stream("hi", THREAD, stream_mode=3)]  # type: ignore[arg-type]
+    with raises(ValueError, "response_granularity is 'max'"):
+        graph.compile().invoke("hi", THREAD, response_granularity="max")
 
 
 def test_an_interrupt_at_no_node_is_refused() -> None:
     with raises(GraphCompileError, "GRAPH_004", "'b'"):
         StateGraph().add_node("a", note).set_entry_point("a").compile(interrupt_before=["b"])
+
+
+@pytest.mark.parametrize("build", [
+    lambda graph: graph.add_edge(note, END),
+    lambda graph: graph.add_edge(["a", None], END),
+    lambda graph: graph.add_edge("a", note),
+    lambda graph: graph.set_finish_point(None),
+    lambda graph: graph.add_conditional_edges(None, note),
+])  # fmt: skip
+def test_an_edge_names_its_nodes_by_texts(build: Callable[[Any], Any]) -> None:
+    with raises(TypeError, "expected the name of a node"):
+        build(StateGraph(Notes).add_node("a", note))
+
+
+def test_a_condition_is_a_function() -> None:
+    with raises(TypeError, "condition is 'a'"):
+        StateGraph(Notes).add_conditional_edges(START, "a")  # type: ignore[arg-type]
+
+
+def test_a_graph_from_the_module_of_its_package_names_a_wrong_argument_too() -> None:
+    with raises(TypeError, "interrupt_before is 3"):
+        core_graph.StateGraph().add_node("a", note).set_entry_point("a").compile(interrupt_before=3)
+
+
+def test_the_only_target_of_a_node_may_be_a_text() -> None:
+    graph = StateGraph(Notes).add_node("first", lambda state: Command(goto="last"), goes_to="last")
+    app = graph.add_node("last", note).set_entry_point("first").compile()
+
+    assert app.invoke("hi", THREAD).step == 2
 
 
 def test_a_second_node_of_a_name_is_refused_unless_it_replaces() -> None:

@@ -25,29 +25,22 @@ def TextBlock(text: str, annotations: Sequence[Mapping[str, Any]] | None = None)
     return Content.from_text(text, annotations=cast("Sequence[Annotation] | None", annotations))
 
 
-class _Facts(dict[str, Any]):
-    """A dictionary whose entries are also attributes."""
+class AnnotationRef(dict[str, Any]):
+    """A source that a text cites: an `Annotation`, a dictionary whose entries are also attributes.
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in self:
-            raise AttributeError(name)
-        return self[name]
-
-
-class AnnotationRef(_Facts):
-    """A source that a text cites: an `Annotation`, whose entries are also attributes.
+    An attribute without a value is None. The dictionary contains only values, `page` and `index` in its
+    `additional_properties`.
 
     Args:
-        url: Its address.
-        file_id: The id of a file.
-        page: The page.
+        url: The address of the source.
+        file_id: The id of the file.
+        page: The number of the page.
         index: The position in a list of sources.
-        title: Its title.
+        title: The title of the source.
 
     Example:
-        >>> TextBlock("Owls see well.", [AnnotationRef(url="https://example.org/owls", title="Owls")]).annotations[
-        ...     0
-        ... ].title
+        >>> source = AnnotationRef(url="https://example.org/owls", title="Owls")
+        >>> TextBlock("Owls see well.", [source]).annotations[0].title
         'Owls'
     """
 
@@ -64,8 +57,15 @@ class AnnotationRef(_Facts):
         more = {"additional_properties": places} if places else {}
         super().__init__(type="citation", **{name: value for name, value in given.items() if value is not None}, **more)
 
+    def __getattr__(self, name: str) -> Any:
+        if name in ("page", "index"):
+            return self.get("additional_properties", {}).get(name)
+        if name in ("type", "title", "url", "file_id", "additional_properties"):
+            return self.get(name)
+        raise AttributeError(name)
 
-class TokenUsages(_Facts):
+
+class TokenUsages(dict[str, Any]):
     """The token counts of a message, for `Message(usages=...)`: a dictionary, whose entries are also attributes.
 
     Args:
@@ -96,6 +96,11 @@ class TokenUsages(_Facts):
             reasoning_tokens=reasoning_tokens,
             **more,
         )
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self:
+            raise AttributeError(name)
+        return self[name]
 
 
 def ToolCallBlock(  # noqa: N802

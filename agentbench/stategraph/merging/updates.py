@@ -124,9 +124,10 @@ def _writes(
         added = [Message.text_message(item, "assistant") if isinstance(item, str) else item for item in value]
     if isinstance(added, list) and all(isinstance(message, (Message, RemoveMessage)) for message in added):
         return [(_require_field("messages", fields, node), _stamp(added))] if added else []
+    giver = "The update is" if node == START else f"Node {node!r} returned"
     message = (
-        f"Node {node!r} returned {shorten(value)}, of type {type(value).__name__}. Expected a dict of fields, "
-        f"messages, text, a Command, a {fields.cls.__name__}, or None."
+        f"{giver} {shorten(value)}, of type {type(value).__name__}. Expected a dict of fields, "
+        f"messages, text, a Command, an instance of {fields.cls.__name__}, or None."
     )
     raise InvalidUpdateError(message, node=node)
 

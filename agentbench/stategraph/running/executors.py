@@ -98,7 +98,7 @@ def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[Context
         >>> def model_name() -> str:
         ...     return get_runtime(Settings).context.model
     """
-    return _runtime_of(current_questions())
+    return _runtime_of(current_questions("get_runtime()"))
 
 
 def _runtime_of(questions: TaskQuestions) -> Runtime[Any]:

@@ -38,7 +38,7 @@ class RetryPolicy:
             default errors of connections and servers, and those that Python does not define.
 
     Raises:
-        TypeError: A limit is not a number.
+        TypeError: A limit is not a number, or `retry_on` is neither classes nor a function.
         ValueError: `max_attempts` is less than 1, or a time is negative.
 
     Example:
@@ -57,6 +57,10 @@ class RetryPolicy:
         require_limit("max_attempts", self.max_attempts, least=1)
         require_seconds("initial_interval", self.initial_interval, zero=True)
         require_seconds("max_interval", self.max_interval, zero=True)
+        each = self.retry_on if isinstance(self.retry_on, Sequence) else [self.retry_on]
+        if isinstance(self.retry_on, str) or not all(map(callable, each)):
+            message = f"retry_on is {self.retry_on!r}; expected a class of errors, a list of classes, or a function."
+            raise TypeError(message)
 
     def covers(self, error: Exception) -> bool:
         """Return whether the policy is about an error."""

@@ -358,7 +358,7 @@ def thread_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the flat configuration that names a thread; `ValueError` if it names none, else like `flat_config`."""
     flat = flat_config(config)
     if flat.get("thread_id") is None:
-        message = f"{dict(config or {})} names no thread. Write: {{'thread_id': ...}}."
+        message = f"config is {config!r}, without a thread_id. Pass the id of a thread: {{'thread_id': 'order-7'}}."
         raise ValueError(message)
     return flat
 

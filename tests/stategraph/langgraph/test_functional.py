@@ -16,6 +16,7 @@ from agentbench.stategraph import (
     SqliteSaver,
     StateGraph,
     entrypoint,
+    get_runtime,
     get_stream_writer,
     interrupt,
     task,
@@ -238,6 +239,10 @@ def test_wrong_uses_are_refused() -> None:
         get_stream_writer()
     with pytest.raises(ValueError, match="no parameter"):
         entrypoint()(lambda: 1)
+    with pytest.raises(TypeError, match="function with a name"):
+        entrypoint()(lambda n: n)
+    with pytest.raises(RuntimeError, match=r"get_runtime\(\)"):
+        get_runtime()
     with pytest.raises(TypeError, match="generator"):
 
         @entrypoint()

@@ -33,7 +33,7 @@ def test_a_text_cites_its_sources() -> None:
             "additional_properties": {"page": 3},
         }
     ]
-    assert (block.annotations[0].title, hasattr(SOURCE, "file_id")) == ("Owls", False)
+    assert (block.annotations[0].title, SOURCE.page, SOURCE.file_id, SOURCE.index) == ("Owls", 3, None, None)
     for copied in (copy.deepcopy(SOURCE), pickle.loads(pickle.dumps(SOURCE))):
         assert (type(copied), copied, copied.url) == (AnnotationRef, SOURCE, SOURCE.url)
     assert TextBlock("Owls.").annotations is None

@@ -110,6 +110,7 @@ def test_checkpointers_are_the_storages_of_this_library(tmp_path: Any) -> None:
     assert isinstance(InMemoryCheckpointer(keep_last=5), InMemoryCheckpointStorage)
     assert isinstance(SqliteCheckpointer(tmp_path / "threads.db"), SQLCheckpointStorage)
     assert not isinstance(InMemoryCheckpointer(), FileCheckpointStorage)
+    assert repr(InMemoryCheckpointer()).startswith("InMemoryCheckpointer(")
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,11 @@ def test_a_handoff_tool_is_named_after_its_target() -> None:
     assert is_handoff_tool("transfer_to_billing") == (True, "billing")
     assert is_handoff_tool("transfer_to_") == is_handoff_tool("search") == (False, None)
     assert ToolNode([handoff]).all_tools()[0]["function"]["description"] == "Ask billing."
-    with pytest.raises(ValueError, match="agent_name"):
-        create_handoff_tool("")
+    for blank in ("", " "):
+        with pytest.raises(ValueError, match="agent_name"):
+            create_handoff_tool(blank)
+    with pytest.raises(TypeError, match="agent_name is 3"):
+        create_handoff_tool(3)  # type: ignore[arg-type]
 
 
 def test_the_graph_goes_on_at_the_target_and_the_call_has_a_result() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 _PREFIX = "transfer_to_"
 
@@ -17,6 +18,7 @@ def create_handoff_tool(agent_name: str, description: str | None = None) -> Call
         description: The text for the model.
 
     Raises:
+        TypeError: The name is not text.
         ValueError: The name is empty.
 
     Example:
@@ -24,9 +26,10 @@ def create_handoff_tool(agent_name: str, description: str | None = None) -> Call
         >>> [spec["function"]["name"] for spec in tools.all_tools()]
         ['transfer_to_billing']
     """
-    if not agent_name:
+    is_text = isinstance(cast("object", agent_name), str)
+    if not is_text or not agent_name.strip():
         message = f"agent_name is {agent_name!r}; expected the name of a node."
-        raise ValueError(message)
+        raise ValueError(message) if is_text else TypeError(message)
 
     def handoff() -> str:
         return handoff_result(agent_name)
