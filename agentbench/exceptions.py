@@ -132,6 +132,14 @@ class ResponseInvalidatedException(AgentException):
     """A hook or middleware refused a complete response. Readers of its stream discard the updates that they received.
 
     `ResponseStream.buffer_updates` holds updates back until the response is accepted.
+
+    Example:
+        def refuse_secrets(response):
+            if "password" in response.text:
+                raise ResponseInvalidatedException("The response contains a password.")
+
+
+        stream = agent.run("Hello", stream=True).with_result_hook(refuse_secrets).buffer_updates()
     """
 
 
@@ -696,12 +704,20 @@ class UnpicklableError(WorkflowException, TypeError):
 class WorkflowCheckpointException(WorkflowRunnerException):
     """A checkpoint could not be saved, loaded, read or restored.
 
-    Args:
-        error_code: A code to look up, chosen by the code that raises it.
-        context: Further facts.
-        ...: The other arguments are those of every error here.
+    State graphs call it `StorageError`.
 
-    Attributes: `snapshot`, the in-memory state that could not be saved, if there is one (state graphs).
+    Args:
+        message: The problem, what was expected, and how to solve it.
+        inner_exception: The error that caused this one.
+        log_level: The level at which the error is logged; None for no log line.
+        error_code: A code to look up, chosen by the code that raises the error.
+        context: Further facts.
+
+    Attributes:
+        snapshot: The state in memory that could not be saved, if there is one (state graphs).
+
+    Example:
+        raise StorageError(message="The disk is full.", error_code="DISK_001", context={"path": "threads.db"})
     """
 
     snapshot: Any = None
@@ -728,7 +744,7 @@ class SerializationError(WorkflowCheckpointException):
 
 
 class ResourceNotFoundError(WorkflowCheckpointException):
-    """A storage does not have what was asked for."""
+    """A storage does not contain the requested checkpoint or thread."""
 
 
 class SchemaVersionError(WorkflowCheckpointException):

@@ -28,9 +28,8 @@ class FileCheckpointStorage(ContentAddressedStorage):
     killed process loses nothing that was saved. With `codec="pickle"` each checkpoint is a file `<id>.json` in the
     format of agent-framework; such files, and those of earlier versions, are part of their chain.
 
-    Ids must be valid file names: not empty, without separators, not reserved on any system. Unreadable checkpoints are
-        left
-    out of lists with a logged warning, and never hide the others.
+    Ids must be valid file names: not empty, without separators, not reserved on any system. An unreadable checkpoint is
+    left out of lists with a logged warning, and never hides the others.
 
     Args:
         storage_path: The folder; created with its parents (mode 0700) if it does not exist.

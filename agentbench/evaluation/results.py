@@ -23,6 +23,9 @@ class RubricScore:
         score: The score.
         reason: The reason, for people.
 
+    Raises:
+        TypeError: The score is not a number.
+
     Example:
         from agentbench import CheckResult, RubricScore
 
@@ -33,6 +36,10 @@ class RubricScore:
     dimension: str
     score: float
     reason: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the score is a number."""
+        _require_number("score", self.score)
 
 
 @dataclass
@@ -197,6 +204,9 @@ class EvalResults(Displayable):
 
         Raises:
             EvalNotPassedError: An item failed. Its attribute `results` contains these results.
+
+        Example:
+            results.assert_no_failed_items()
         """
         failed = [name for name, item in self._all_items() if item.is_failed]
         if failed:
@@ -211,6 +221,10 @@ class EvalResults(Displayable):
 
         Raises:
             EvalNotPassedError: A score is too low, or there is none. Its attribute `results` contains these results.
+            TypeError: The minimum is not a number.
+
+        Example:
+            results.assert_score_at_least(0.7, "relevance")
         """
         scores = [(item, score.score) for item, score in self._all_scores() if name is None or score.name == name]
         self._refuse_low(scores, minimum, "score" if name is None else f"score of {name!r}")
@@ -224,6 +238,7 @@ class EvalResults(Displayable):
 
         Raises:
             EvalNotPassedError: A score is too low, or there is none. Its attribute `results` contains these results.
+            TypeError: The minimum is not a number.
 
         Example:
             results.assert_dimension_score_at_least("clarity", 0.7)
@@ -237,6 +252,7 @@ class EvalResults(Displayable):
         self._refuse_low(scores, minimum, f"score of the dimension {dimension!r}")
 
     def _refuse_low(self, scores: list[tuple[str, float]], minimum: float, what: str) -> None:
+        _require_number("minimum", minimum)
         low = [f"{item} ({score:g})" for item, score in scores if not score >= minimum]  # NaN is too low
         if not scores:
             self._refuse(f"there is no {what}")
@@ -320,3 +336,9 @@ class EvalResults(Displayable):
 def _first(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
+
+
+def _require_number(name: str, value: object) -> None:
+    if isinstance(value, bool) or not hasattr(value, "__float__"):
+        message = f"{name} is {value!r}; expected a number."
+        raise TypeError(message)

@@ -251,7 +251,7 @@ class ResponseStream(Displayable, Generic[UpdateT, FinalT]):
             raise failure
 
     async def close(self) -> None:
-        """Abandon the rest, like `aclose`."""
+        """Stop reading: run the cleanup hooks and close the source, as `aclose` does."""
         await self.aclose()
 
     async def __aenter__(self) -> Self:

@@ -58,7 +58,7 @@ def add_usage_details(usage1: UsageDetails | None, usage2: UsageDetails | None) 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits of the use of models as a whole, such as that of a batch or of an agent that works in a loop.
+    """Limits of what a whole batch, or an agent that works in a loop, may use.
 
     When a limit of a batch is reached, no further input begins and open runs finish; tokens and cost count over all
     calls of the batch, seconds and failures over this call. When a limit of an `AgentLoopMiddleware` is reached, no

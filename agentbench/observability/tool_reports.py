@@ -29,12 +29,17 @@ class ToolReport(dict[str, Any]):
 
 
 class StreamEmitter:
-    """Tells those who watch a run what a tool is doing, while it does it. May be called from any thread.
+    """Reports the progress of a tool while it runs. Its methods may be called from any thread.
 
-    A tool gets it in a parameter with the annotation `StreamEmitter | None`, which models do not see. Where nobody
-    watches, as in `invoke` of a state graph, the parameter is `None`; a stream of a state graph, a stepper and a run
-    with `RunOptions(observe=True)` are watched. What it emits are events of type `custom`, in the stream of a state
-    graph also chunks.
+    A tool gets an emitter in a parameter with the annotation `StreamEmitter | None`, which models do not see. The
+    parameter is `None` if nobody watches the run, as in `invoke` of a state graph. Streams of state graphs, steppers
+    and runs with `RunOptions(observe=True)` are watched. Each report is an event of type `custom`; a stream of a state
+    graph yields it as a `StreamChunk`.
+
+    Args:
+        show: A function that gets each report.
+        tool_name: The name of the tool.
+        tool_call_id: The id of the call.
 
     Example:
         >>> def count_rows(path: str, emit: StreamEmitter | None = None) -> int:

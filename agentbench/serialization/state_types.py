@@ -58,9 +58,8 @@ def register_state_type(
 
     Dataclasses, pydantic models, named tuples and enums at the top level of an imported module need no registration.
     Classes defined inside a function need it, and so do all other classes, which must have `to_dict()` and the class
-    method
-    `from_dict(data)` unless `encode` and `decode` are passed. Subclasses must be registered separately. Works as a
-    decorator, with and without arguments.
+    method `from_dict(data)` unless `encode` and `decode` are passed. Subclasses must be registered separately. The
+    function works as a decorator, with and without arguments.
 
     A program or notebook saves its own class as `__main__.Car`. Once the class has moved to a module, that name is read
     as the registered class `Car`; if there are several, register one with `identifier="__main__.Car"`.

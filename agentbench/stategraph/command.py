@@ -20,11 +20,13 @@ else:
 
 @dataclass(frozen=True)
 class Send:
-    """One activation of a node with its own copy of the state, in which some fields have other values.
+    """One activation of a node with its own input.
 
     Args:
         node: The name of the node.
-        arg: Values of fields, as a dictionary or a state. They apply to this activation only, and are not written.
+        arg: The input. With an `AgentState`: values of fields, as a dictionary or a state; the node gets a copy of the
+            state with these values, which are not written. With any other state class: any value, which is all that
+            the node gets.
 
     Example:
         >>> def each_city(state: Trip) -> list[Send]:
@@ -45,7 +47,8 @@ class Command(Generic[TargetT]):
 
     Args:
         update: The update, in any form that a node may return.
-        goto: The next nodes: a name, `END`, a `Send`, or a list of them. The node's own edges are not followed.
+        goto: The next nodes: a name, `END`, a `Send`, or a list of them. The edges of the node are followed too, except
+            with an `AgentState`.
         graph: `Command.PARENT` if `goto` names nodes of the outer graph.
         state: Values of the whole state, applied before `update`.
         resume: The answer to an interrupt, for `invoke` and the like.

@@ -107,8 +107,8 @@ def _check(plan: GraphPlan) -> None:
         warn_user(message, UserWarning)
     elif unreached and (plan.fields.is_agent_state or not free_conditions):
         message = (
-            f"No edge leads to {_list_names(unreached)}: they run only where a condition or a Command names them, and "
-            f"{_list_names(anywhere)} may go anywhere. Declare where they go: "
+            f"No edge leads to {_list_names(unreached)}. A node without an edge runs only if a condition or a Command "
+            f"names it, and {_list_names(anywhere)} may go to any node. Declare the targets: "
             "add_conditional_edges(..., path_map=[...]), add_node(..., goes_to=[...]) or "
             "-> Command[Literal[...]]. Or connect the nodes with add_edge()."
         )

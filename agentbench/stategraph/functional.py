@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iter
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial, update_wrapper
-from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, cast, overload
 
 from agentbench._bridge import (
     EngineFuture,
@@ -227,10 +227,11 @@ class entrypoint:  # noqa: N801 - a decorator
         if inspect.isgeneratorfunction(func) or inspect.isasyncgenfunction(func):
             message = f"Entrypoint {name!r} is a generator. Return one value, and send progress with writer(...)."
             raise TypeError(message)
-        if callable(func) and not [*inspect.signature(func).parameters]:
+        is_function = callable(cast("object", func))
+        if is_function and not [*inspect.signature(func).parameters]:
             message = f"Entrypoint {name!r} has no parameter. Its first one gets the input of invoke()."
             raise ValueError(message)
-        if not callable(func) or name in ("", "<lambda>"):
+        if not is_function or name in ("", "<lambda>"):
             message = f"func is {func!r}; expected a function with a name. Define it with def or async def."
             raise TypeError(message)
         others = [*inspect.signature(func).parameters][1:]

@@ -237,7 +237,7 @@ class StateGraph(Generic[StateT]):
             GraphError: The edge already exists, and the state is an `AgentState`.
             TypeError: A node is not named by a text.
         """
-        is_join = isinstance(from_node, Iterable) and not isinstance(from_node, str)
+        is_join = isinstance(cast("object", from_node), Iterable) and not isinstance(from_node, str)
         sources = tuple(from_node) if is_join else (cast("str", from_node),)
         _require_names("from_node", sources)
         _require_names("to_node", [to_node])
@@ -343,7 +343,8 @@ class StateGraph(Generic[StateT]):
 
         Raises:
             GraphCompileError: There is no entry (`GRAPH_002`), a node has no edge (`GRAPH_003`), an edge or interrupt
-                names an unknown node (`GRAPH_004`), or a node cannot be reached.
+                names an unknown node (`GRAPH_004`), or a node cannot be reached. Nodes without edges and nodes that
+                cannot be reached are errors only with an `AgentState`; otherwise they cause a warning.
         """
         require_seconds("shutdown_timeout", shutdown_timeout, zero=True)
         require_seconds("node_timeout", node_timeout, none="no limit")

@@ -145,6 +145,13 @@ def test_every_score_of_a_check_is_high_enough():
         scored(("style", float("nan"))).assert_score_at_least(0)
 
 
+def test_scores_and_their_minimum_are_numbers():
+    with raises(TypeError, "score is 'high'"):
+        RubricScore("clarity", "high")  # type: ignore[arg-type]
+    with raises(TypeError, "minimum is 'high'"):
+        EvalResults(provider="L").assert_score_at_least("high")  # type: ignore[arg-type]
+
+
 async def test_the_dimensions_of_a_rubric_are_scored():
     def style(item: object) -> CheckResult:
         return CheckResult(True, "fine", "style", 0.7, [RubricScore("clarity", 0.9), RubricScore("tone", 0.5)])

@@ -115,7 +115,7 @@ def test_a_condition_is_a_function() -> None:
 
 def test_a_graph_from_the_module_of_its_package_names_a_wrong_argument_too() -> None:
     with raises(TypeError, "interrupt_before is 3"):
-        core_graph.StateGraph().add_node("a", note).set_entry_point("a").compile(interrupt_before=3)
+        core_graph.StateGraph().add_node("a", note).set_entry_point("a").compile(interrupt_before=3)  # type: ignore[arg-type]
 
 
 def test_the_only_target_of_a_node_may_be_a_text() -> None:

@@ -46,6 +46,9 @@ class ToolApprovalMiddleware(AgentMiddleware):
         session.approvals.revoke()
     """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     async def process(self, context: AgentContext, call_next: CallNext) -> None:
         """Pass the standing approvals of the session to the run."""
         session = context.session

@@ -244,6 +244,12 @@ class FunctionInvocationContext:
 
         Raises:
             RuntimeError: This is not a call of a model in a run.
+
+        Example:
+            @tool
+            def close_paint_box(context: FunctionInvocationContext) -> str:
+                context.remove_tools("paint")
+                return "You cannot paint any more."
         """
         self._tools_of_run().remove(tools)
 

@@ -48,10 +48,13 @@ class Judge:
             raise TypeError(problem)
         listed = [criteria] if isinstance(criteria, str) else [_ALL] if criteria is None else list(criteria)
         if not listed or not all(isinstance(one, str) for one in listed):
-            problem = f"criteria is {describe(criteria)}. Expected a text or a list of texts."
+            problem = f"criteria is {criteria!r}. Expected a text, or a list of texts that is not empty."
             raise TypeError(problem)
         self._client = client
         self._instructions = _INSTRUCTIONS.format(criteria="\n".join(f"- {one}" for one in listed))
+
+    def __repr__(self) -> str:
+        return f"judge {self._client!r}"
 
     async def __call__(self, context: AgentContext) -> bool:
         """Record the verdict in the last round, and return whether the criteria are met."""

@@ -114,6 +114,12 @@ class AgentLoopMiddleware(AgentMiddleware):
         self._ab_until, self._ab_continue_while = until, continue_while
         self._ab_max_rounds, self._ab_message, self._ab_budget = max_iterations, message, budget
 
+    def __repr__(self) -> str:
+        predicates = {"until": self._ab_until, "continue_while": self._ab_continue_while}
+        shown = [f"{name}={getattr(each, '__name__', each)}" for name, each in predicates.items() if each is not None]
+        budget = [] if self._ab_budget is None else [f"budget={self._ab_budget}"]
+        return f"{type(self).__name__}({', '.join([*shown, f'max_iterations={self._ab_max_rounds}', *budget])})"
+
     @classmethod
     def with_judge(
         cls,
@@ -127,8 +133,8 @@ class AgentLoopMiddleware(AgentMiddleware):
         """Create a loop that ends when a model, the judge, accepts the answer.
 
         The judge sees the input of the run and the answer of the round, and returns a `JudgeVerdict`. The follow-up
-        message contains its reason. Its tokens count as tokens of the round. A run whose judge returns no verdict fails
-        with an `AgentInvalidResponseException`; the session has its rounds.
+        message contains its reason. Its tokens count as tokens of the round. If the judge returns no verdict, the run
+        fails with an `AgentInvalidResponseException`; the session still contains the rounds.
 
         Args:
             client: The chat client of the judge.

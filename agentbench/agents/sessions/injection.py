@@ -93,6 +93,9 @@ class MessageInjectionMiddleware(AgentMiddleware):
         print((await run).text)
     """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     async def process(self, context: AgentContext, call_next: CallNext) -> None:
         """Run the agent with a chat middleware that adds the queued messages to its model calls."""
         if context.session is None:

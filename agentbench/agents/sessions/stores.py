@@ -20,8 +20,8 @@ _ID: Final = "stored_as"
 class SessionStore:
     """Snapshots of sessions in memory, by an id that you choose, such as that of a user or a conversation.
 
-    A snapshot is a copy: neither changes of the session after `set` nor changes of a session from `get` change it.
-    Values of the state have to be serializable, as for `AgentSession.to_dict`.
+    A snapshot is a copy: `set` makes one, and `get` returns a new session, so later changes of a session do not change
+    the snapshot. Values of the state have to be serializable, as for `AgentSession.to_dict`.
 
     Example:
         store = SessionStore()

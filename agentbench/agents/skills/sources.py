@@ -19,11 +19,11 @@ logger = logging.getLogger("agentbench")
 
 @dataclass(frozen=True)
 class SkillsSourceContext:
-    """Who asks for skills.
+    """The agent and the session for which a skills source is asked, so that it can choose the skills.
 
     Args:
         agent: The agent that runs.
-        session: The session of the conversation.
+        session: The session of the run.
 
     Example:
         from agentbench import DelegatingSkillsSource, SkillsSourceContext

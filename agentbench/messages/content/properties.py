@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 
 def get_namespaced_value(properties: Mapping[str, Any] | None, namespace: str, key: str, default: Any = None) -> Any:
@@ -45,12 +45,18 @@ def merge_additional_properties(*properties: Mapping[str, Any] | None) -> dict[s
     Args:
         properties: Additional properties, or None. They are not changed.
 
+    Raises:
+        TypeError: One of them is not a dictionary.
+
     Example:
         >>> merge_additional_properties({"shop": {"order": 7}, "lang": "en"}, None, {"shop": {"paid": True}})
         {'shop': {'order': 7, 'paid': True}, 'lang': 'en'}
     """
     merged: dict[str, Any] = {}
     for part in properties:
+        if not (part is None or isinstance(cast("object", part), Mapping)):
+            message = f"Additional properties are {part!r}; expected a dictionary or None."
+            raise TypeError(message)
         for name, value in (part or {}).items():
             before = merged.get(name)
             if isinstance(before, Mapping) and isinstance(value, Mapping):

@@ -158,11 +158,15 @@ class HandoffBuilder(PatternBuilder):
         return self
 
     def enable_return_to_previous(self, enabled: bool = True) -> Self:
-        """Choose who goes on with the user's next message.
+        """Choose which agent gets the user's next message.
 
         Args:
-            enabled: The agent that asked the user, which had the conversation; this is the default. With False, the
-                start agent, whoever asked.
+            enabled: Whether it is the agent that asked the user, which is the default. With False it is always the
+                start agent.
+
+        Example:
+            >>> builder = HandoffBuilder(participants=[triage, refunds]).with_start_agent(triage)
+            >>> workflow = builder.add_handoff(triage, [refunds]).enable_return_to_previous(False).build()
         """
         self._returns_to_previous = enabled
         return self

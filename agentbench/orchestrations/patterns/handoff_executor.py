@@ -133,8 +133,8 @@ class HandoffAgentExecutor(AgentExecutor):
         autonomous_mode: Whether the agent continues without the user.
         autonomous_mode_prompt: The message it then gets.
         autonomous_mode_turn_limit: How often it gets this message before the user is asked.
-        user_response_target_id: The node that goes on with the user's next message; by default this one. It needs an
-            edge from this one.
+        user_response_target_id: The id of the node that gets the user's next message; by default this one. The
+            workflow needs an edge from this node to it.
 
     Example:
         from agentbench.orchestrations import HandoffAgentExecutor, HandoffConfiguration

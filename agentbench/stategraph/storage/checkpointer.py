@@ -138,7 +138,9 @@ class ThreadStates(Generic[StateT]):
 
 
 class InMemoryCheckpointer(ThreadStates[StateT], InMemoryCheckpointStorage):
-    """A storage in memory. The class of the state may be named, for type checkers and for reading states.
+    """A storage in memory for the threads of state graphs.
+
+    A subscript names the class of the state, for type checkers and for reading states.
 
     Args:
         keep_last: How many checkpoints of each thread to keep; `None` keeps all.
@@ -151,7 +153,9 @@ class InMemoryCheckpointer(ThreadStates[StateT], InMemoryCheckpointStorage):
 
 
 class SqliteCheckpointer(ThreadStates[StateT], SQLCheckpointStorage):
-    """A storage in an SQLite file. The class of the state may be named, for type checkers and for reading states.
+    """A storage in an SQLite file for the threads of state graphs.
+
+    A subscript names the class of the state, for type checkers and for reading states.
 
     Args:
         path_or_url: The path of the file; or any other address that `SQLCheckpointStorage` takes.

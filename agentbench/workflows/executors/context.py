@@ -165,7 +165,11 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return self._run.options
 
     def get_runtime_tools(self) -> list[Any]:
-        """Return the tools that were passed to this run, which agents may use beside their own."""
+        """Return the tools of `workflow.run(..., tools=[...])`, which agents may use beside their own.
+
+        Example:
+            >>> response = await agent.run(question, tools=ctx.get_runtime_tools())
+        """
         return list(self._run.tools)
 
     def get_sent_messages(self) -> list[Any]:

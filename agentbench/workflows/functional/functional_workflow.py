@@ -246,7 +246,13 @@ class FunctionalWorkflowDefinition(FunctionalWorkflow):
     """A workflow function with `@workflow`: it can be run itself, and `build()` gives independent instances of it.
 
     Args:
-        func: As for `FunctionalWorkflow`, with its further arguments.
+        func: The async function. This and the other arguments are those of `FunctionalWorkflow`.
+        name: The name of the workflow; by default the function's name.
+        description: A description for people.
+        checkpoint_storage: The default storage for checkpoints.
+
+    Raises:
+        TypeError: The function is not async.
 
     Example:
         >>> @workflow
@@ -257,7 +263,11 @@ class FunctionalWorkflowDefinition(FunctionalWorkflow):
     """
 
     def build(self) -> FunctionalWorkflow:
-        """Return a new instance, with its own state and requests and the same storage for checkpoints."""
+        """Return a new instance, with its own state and requests and the same storage for checkpoints.
+
+        Example:
+            >>> await shout.build().run("a")
+        """
         return FunctionalWorkflow(
             self._function.function, name=self.name, description=self.description, checkpoint_storage=self.storage
         )

@@ -95,7 +95,12 @@ class OneRunAtATime(Displayable):
         return WorkflowRunState.IDLE_WITH_PENDING_REQUESTS if self.run_state.requests else WorkflowRunState.IDLE
 
     def get_last_checkpoint_id(self) -> str | None:
-        """Return the id of the latest checkpoint of the last run; None if it saved none."""
+        """Return the id of the latest checkpoint of the last run; None if it saved none.
+
+        Example:
+            >>> await workflow.run("tea", checkpoint_storage=storage)
+            >>> await workflow.run(checkpoint_id=workflow.get_last_checkpoint_id(), checkpoint_storage=storage)
+        """
         return self.run_state.last_checkpoint_id
 
 

@@ -17,11 +17,14 @@ from agentbench import (
     Budget,
     Call,
     Content,
+    MessageInjectionMiddleware,
     MiddlewareTermination,
     ResponseStream,
     ScriptedChatClient,
+    ToolApprovalMiddleware,
     UserInputRequiredException,
     agent_middleware,
+    todos_remaining,
     tool,
 )
 from agentbench._clock import set_runtime_defaults
@@ -350,3 +353,10 @@ def test_a_judge_needs_a_client_and_criteria() -> None:
         AgentLoopMiddleware.with_judge("gpt")
     with raises(TypeError, "criteria"):
         AgentLoopMiddleware.with_judge(ScriptedChatClient("x"), criteria=5)  # type: ignore[arg-type]
+
+
+def test_a_loop_displays_what_ends_it() -> None:
+    loop = AgentLoopMiddleware(continue_while=todos_remaining, max_iterations=5, budget=Budget(tokens=9))
+    assert repr(loop).startswith("AgentLoopMiddleware(continue_while=todos_remaining, max_iterations=5, budget=Budget(")
+    assert repr(ToolApprovalMiddleware()) == "ToolApprovalMiddleware()"
+    assert repr(MessageInjectionMiddleware()) == "MessageInjectionMiddleware()"
