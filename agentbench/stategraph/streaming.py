@@ -151,7 +151,7 @@ class Chunks:
 
 def read_modes(stream_mode: str | Sequence[str], known: Sequence[str]) -> Sequence[str]:
     """Return the modes of a stream as a list; `ValueError` for an unknown one."""
-    modes = stream_mode if isinstance(stream_mode, (list, tuple, set)) else [stream_mode]
+    modes: Sequence[Any] = stream_mode if isinstance(stream_mode, (list, tuple)) else [stream_mode]
     for mode in modes:
         if mode not in known:
             message = f"stream_mode is {mode!r}; expected one of {', '.join(map(repr, known))}, or a list of them."

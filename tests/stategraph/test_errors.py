@@ -22,6 +22,7 @@ from agentbench.exceptions import (
 )
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.reducers import Overwrite
+from agentbench.stategraph.running.retrying import RetryPolicy
 from agentbench.stategraph.state import START, AgentState, ExecutionStatus
 from tests.parts.errors import raises
 
@@ -231,3 +232,9 @@ def test_a_value_without_stored_form_is_named_with_its_field(tmp_path: Any):
     graph = StateGraph(Holder, name="holder").add_node("a", lambda state: {"thing": Opaque()}).set_entry_point("a")
     with raises(WorkflowCheckpointException, "thing", "Opaque"):
         graph.compile(checkpointer=FileCheckpointStorage(tmp_path)).invoke("go", THREAD)
+
+
+@pytest.mark.parametrize("retry_on", [3, "TimeoutError", [3]])
+def test_a_retry_policy_names_classes_of_errors_or_a_function(retry_on: Any) -> None:
+    with raises(TypeError, "retry_on is"):
+        RetryPolicy(retry_on=retry_on)

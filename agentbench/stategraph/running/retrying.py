@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agentbench._limits import require_limit, require_seconds
 from agentbench.workflows.executors.options import RetryAfter
@@ -57,8 +58,8 @@ class RetryPolicy:
         require_limit("max_attempts", self.max_attempts, least=1)
         require_seconds("initial_interval", self.initial_interval, zero=True)
         require_seconds("max_interval", self.max_interval, zero=True)
-        each = self.retry_on if isinstance(self.retry_on, Sequence) else [self.retry_on]
-        if isinstance(self.retry_on, str) or not all(map(callable, each)):
+        given: Any = self.retry_on
+        if not all(map(callable, given if isinstance(given, (list, tuple)) else [given])):
             message = f"retry_on is {self.retry_on!r}; expected a class of errors, a list of classes, or a function."
             raise TypeError(message)
 
