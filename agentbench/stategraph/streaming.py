@@ -46,7 +46,7 @@ class StreamChunk:
         thread_id: The id of the thread.
         run_id: The id of the run.
         metadata: Further facts, such as the node.
-        timestamp: Its time, in seconds since 1970-01-01T00:00:00Z.
+        timestamp: The time of the event, in seconds since 1970-01-01T00:00:00Z.
 
     Example:
         >>> async for chunk in app.astream({"messages": "Hello"}, config):
@@ -95,9 +95,12 @@ class Chunks:
     thread_id: str | int | None
     run_id: str | None
     shown: set[Any] = field(default_factory=set)
+    emitted_at: float | None = None
+    """The time of the event that is converted now."""
 
     def of(self, event: WorkflowEvent[Any]) -> Iterator[StreamChunk]:
         """Yield the chunks of an event."""
+        self.emitted_at = None if event.time_ns is None else event.time_ns / 1e9
         kind, data = event.type, event.data
         node = event.executor_id
         if isinstance(data, Message) and kind == "custom":
@@ -146,7 +149,7 @@ class Chunks:
         return self._chunk(event, message=said, data=data, metadata={"node": node})
 
     def _chunk(self, event: StreamEvent, **facts: Any) -> StreamChunk:
-        return StreamChunk(event, thread_id=self.thread_id, run_id=self.run_id, **facts)
+        return StreamChunk(event, thread_id=self.thread_id, run_id=self.run_id, timestamp=self.emitted_at, **facts)
 
 
 def read_modes(stream_mode: str | Sequence[str], known: Sequence[str]) -> Sequence[str]:

@@ -34,6 +34,8 @@ def test_every_chunk_has_a_plain_form() -> None:
         assert None not in json.loads(chunk.model_dump_json(indent=2, exclude_none=True)).values()
     said = next(chunk.model_dump() for chunk in chunks if chunk.message and chunk.message.role == "assistant")
     assert said["message"]["contents"][0]["text"] == "Hello."
+    times = [chunk.timestamp for chunk in chunks]
+    assert all(isinstance(each, float) for each in times)
     state = [chunk.model_dump()["state"] for chunk in chunks if chunk.event is StreamEvent.STATE][-1]
     assert (state["order_id"], state["context"][0]["role"]) == ("o1", "user")
     asked = next(chunk.model_dump() for chunk in chunks if (chunk.data or {}).get("status") == "interrupted")
