@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 from agentbench.messages.content.addition import join_call, join_reasoning, join_texts, mend_content
 from agentbench.messages.content.content import Content
@@ -19,13 +20,50 @@ TOOL_CALL_INDEX: Final = "tool_call_index"
 """Property with the number of the call that a piece belongs to, for services that number calls."""
 
 
-def fold_updates(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate], latest: Iterable[str]) -> dict[str, Any]:
-    """Combine updates into the fields of a response; for fields in `latest` the last non-empty value counts."""
-    updates = updates if isinstance(updates, list) else list(updates)
+ROUNDS_OF_LOOPS: Final = "agentbench.rounds"
+"""Property of an update from an agent that runs in rounds: by the id of each loop around it, the number of the round.
+
+A response has the last round of each loop; it does not have this property.
+"""
+
+Update: TypeAlias = "ChatResponseUpdate | AgentResponseUpdate"
+UpdateT = TypeVar("UpdateT", bound=Update)
+
+
+def split_rounds(updates: Iterable[UpdateT]) -> tuple[list[UpdateT], list[UpdateT]]:
+    """Return the updates of the last rounds, and those of earlier rounds of the same loops."""
+    updates = list(updates)
+    rounds = [(one.additional_properties or {}).get(ROUNDS_OF_LOOPS) or {} for one in updates]
+    if not any(rounds):
+        return updates, []
+    last: dict[str, int] = {}
+    for numbers in rounds:
+        for loop, number in numbers.items():
+            last[loop] = max(number, last.get(loop, 0))
+    parts: tuple[list[UpdateT], list[UpdateT]] = [], []
+    for update, numbers in zip(updates, rounds, strict=True):
+        parts[any(number < last[loop] for loop, number in numbers.items())].append(update)
+    return parts
+
+
+def usage_in(updates: Iterable[Update]) -> UsageDetails | None:
+    """Return the sum of the tokens in updates."""
+    contents = [one for update in updates for one in update.contents if one.type == "usage"]
+    return reduce(add_usage_details, [one.usage_details for one in contents], None)
+
+
+def fold_updates(updates: Iterable[Update], latest: Iterable[str]) -> dict[str, Any]:
+    """Combine updates into the fields of a response; for fields in `latest` the last non-empty value counts.
+
+    Of an agent that runs in rounds, only the last round counts, with the tokens of all rounds.
+    """
+    updates, earlier = split_rounds(updates)
     messages, usage = _fold_contents(updates)
+    usage = add_usage_details(usage, usage_in(earlier)) if earlier else usage
     properties: dict[str, Any] = {}
     for more in filter(None, map(attrgetter("additional_properties"), updates)):
         properties.update(more)
+    properties.pop(ROUNDS_OF_LOOPS, None)
     return {
         **{name: next(filter(None, map(attrgetter(name), reversed(updates))), None) for name in latest},
         "messages": [message.close() for message in messages],
@@ -36,9 +74,7 @@ def fold_updates(updates: Iterable[ChatResponseUpdate | AgentResponseUpdate], la
     }
 
 
-def _fold_contents(
-    updates: Iterable[ChatResponseUpdate | AgentResponseUpdate],
-) -> tuple[list[_OpenMessage], UsageDetails | None]:
+def _fold_contents(updates: Iterable[Update]) -> tuple[list[_OpenMessage], UsageDetails | None]:
     messages: list[_OpenMessage] = []
     usage: UsageDetails | None = None
     message: _OpenMessage | None = None
@@ -73,7 +109,7 @@ class _OpenMessage:
 
     __slots__ = ("author_name", "by_id", "by_index", "entries", "message_id", "response_id", "role")
 
-    def __init__(self, first: ChatResponseUpdate | AgentResponseUpdate) -> None:
+    def __init__(self, first: Update) -> None:
         self.role = "assistant" if first.role is None else first.role
         self.author_name = first.author_name
         self.message_id: Any = first.message_id
@@ -82,7 +118,7 @@ class _OpenMessage:
         self.by_id: dict[str, _OpenCall] = {}
         self.by_index: dict[Any, _OpenCall] = {}
 
-    def take_facts(self, update: ChatResponseUpdate | AgentResponseUpdate) -> bool:
+    def take_facts(self, update: Update) -> bool:
         """Store an update's facts about its message; return False if one contradicts a known fact."""
         role, author_name = update.role, update.author_name
         message_id, response_id = update.message_id, update.response_id

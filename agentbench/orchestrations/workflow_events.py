@@ -13,6 +13,7 @@ from agentbench._clock import iso_utc, runtime_defaults
 from agentbench._secrets import masked_fields, masked_repr
 from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.content.content import Content
+from agentbench.messages.fold import split_rounds, usage_in
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate, ids_apart
@@ -215,8 +216,10 @@ def merge_updates(updates: Sequence[AgentResponseUpdate], response_id: str) -> A
     """Return one response from several updates, which may be interleaved.
 
     Updates are grouped by response, and within a response by message, both by the time of their first one; a function
-    result belongs to the response of its call. Updates without a response come last.
+    result belongs to the response of its call. Updates without a response come last. Of an agent that runs in rounds,
+    only the last round counts, with the tokens of all rounds.
     """
+    updates, earlier = split_rounds(updates)
     response_of_call = {
         content.call_id: update.response_id
         for update in updates
@@ -231,7 +234,7 @@ def merge_updates(updates: Sequence[AgentResponseUpdate], response_id: str) -> A
         responses.setdefault(home, {}).setdefault(message, []).append(update)
     ordered = sorted(responses, key=lambda key: (key is None, min(_times(responses[key].values()), default="")))
     messages: list[Message] = []
-    usage: UsageDetails | None = None
+    usage: UsageDetails | None = usage_in(earlier)
     properties: dict[str, Any] = {}
     for key in ordered:
         for group in sorted(responses[key].values(), key=lambda group: min(_times([group]), default="")):

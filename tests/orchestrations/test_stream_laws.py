@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from agentbench import (
     Agent,
     AgentExecutor,
+    AgentLoopMiddleware,
     AgentResponse,
     ChatResponse,
     Content,
@@ -62,10 +63,10 @@ def look(n: int) -> str:
     return f"saw {n}"
 
 
-def agent(name: str, script: Script) -> Agent:
+def agent(name: str, script: Script, **more: Any) -> Agent:
     answers = [ChatResponse(messages=answer) for answer in script]
     client = ScriptedChatClient(answers, on_exhausted="repeat_last", chunk="char")
-    return Agent(client, name=name, tools=[look], require_per_service_call_history_persistence=True)
+    return Agent(client, name=name, tools=[look], require_per_service_call_history_persistence=True, **more)
 
 
 def node(script: Script) -> Workflow:
@@ -100,7 +101,14 @@ def agent_of_a_workflow_as_a_node(script: Script) -> Workflow:
     return SequentialBuilder(participants=[inner, agent("c", script)], output_from="all").build()
 
 
-SHAPES = [node, sequential, concurrent, group_chat, handoff, nested, agent_of_a_workflow_as_a_node]
+def in_rounds(script: Script) -> Workflow:
+    twice = [AgentLoopMiddleware(max_iterations=2)]
+    participants = [agent("a", script, middleware=twice), agent("b", script, middleware=twice)]
+    inner = ConcurrentBuilder(participants=participants).build().as_agent(name="inner")
+    return SequentialBuilder(participants=[inner, agent("c", script, middleware=twice)], output_from="all").build()
+
+
+SHAPES = [node, sequential, concurrent, group_chat, handoff, nested, agent_of_a_workflow_as_a_node, in_rounds]
 
 
 def facts(said: Iterable[Message]) -> list[Any]:

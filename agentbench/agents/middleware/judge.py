@@ -66,6 +66,7 @@ class Judge:
             [Message("system", [self._instructions]), Message("user", [question])],
             options={"response_format": JudgeVerdict},
         )
+        current.judge_usage = answer.usage_details
         current.usage = add_usage_details(current.usage, answer.usage_details)
         try:
             verdict = JudgeVerdict.model_validate_json(answer.text) if answer.value is None else answer.value

@@ -16,6 +16,9 @@ from agentbench.agents.middleware.contexts import ROUNDS, AgentContext, AgentMid
 from agentbench.agents.middleware.sorting import with_stream_hooks
 from agentbench.exceptions import MiddlewareTermination
 from agentbench.messages.answers import without_answers
+from agentbench.messages.content.content import Content
+from agentbench.messages.content.properties import merge_additional_properties
+from agentbench.messages.fold import ROUNDS_OF_LOOPS
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
@@ -40,6 +43,7 @@ class AgentRound:
         input: The input of the run in the first round, and the follow-up message in the others.
         response: The response of the agent.
         usage: The tokens of the agent and of the judge.
+        judge_usage: The tokens of the judge, if there is one.
         verdict: The verdict of the judge, if there is one.
 
     Example:
@@ -51,6 +55,7 @@ class AgentRound:
     input: list[Message]
     response: AgentResponse[Any]
     usage: UsageDetails | None = None
+    judge_usage: UsageDetails | None = None
     verdict: JudgeVerdict | None = None
 
 
@@ -63,7 +68,7 @@ class AgentLoopMiddleware(AgentMiddleware):
 
     Each round is a run of its own in the session of the run, or in a new one if the run has none. The response is that
     of the last round, with the tokens of all rounds; `response.rounds` lists them. A stream contains the updates of
-    all rounds. A round that needs a person's answer ends the loop; the run with the answer begins a new one.
+    all rounds; `AgentResponse.from_updates` combines them to the last round. A round that needs a person's answer ends the loop; the run with the answer begins a new one.
 
     Predicates and message functions may be sync or async. They get the `AgentContext`, whose `result` is the response
     of the round and whose `metadata["rounds"]` lists the rounds up to now.
@@ -219,6 +224,14 @@ def usage_of_rounds(rounds: Sequence[AgentRound]) -> UsageDetails:
     return reduce(add_usage_details, [one.usage for one in rounds if one.usage is not None], UsageDetails())
 
 
+def _in_round(update: AgentResponseUpdate, loop: str, number: int) -> AgentResponseUpdate:
+    """Return a copy of an update that has the number of its round, so that a response has only the last round."""
+    rounds = {ROUNDS_OF_LOOPS: {loop: number}}
+    update = copy.copy(update)
+    update.additional_properties = merge_additional_properties(update.additional_properties, rounds)
+    return update
+
+
 class _Loop:
     """The rounds of one run."""
 
@@ -271,12 +284,20 @@ class _Loop:
         return True
 
     async def updates(self, stream: ResponseStream[Any, Any] | None) -> AsyncIterator[AgentResponseUpdate]:
-        """Yield the updates of the first round's stream, and of those of the other rounds."""
+        """Yield the updates of the first round's stream, and of those of the other rounds; each has its round."""
+        loop, update = runtime_defaults().ids.new_id("loop"), AgentResponseUpdate()
         try:
             while stream is not None:
+                number = len(self._rounds) + 1
                 async for update in stream:
+                    update = _in_round(update, loop, number)
                     yield update
-                if not await self.follow_up(await stream.get_final_response()):
+                has_next = await self.follow_up(await stream.get_final_response())
+                if len(self._rounds) == number and (usage := self._rounds[-1].judge_usage) is not None:
+                    update = _in_round(update, loop, number)
+                    update.contents = [Content.from_usage(usage)]
+                    yield update
+                if not has_next:
                     return
                 await self.open_round()
                 stream = self._context.result

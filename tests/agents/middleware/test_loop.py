@@ -83,6 +83,23 @@ async def test_a_stream_has_the_updates_of_every_round() -> None:
     assert "".join([update.text async for update in agent.run("q", stream=True)]) == "one two done"
 
 
+async def test_the_updates_of_a_stream_combine_to_the_last_round_with_the_tokens_of_all_rounds() -> None:
+    verdicts = ['{"is_met": false, "reason": "Too long."}', '{"is_met": true, "reason": "Short."}']
+    loop = AgentLoopMiddleware.with_judge(ScriptedChatClient([says(one, 10) for one in verdicts]))
+    outer = AgentLoopMiddleware(max_iterations=1)
+    agent = Agent(ScriptedChatClient([says("A long poem."), says("Cats.")]), middleware=[outer, loop])
+
+    stream = agent.run("q", stream=True)
+    updates = [update async for update in stream]
+    response = await stream.get_final_response()
+    combined: AgentResponse = AgentResponse.from_updates(updates)
+
+    assert "".join(update.text for update in updates) == "A long poem.Cats."
+    assert combined.text == response.text == "Cats."
+    assert combined.usage_details == response.usage_details == {"input_token_count": 22, "output_token_count": 22}
+    assert combined.additional_properties == {}
+
+
 @BOTH
 async def test_predicates_and_messages_may_be_async_and_see_the_rounds(stream: bool) -> None:
     async def has_more(context: AgentContext) -> bool:
