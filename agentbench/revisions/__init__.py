@@ -8,6 +8,7 @@ _door = Door(
     agentbench.agents.clients.cassette.recorded_call: NewCall RecordedCall
     agentbench.agents.clients.cassette.recording: ModelRecording
     agentbench.exceptions: KeepTestError RedoError UnrecordedCallError
+    agentbench.workflows.executors.message: Withdrawn
     agentbench.workflows.executors.recorder: GivenAnswer
     agentbench.workflows.persist.executor_content: ExecutorContent
     agentbench.workflows.persist.planned_migration: Migration

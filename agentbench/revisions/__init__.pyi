@@ -16,6 +16,7 @@ from agentbench.revisions.what_if.results import Effect as Effect
 from agentbench.revisions.what_if.results import WhatIf as WhatIf
 from agentbench.revisions.what_if.results import WhatIfRow as WhatIfRow
 from agentbench.revisions.what_if.results import WhatIfSummary as WhatIfSummary
+from agentbench.workflows.executors.message import Withdrawn as Withdrawn
 from agentbench.workflows.executors.recorder import GivenAnswer as GivenAnswer
 from agentbench.workflows.persist.executor_content import ExecutorContent as ExecutorContent
 from agentbench.workflows.persist.planned_migration import Migration as Migration

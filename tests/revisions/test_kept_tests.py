@@ -27,6 +27,7 @@ from agentbench import (
     WorkflowBuilder,
     WorkflowContext,
     handler,
+    response_handler,
 )
 from agentbench.batch import run_many
 from agentbench.cli import main
@@ -263,6 +264,21 @@ class ReadMessages(Executor):
         await ctx.yield_output(messages[0].text)
 
 
+class AskTwice(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(f"Print {text}?", bool)
+        await ctx.request_info(f"Publish {text}?", bool)
+
+    @response_handler
+    async def decide(self, question: str, yes: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{question} {yes}")
+
+
+def make_asking() -> Workflow:
+    return WorkflowBuilder(start_executor=AskTwice("ask")).build()
+
+
 def make_workflow() -> Workflow:
     return WorkflowBuilder(start_executor=Shout("shout")).build()
 
@@ -472,6 +488,20 @@ async def test_a_redone_run_is_kept_under_the_variable_that_holds_its_new_workfl
     cell = f"from {__name__} import make_agents\nold = None\nflow = make_agents()"
     monkeypatch.setattr(keep, "cells_of_notebook", lambda: Cells([cell], {"old": run.workflow, "flow": flow}))
     run_kept(redone.keep_as_test(tmp_path / "test_redone.py"))
+
+
+@pytest.mark.parametrize("also_answered", [False, True])
+async def test_a_withdrawal_is_repeated_by_the_kept_test(tmp_path: Path, also_answered: bool) -> None:
+    run = await run_of(make_asking, "it")
+    if also_answered:
+        await run.respond(run.pending_requests[0], True)
+    await run.cancel_pending_requests()
+    await run.result()
+
+    path = run.keep_as_test(tmp_path / "test_asking.py", f"{__name__}:make_asking")
+
+    assert "from agentbench.revisions import Withdrawn\n" in path.read_text()
+    await asyncio.to_thread(run_kept, path)
 
 
 async def test_a_redone_run_is_kept_with_the_answers_that_were_given_again(tmp_path: Path) -> None:

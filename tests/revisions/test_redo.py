@@ -30,6 +30,7 @@ from agentbench.stategraph import END, START, AgentState, CompiledGraph, StateGr
 from agentbench.testing import Call, CassetteChatClient, ScriptedChatClient
 from agentbench.workflows.run.run import WorkflowRun
 from tests.parts.errors import raises
+from tests.parts.executors import Pass
 
 RECORD = RunOptions(record=True)
 
@@ -276,8 +277,8 @@ def test_a_redo_is_driven_from_another_event_loop() -> None:
 class _Ask(Executor):
     """Asks a person, then a model."""
 
-    def __init__(self, client: Any, question: str = "Refund?") -> None:
-        super().__init__("ask")
+    def __init__(self, client: Any, question: str = "Refund?", id: str = "ask") -> None:  # noqa: A002
+        super().__init__(id)
         self._client, self._question = client, question
 
     @handler
@@ -307,6 +308,22 @@ async def test_the_answers_of_people_are_given_again_to_equal_requests_only() ->
     await asked.result()
     assert [request.data for request in asked.pending_requests] == ["Pay back? late"]
     assert len(client.calls) == 1
+
+
+async def test_a_withdrawal_is_repeated_where_the_request_is_equal() -> None:
+    def build() -> Workflow:
+        asks = [_Ask(Counted(), question, id=question) for question in ("Refund?", "Sure?")]
+        return WorkflowBuilder(start_executor=(start := Pass("start"))).add_fan_out_edges(start, asks).build()
+
+    run = build().start("late", checkpoint_storage=InMemoryCheckpointStorage(), options=RECORD)
+    await run.result()
+    await run.cancel_pending_requests(next(one for one in run.pending_requests if one.data.startswith("Sure?")))
+    await run.respond(run.pending_requests[0], True)
+    outputs = (await run.result()).get_outputs()
+
+    redone = await run.redo(since=0, workflow=build(), new_calls="refuse")
+    assert (await redone.result()).get_outputs() == outputs == ["Refund? late>start True!"]
+    assert redone.pending_requests == []
 
 
 async def test_the_run_of_a_state_graph_is_redone_without_model_calls() -> None:

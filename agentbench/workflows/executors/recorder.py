@@ -19,7 +19,7 @@ class GivenAnswer:
     Attributes:
         executor_id: The executor that made the request.
         request: The data of the request.
-        value: The answer.
+        value: The answer; `Withdrawn.WITHDRAWN` if the request was withdrawn.
         request_id: The id of the request.
         superstep: The last superstep that had ended by then.
 

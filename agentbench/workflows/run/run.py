@@ -381,15 +381,7 @@ class WorkflowRun(ReadableRun):
             MissingResponseHandlerError: The executor that made the request has no `@response_handler`.
         """
         open_requests = {event.request_id: event for event in self.pending_requests}
-        responses = check_responses(open_requests, {request: value}, self._graph)
-        self._responses.update(responses)
-        for request_id, value in responses.items():
-            event = open_requests[request_id]
-            self.answers.append(
-                GivenAnswer(event.source_executor_id, event.data, value, request_id, self._state.superstep)
-            )
-            if self._recorder is not None:
-                await self._recorder.note_answer(self.answers[-1])
+        await self._take_responses(open_requests, check_responses(open_requests, {request: value}, self._graph))
 
     async def cancel_pending_requests(self, request_ids: Any = None) -> None:
         """Withdraw open requests: the run goes on without their responses, see `Workflow.cancel_pending_requests`.
@@ -401,7 +393,20 @@ class WorkflowRun(ReadableRun):
             ValueError: one of them is not open, or is an interrupt of a state graph.
         """
         open_requests = {event.request_id: event for event in self.pending_requests}
-        self._responses.update(withdrawals(open_requests, request_ids))
+        await self._take_responses(open_requests, withdrawals(open_requests, request_ids))
+
+    async def _take_responses(
+        self, open_requests: Mapping[str, WorkflowEvent[Any]], responses: Mapping[str, Any]
+    ) -> None:
+        """Queue responses for the next superstep, and record them as answers; a withdrawal is repeated like one."""
+        self._responses.update(responses)
+        for request_id, value in responses.items():
+            event = open_requests[request_id]
+            self.answers.append(
+                GivenAnswer(event.source_executor_id, event.data, value, request_id, self._state.superstep)
+            )
+            if self._recorder is not None:
+                await self._recorder.note_answer(self.answers[-1])
 
     async def send_response(self, request_id: WorkflowEvent[Any] | str, value: Any) -> None:
         """Do the same as `respond()`."""
