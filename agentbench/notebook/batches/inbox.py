@@ -16,9 +16,11 @@ from agentbench.notebook.forms.form import Form, FormState, Respond, request_for
 from agentbench.notebook.forms.questions import read_request
 from agentbench.notebook.runtime.pacing import TRAIT_LOCK
 from agentbench.notebook.runtime.stand_in import StandIn, WidgetDisplay, needs_widgets
+from agentbench.workflows.executors.message import WITHDRAWN
 
 _INTERVAL_S = 1.0
 _FORMS = 20
+_ENDED = (FormState.ANSWERED, FormState.WITHDRAWN, FormState.EXPIRED)
 
 
 def batch_inbox(batch: Any) -> BatchInbox:
@@ -58,14 +60,16 @@ class QuestionGroup:
     @property
     def form(self) -> Form:
         """The form of the next question; a new one after it was answered."""
-        if self._form is not None and self.questions and self._form.state in (FormState.ANSWERED, FormState.EXPIRED):
+        if self._form is not None and self.questions and self._form.state in _ENDED:
             self.close()
         if self._form is None:
             self.request = self.questions[0].request if self.questions else self.request
             origin = f"row {line(self.questions[0].key)}" if len(self.questions) == 1 else ""
             # In a thread, because a batch writes each answer to its database.
             respond: Respond = lambda _, value: run_in_thread(self.answer, value)  # noqa: E731 - typed
-            self._form = request_form(self.request, respond=respond, origin=origin)
+            self._form = request_form(
+                self.request, respond=respond, withdraw=lambda _: run_in_thread(self.answer, WITHDRAWN), origin=origin
+            )
         return self._form
 
     def close(self) -> None:
@@ -75,7 +79,7 @@ class QuestionGroup:
             self._form = None
 
     def answer(self, value: Any) -> int:
-        """Answer the next question, or all of them if `together`.
+        """Answer the next question, or all of them if `together`; `form.withdraw()` withdraws them.
 
         Returns:
             How many were answered.

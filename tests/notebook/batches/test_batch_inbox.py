@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 
 pytest.importorskip("anywidget")
 
-from agentbench import WorkflowEvent
+from agentbench import Executor, WorkflowBuilder, WorkflowContext, WorkflowEvent, handler, response_handler
+from agentbench.batch import RowStatus, run_many
 from agentbench.notebook.batches.inbox import BatchInbox, batch_inbox
 from tests.notebook.attacks import ATTACKS
 from tests.notebook.test_hostile_text import check_bundle, check_text
 from tests.parts.batches import FakeBatch, OpenQuestion, many_rows, questions_of
+
+
+class Ask(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(text)
+        await ctx.request_info("Publish it?", bool)
+
+    @response_handler
+    async def decide(self, question: str, yes: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{question} {yes}")
 
 
 def asking(*questions: OpenQuestion) -> tuple[FakeBatch, BatchInbox]:
@@ -42,6 +55,19 @@ def test_one_form_answers_all_rows_together_when_asked_to():
     assert group.form.answer(True)
     assert len(answered(batch)) == 300
     assert [each.prompt for each in box.groups] == ["Archive it?"]
+
+
+async def test_a_withdrawn_question_lets_its_rows_finish_without_an_answer() -> None:
+    batch = await run_many(WorkflowBuilder(start_executor=Ask("ask")).build(), ["a", "b", "c"])
+    box = batch_inbox(batch)
+    assert await asyncio.to_thread(box.groups[0].form.withdraw)
+    await batch
+    assert [len(group.questions) for group in box.groups] == [2]
+    box.groups[0].together = True
+    assert await asyncio.to_thread(box.groups[0].form.withdraw)
+    await batch
+    assert box.groups == []
+    assert [(row.status, row.output) for row in batch.rows()] == [(RowStatus.FINISHED, text) for text in "abc"]
 
 
 def test_questions_of_other_executors_types_or_data_are_other_groups():
