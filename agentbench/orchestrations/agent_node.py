@@ -265,16 +265,17 @@ async def call_agent(
             "latency_ms": (clock.perf_ns() - began_ns) / 1e6,
         }
         rounds: Sequence[AgentRound] = getattr(response, "rounds", ())  # agents of other libraries have none
-        if len(rounds) > 1:
-            used["rounds"] = [_conversation_of(one, is_first=one is rounds[0]) for one in rounds]
+        if len(rounds) > 1 or any(one.verdict for one in rounds):
+            used["rounds"] = [_round_facts(one, is_first=one is rounds[0]) for one in rounds]
         await ctx.add_event(WorkflowEvent("model_usage", used, executor_id=ctx.executor_id))
     requests.update(_by_id(response.user_input_requests))
     return AgentReply(response, _by_id(map(_innermost, requests.values())))
 
 
-def _conversation_of(one: AgentRound, *, is_first: bool) -> list[Message]:
-    """Return the messages of a round of a loop; the input of the first one is that of the node."""
-    return [*([] if is_first else one.input), *one.response.messages]
+def _round_facts(one: AgentRound, *, is_first: bool) -> dict[str, Any]:
+    """Return the messages and the verdict of a round of a loop; the input of the first one is that of the node."""
+    messages = [*([] if is_first else one.input), *one.response.messages]
+    return {"messages": messages, "verdict": one.verdict and one.verdict.model_dump()}
 
 
 async def _with_tools(

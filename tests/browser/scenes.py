@@ -93,7 +93,7 @@ async def look() -> str:
     await go_on.wait()
     return "nothing"
 loop = AgentLoopMiddleware(max_iterations=2, message="Shorter, please.")
-client = ScriptedChatClient([Call("look"), "A long poem about cats and their ways.", "Cats."])
+client = ScriptedChatClient([Call("look"), "A long poem about cats and their ways. " * 9, "Cats."])
 writer = Agent(client, name="writer", tools=[look], middleware=[loop, MessageInjectionMiddleware()])
 panel = stepper(WorkflowBuilder(start_executor=AgentExecutor(writer), name="poem").build(), "cats")
 """
@@ -158,7 +158,12 @@ STEPPER_SCENES = (
     ),
     Scene(
         "stepper-agent-rounds",
-        AGENT_AT_WORK.replace("await go_on.wait()", "pass")
+        AGENT_AT_WORK.replace("await go_on.wait()", "pass").replace(
+            'AgentLoopMiddleware(max_iterations=2, message="Shorter, please.")',
+            "AgentLoopMiddleware.with_judge(ScriptedChatClient(["
+            '\'{"is_met": false, "reason": "It is longer than one word."}\', '
+            '\'{"is_met": true, "reason": "It is a single word about cats."}\']))',
+        )
         + "display(panel)\npanel.run()\npanel._screen.page._select('writer')",
     ),
     _stepper("at-breakpoint", "panel.break_at('review')\npanel.run()"),

@@ -30,18 +30,39 @@ def stepper_of(*answers: Any, middleware: list[Any]) -> Stepper:
     return stepper(WorkflowBuilder(start_executor=AgentExecutor(agent), name="flow").build(), "Write a poem.")
 
 
-def test_the_node_tab_shows_each_round_of_a_loop(wire: Wire) -> None:
+def test_the_node_tab_shows_each_round_of_a_loop_above_the_facts(wire: Wire) -> None:
     loop = AgentLoopMiddleware(max_iterations=2, message="Make it <b>better</b>.")
     panel = stepper_of("A draft.", "A poem.", middleware=[loop])
     panel.run()
 
-    displays = {caption: html for _, caption, _, html in node_displays(panel._session.model, "writer")}
+    (above, caption, _, html), (_, below, *_) = node_displays(panel._session.model, "writer")
 
-    assert list(displays) == ["conversation, superstep 0", "round 1 of 2", "round 2 of 2"]
-    assert "A draft." in displays["round 1 of 2"]
-    assert "A poem." in displays["round 2 of 2"]
-    assert "Make it &lt;b&gt;better" in displays["round 2 of 2"]
-    assert "<b>better" not in displays["round 2 of 2"]
+    assert above < 0
+    assert [caption, below] == ["2 rounds, superstep 0", "conversation with the last round, superstep 0"]
+    places = [html.index(text) for text in ("Round 1 of 2", "A draft.", "Round 2 of 2", "follow-up")]
+    assert places == sorted(places)
+    assert "A poem." in html
+    assert "Make it &lt;b&gt;better" in html
+    assert "<b>better" not in html
+    panel.close()
+
+
+def test_the_rounds_have_the_verdicts_of_their_judge_and_only_the_last_is_open_if_they_are_long(wire: Wire) -> None:
+    verdicts = ['{"is_met": false, "reason": "It <i>rhymes</i>."}', '{"is_met": true, "reason": "It is good."}']
+    panel = stepper_of(
+        "A draft. " * 99, "A poem. " * 99, middleware=[AgentLoopMiddleware.with_judge(ScriptedChatClient(verdicts))]
+    )
+    panel.run()
+
+    (_, _, _, html), _ = node_displays(panel._session.model, "writer")
+    _, first, second = html.split("<details")
+
+    assert "✗ not accepted" in first
+    assert "It &lt;i&gt;rhymes" in first
+    assert not first.startswith(" open")
+    assert "✓ accepted" in second
+    assert "It is good." in second
+    assert second.startswith(" open")
     panel.close()
 
 

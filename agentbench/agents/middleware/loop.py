@@ -68,7 +68,8 @@ class AgentLoopMiddleware(AgentMiddleware):
 
     Each round is a run of its own in the session of the run, or in a new one if the run has none. The response is that
     of the last round, with the tokens of all rounds; `response.rounds` lists them. A stream contains the updates of
-    all rounds; `AgentResponse.from_updates` combines them to the last round. A round that needs a person's answer ends the loop; the run with the answer begins a new one.
+    all rounds; `AgentResponse.from_updates` combines them to the last round. A round that needs a person's answer ends
+    the loop; the run with the answer begins a new one.
 
     Predicates and message functions may be sync or async. They get the `AgentContext`, whose `result` is the response
     of the round and whose `metadata["rounds"]` lists the rounds up to now.

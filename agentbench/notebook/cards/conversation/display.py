@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
+from agentbench._secrets import mask_secrets
 from agentbench._text.escape import esc
 from agentbench.notebook.cards.conversation.model import Part, Turn
 from agentbench.notebook.look.html import Markup, element
@@ -14,6 +17,8 @@ from agentbench.notebook.look.style import read_static
 _TEXT_LIMIT = 8_000
 _WIDTH = 100
 _MOST_LINES = 24
+_SHORT_ROUND = 240
+"""The number of characters up to which a round is open."""
 _CLASSES = {"call": "ab_call", "ask": "ab_ask", "answer": "ab_ask ab_answer", "note": "ab_note"}
 
 
@@ -30,6 +35,38 @@ def conversation_html(turns: Sequence[Turn], *, above: str = "", facts: str = ""
         element("p", facts, class_="ab_fact") if facts else None,
         class_="ab_view ab_talk",
     )
+
+
+def rounds_html(rounds: Sequence[tuple[Sequence[Turn], Mapping[str, Any] | None]], first: int) -> Markup:
+    """Return the rounds of an agent, each with its turns and the verdict of a judge; the number of the first is given.
+
+    A long round is closed, unless it is the last one. Its line has the verdict and the beginning of the answer.
+    """
+    last = first + len(rounds) - 1
+    return element(
+        "div",
+        element("style", Markup(read_static("views.css") + read_static("conversation.css"))),
+        *(_round(turns, verdict, number, last) for number, (turns, verdict) in enumerate(rounds, start=first)),
+        class_="ab_view ab_rounds",
+    )
+
+
+def _round(turns: Sequence[Turn], verdict: Mapping[str, Any] | None, number: int, last: int) -> Markup:
+    texts = [part.text for turn in turns for part in turn.parts if part.kind == "text"]
+    if number > 1:  # a loop wrote it, not a person
+        turns = [replace(turn, name="follow-up") if turn.role == "user" else turn for turn in turns]
+    rows = [_row(turn, "plain") for turn in turns]
+    line = [element("b", f"Round {number} of {last}")]
+    if verdict is not None:
+        sign, words = ("✓", "accepted") if verdict["is_met"] else ("✗", "not accepted")
+        line += [Markup(" "), element("span", f"{sign} {words}", class_=None if verdict["is_met"] else "ab_not")]
+        reason = Turn("judge", "judge", (Part("text", str(mask_secrets(verdict["reason"]))),))
+        rows.append(_row(reason, "plain"))
+    if texts:
+        line += [Markup(" "), element("span", Markup(esc(texts[-1], into="line", limit=80)), class_="ab_gist")]
+    is_open = number == last or sum(map(len, texts)) <= _SHORT_ROUND
+    talk = element("div", *rows, class_="ab_talk")
+    return element("details", element("summary", *line), talk, open="" if is_open else None)
 
 
 def _row(turn: Turn, render: Render) -> Markup:

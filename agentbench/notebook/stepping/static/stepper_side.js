@@ -253,9 +253,12 @@ function makeSide(post) {
         if (title) parts.push(node("p", { class: "abs-title" }, title));
         parts.push(node("ul", { class: "abs-rows" }, ...changes.map((change) => makeChange(change, postStamped))));
       }
-      data.displays.forEach(([above, caption, ...display], before) => {
+      let inserted = 0;
+      data.displays.forEach(([above, caption, ...display]) => {
         const figure = node("figure", { class: "abs-output" }, node("figcaption", { class: "abs-title" }, caption));
         figure.append(displayOf(caption, ...display));
+        if (above < 0) { parts.splice(1, 0, figure); return; } // above the facts
+        const before = inserted++;
         list.insertBefore(node("li", {}, figure), list.children[above + before] ?? null);
       });
       page.replaceChildren(...parts, list);

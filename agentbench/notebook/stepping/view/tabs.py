@@ -12,6 +12,8 @@ from agentbench._text.value_tree import Entry, ValueTree
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.checkpoints.difference.changes import path_text
+from agentbench.notebook.cards.conversation.display import rounds_html
+from agentbench.notebook.cards.conversation.model import turns_of
 from agentbench.notebook.cards.conversation.views import Transcript
 from agentbench.notebook.history.activity import ElementStates, NodeRecord, sent_by
 from agentbench.notebook.history.agent_turns import conversation_of
@@ -30,6 +32,9 @@ from agentbench.workflows.run.step_report import StepReport
 
 Display = tuple[int, str, str, str]
 """The number of values above it, a caption, a media type and its data as text (PNG in base 64)."""
+
+ABOVE_FACTS = -1
+"""In place of the number of values above it: it is above the facts of a node."""
 
 _MOST_OUTPUTS = 20
 _MOST_ROUNDS = 20
@@ -118,15 +123,21 @@ def _agent_facts(record: NodeRecord, *, times: bool) -> list[Fact]:
 
 
 def node_displays(model: StepperModel, executor: str) -> list[Display]:
-    """Return the conversation of an agent up to its last turn, with its streamed text, and the rounds of its loop."""
+    """Return the rounds of an agent's loop, above the facts, and its conversation up to its last turn."""
     record = model.displayed_record.nodes.get(executor, NodeRecord())
     if record.last_turn is None:
         return []
-    conversations = [(f"conversation, superstep {record.last_turn.superstep}", conversation_of(record.last_turn))]
+    superstep = f"superstep {record.last_turn.superstep}"
     rounds = record.usages[-1].data.get("rounds", ()) if record.usages else ()
-    named = [(f"round {number} of {len(rounds)}", messages) for number, messages in enumerate(rounds, start=1)]
-    conversations += named[-_MOST_ROUNDS:]
-    return [(0, caption, "text/html", Transcript(tuple(messages)).html) for caption, messages in conversations]
+    shown = [(turns_of(one["messages"]), one["verdict"]) for one in rounds[-_MOST_ROUNDS:]]
+    displays: list[Display] = []
+    if shown:
+        first = len(rounds) - len(shown) + 1
+        caption = f"{count_text(len(rounds), 'round')}, {superstep}" + (f", the last {len(shown)}" * (first > 1))
+        displays.append((ABOVE_FACTS, caption, "text/html", str(rounds_html(shown, first))))
+    caption = f"conversation{' with the last round' if len(rounds) > 1 else ''}, {superstep}"
+    html = Transcript(tuple(conversation_of(record.last_turn))).html
+    return [*displays, (0, caption, "text/html", html)]
 
 
 def node_entries(model: StepperModel, executor: str) -> list[Entry]:
