@@ -31,6 +31,7 @@ from agentbench import (
     WorkflowBuilder,
     WorkflowContext,
     handler,
+    response_handler,
     run_sync,
     tool,
 )
@@ -278,6 +279,33 @@ def test_a_workflow_gets_each_message_as_further_input_of_one_run():
     talk.send("one")
     talk.send("two")
     assert lines(talk) == ["user one", "first A1", "second B1", "user two", "first A2", "second B2"]
+
+
+class Ask(Executor):
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.request_info(f"Send {text}?", bool)
+
+    @response_handler
+    async def decide(self, question: str, yes: bool, ctx: WorkflowContext[str, str]) -> None:
+        await ctx.yield_output(f"{question} {yes}")
+
+
+def test_a_question_of_a_workflow_can_be_withdrawn_but_not_the_approval_of_an_agent():
+    page = Page(chat(WorkflowBuilder(start_executor=Ask("ask")).build()))
+    page.say("send", "it")
+    page.until(lambda: bool(page.talk.widget.children[1].children))
+    [form] = page.talk.widget.children[1].children
+    form._handle_custom_msg({"kind": "withdraw", "view": "v"}, [])
+    page.until(lambda: page.talk.status == "ready")
+    assert page.talk.pending == []
+    page.talk.close()
+
+    page = Page(chat(agent(Call("pay", {"amount": 7}), "Done.")))
+    page.say("send", "Pay.")
+    page.until(lambda: bool(page.talk.widget.children[1].children))
+    assert [form.can_withdraw for form in page.talk._forms._forms.values()] == [False]
+    page.talk.close()
 
 
 def test_a_handoff_is_answered_and_forked_at_its_question():

@@ -243,7 +243,7 @@ class Chat(WidgetDisplay):
             }
             calls["close"] = lambda _: None if self._on_close is None else self._on_close(self)
             self._page = ChatPage(f"Chat with {self._title}", calls)
-            self._forms = RequestForms(self._on_answer)
+            self._forms = RequestForms(self._on_answer, can_withdraw=self._talk.can_withdraw)
             self._box = ipywidgets.VBox([self._page.panel, self._forms.box])
             self._draw()
         return self._box

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from agentbench._copying import isolate_or_same
 from agentbench._text.phrases import state_text, workflow_name
@@ -63,6 +63,8 @@ class _AgentMark:
 
 class AgentTalk:
     """The conversation with an agent."""
+
+    can_withdraw: ClassVar[bool] = False  # the agent cannot go on while a call is neither approved nor rejected
 
     def __init__(
         self,
@@ -186,6 +188,8 @@ class AgentTalk:
 
 class RunTalk:
     """The conversation with a workflow, whose run receives each text as input, or with a thread of a compiled graph."""
+
+    can_withdraw: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -300,14 +300,17 @@ def _source_of(run: Any) -> Source:
 
 
 class RequestForms:
-    """The forms of a stepper's open requests, oldest first; an answered form stays until the run continues."""
+    """The forms of a stepper's open requests, oldest first; an answered form stays until the run continues.
 
-    def __init__(self, answer: Callable[[str, Any], object]) -> None:
+    `answer` also gets withdrawals, unless the asker cannot go on without an answer.
+    """
+
+    def __init__(self, answer: Callable[[str, Any], object], *, can_withdraw: bool = True) -> None:
         import ipywidgets
 
         self.box = ipywidgets.VBox([])
         self.box.add_class("abs-requests")
-        self._answer = answer
+        self._answer, self._can_withdraw = answer, can_withdraw
         self._title = ipywidgets.HTML()
         self._forms: dict[str, Form] = {}
         """Displayed and still open forms: a failed run has no requests until it continues."""
@@ -340,9 +343,10 @@ class RequestForms:
         form = self._forms.get(request.request_id) or self._open.get(request.request_id)
         if form is not None and form.asks(request):
             return form
-        return request_form(
-            request, respond=self._answer, withdraw=lambda request_id: self._answer(request_id, WITHDRAWN)
-        )
+        return request_form(request, respond=self._answer, withdraw=self._withdraw if self._can_withdraw else None)
+
+    def _withdraw(self, request_id: str) -> object:
+        return self._answer(request_id, WITHDRAWN)
 
     def close(self) -> None:
         """Remove the forms from the page."""
