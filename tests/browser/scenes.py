@@ -157,6 +157,17 @@ STEPPER_SCENES = (
         + "display(panel)\nat_work = asyncio.ensure_future(panel.arun())\nawait until(lambda: client.calls)",
     ),
     Scene(
+        "stepper-tool-progress",
+        AGENT_AT_WORK.replace("async def look() -> str:", "async def look(emit: StreamEmitter | None = None) -> str:")
+        .replace(
+            "    await go_on.wait()",
+            "    emit.progress('Read 3,000 of 12,000 rows of poems.csv')\n    await go_on.wait()",
+        )
+        .replace("go_on =", "from agentbench.stategraph import StreamEmitter\ngo_on =")
+        + "display(panel)\nat_work = asyncio.ensure_future(panel.arun())\n"
+        "await until(lambda: panel._session.model.activity.progress)",
+    ),
+    Scene(
         "stepper-agent-rounds",
         AGENT_AT_WORK.replace("await go_on.wait()", "pass").replace(
             'AgentLoopMiddleware(max_iterations=2, message="Shorter, please.")',

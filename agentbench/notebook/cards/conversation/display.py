@@ -40,7 +40,7 @@ def conversation_html(turns: Sequence[Turn], *, above: str = "", facts: str = ""
 def rounds_html(rounds: Sequence[tuple[Sequence[Turn], Mapping[str, Any] | None]], first: int) -> Markup:
     """Return the rounds of an agent, each with its turns and the verdict of a judge; the number of the first is given.
 
-    A long round is closed, unless it is the last one. Its line has the verdict and the beginning of the answer.
+    A long round is closed, unless it is the last one. Its line has the verdict and the beginning of reason and answer.
     """
     last = first + len(rounds) - 1
     return element(
@@ -62,8 +62,10 @@ def _round(turns: Sequence[Turn], verdict: Mapping[str, Any] | None, number: int
         line += [Markup(" "), element("span", f"{sign} {words}", class_=None if verdict["is_met"] else "ab_not")]
         reason = Turn("judge", "judge", (Part("text", str(mask_secrets(verdict["reason"]))),))
         rows.append(_row(reason, "plain"))
-    if texts:
-        line += [Markup(" "), element("span", Markup(esc(texts[-1], into="line", limit=80)), class_="ab_gist")]
+    gist = [*([] if verdict is None else [str(mask_secrets(verdict["reason"]))]), *texts[-1:]]
+    if gist:
+        words = " · ".join(esc(text, into="line", limit=80) for text in gist)
+        line += [Markup(" "), element("span", words, class_="ab_gist")]
     is_open = number == last or sum(map(len, texts)) <= _SHORT_ROUND
     talk = element("div", *rows, class_="ab_talk")
     return element("details", element("summary", *line), talk, open="" if is_open else None)
