@@ -262,6 +262,10 @@ def test_the_last_line_of_a_running_tool_is_shown_until_its_executor_ends() -> N
     emit.progress("1 of 2")
     emit.progress("2 of 2\n\u202e")
     assert screen_of(made).banner.text == r"Superstep 3 is running. check: 2 of 2 \u202e"
+    made.see(WorkflowEvent("executor_invoked", "x", executor_id="plan"))
+    emit = StreamEmitter(lambda data: made.see(WorkflowEvent("custom", data, executor_id="plan")), "read", "c2")
+    emit.progress("3 rows")
+    assert screen_of(made).banner.text == r"Superstep 3 is running. read: 3 rows · check: 2 of 2 \u202e"
     made.see(WorkflowEvent("executor_completed", executor_id="review"))
     assert "check" not in screen_of(made).banner.text
 

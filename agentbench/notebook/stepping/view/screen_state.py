@@ -123,7 +123,7 @@ def _of_run(model: StepperModel) -> Banner:
     if model.status in IN_FLIGHT:
         text = "Pausing after this superstep." if model.pausing else f"Superstep {number} is running."
         lines = (esc(line, into="line", limit=_NOTE_LIMIT) for line in model.activity.progress)
-        return Banner("next", " ".join([text, *lines]))
+        return Banner("next", f"{text} {' · '.join(lines)}".rstrip())
     targets = [delivery.target for delivery in model.facts.planned]
     what = deliveries_text(targets) or "no executor gets a message"
     if targets and all(delivery.source == WORKFLOW_SOURCE for delivery in model.facts.planned):
