@@ -304,7 +304,8 @@ def test_a_question_of_a_workflow_can_be_withdrawn_but_not_the_approval_of_an_ag
     page = Page(chat(agent(Call("pay", {"amount": 7}), "Done.")))
     page.say("send", "Pay.")
     page.until(lambda: bool(page.talk.widget.children[1].children))
-    assert [form.can_withdraw for form in page.talk._forms._forms.values()] == [False]
+    forms: Any = page.talk._forms
+    assert [form.can_withdraw for form in forms._forms.values()] == [False]
     page.talk.close()
 
 
