@@ -16,7 +16,7 @@ from agentbench.serialization.registry import register_type
 from agentbench.workflows.builder.nodes import register_executor_adapter
 from agentbench.workflows.engine.active_run import ActiveRun, RunState
 from agentbench.workflows.engine.event_log import EventLog, ObservedEventLog
-from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_inside
 from agentbench.workflows.events.events import WithdrawnWarning, WorkflowEvent
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
@@ -436,7 +436,8 @@ class WorkflowExecutor(Executor):
                 run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
 
         stored = run.state.get(RUN_KWARGS)
-        kwargs: dict[str, Any] = {kind: kwargs_for(stored, self.id, kind) for kind in _KWARGS_KINDS}
+        executors = inner.graph.executors
+        kwargs: dict[str, Any] = {kind: kwargs_inside(stored, self.id, kind, executors) for kind in _KWARGS_KINDS}
         return Execution(
             inner.graph,
             inner.run_state,

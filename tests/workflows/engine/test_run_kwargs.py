@@ -18,6 +18,7 @@ from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.function_executor import FunctionExecutor
 from agentbench.workflows.executors.handlers import handler, response_handler
 from agentbench.workflows.executors.options import RunOptions
+from agentbench.workflows.nested import WorkflowExecutor
 from tests.parts.errors import raises
 
 TOOLS: RunKwargsKind = "function_invocation_kwargs"
@@ -81,6 +82,55 @@ async def test_one_object_has_arguments_for_all_nodes_and_for_single_ones():
 async def test_arguments_for_an_executor_that_the_workflow_lacks_are_refused():
     with raises(ValueError, "C", "A", "B"):
         await two_nodes().run("x", client_kwargs=WorkflowInvocationKwargs(executor_kwargs={"C": {}}))
+
+
+def nested_twice():
+    """A node before a nested workflow, in which a node comes before another nested workflow."""
+    deepest = WorkflowBuilder(name="deepest", start_executor=reading("C")).build()
+    inner, b = WorkflowExecutor(deepest, id="inner", allow_direct_output=True), reading("B")
+    middle = WorkflowBuilder(name="middle", start_executor=b).add_edge(b, inner).build()
+    outer, a = WorkflowExecutor(middle, id="outer", allow_direct_output=True), reading("A")
+    return WorkflowBuilder(name="flow", start_executor=a).add_edge(a, outer).build()
+
+
+@pytest.mark.parametrize(
+    ("single", "to_b", "to_c"),
+    [
+        ({}, {"x": 1}, {"x": 1}),
+        ({"C": {"y": 2}}, {"x": 1}, {"x": 1, "y": 2}),
+        ({"outer": {"x": 2}, "inner": {"y": 3}}, {"x": 2}, {"x": 2, "y": 3}),
+        ({"outer": {"y": 2, "B": {"x": 3}}}, {"x": 3, "y": 2}, {"x": 1, "y": 2}),
+        ({"A": {"x": 2}}, {"x": 1}, {"x": 1}),
+    ],
+    ids=["for all", "for one inside", "for all inside", "for one by the path", "for one outside"],
+)
+async def test_an_object_with_both_kinds_reaches_the_nodes_of_nested_workflows(single, to_b, to_c):
+    given = WorkflowInvocationKwargs(global_kwargs={"x": 1}, executor_kwargs=single)
+    result = await nested_twice().run("x", client_kwargs=given)
+    assert {key: kwargs for key, _, kwargs in result.outputs[1:]} == {"B": to_b, "C": to_c}
+
+
+async def test_arguments_for_all_may_have_the_name_of_a_nested_node():
+    given = WorkflowInvocationKwargs(global_kwargs={"B": "x"})
+    assert [kwargs for _, _, kwargs in (await nested_twice().run("x", client_kwargs=given)).outputs] == [{"B": "x"}] * 3
+
+
+async def test_arguments_for_an_executor_that_no_nested_workflow_has_are_refused_with_all_ids():
+    with raises(ValueError, "D", "outer", "inner", "C"):
+        await nested_twice().run("x", client_kwargs=WorkflowInvocationKwargs(executor_kwargs={"D": {}}))
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"global_kwargs": 5}, "global_kwargs is 5"),
+        ({"executor_kwargs": ["A"]}, "executor_kwargs is ['A']"),
+        ({"executor_kwargs": {"A": "small"}}, "executor_kwargs['A'] is 'small'"),
+    ],
+)
+def test_arguments_that_are_not_mappings_are_refused(given, named):
+    with raises(TypeError, named):
+        WorkflowInvocationKwargs(**given)
 
 
 def test_arguments_are_displayed_without_secrets():
