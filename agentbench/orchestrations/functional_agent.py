@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from agentbench.messages.content.content import Content
+from agentbench.messages.content.fields import FIELDS, KINDS
 from agentbench.messages.message import Message
 from agentbench.orchestrations.workflow_turn import BaseWorkflowAgent
 from agentbench.workflows.functional.functional_workflow import FunctionalWorkflow
@@ -17,12 +19,16 @@ if TYPE_CHECKING:
     from agentbench.checkpoints.manager import CheckpointManager
     from agentbench.checkpoints.storage import CheckpointStorage
 
+_MESSAGE_KEYS = frozenset({"type", *inspect.signature(Message).parameters})
+_CONTENT_KEYS = frozenset({"type", "annotations", "additional_properties", *FIELDS})
+
 
 class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
     """A workflow function as an agent; usually created by `as_agent()` on a `@workflow` function.
 
     The function gets the text of the messages, or the messages themselves if its parameter is annotated with `Message`.
-    Other values are converted to text.
+    Other values are converted to text, dictionaries too unless they have the form of `Message.to_dict()` or
+    `Content.to_dict()`.
     Its result becomes an assistant message; its requests become requests to approve, as for `WorkflowAgent`.
 
     Args:
@@ -115,7 +121,15 @@ def _as_texts(messages: Any) -> Any:
     if messages is None or isinstance(messages, (str, Message, Content)):
         return messages
     if isinstance(messages, Mapping):
-        return messages if "role" in messages or "type" in messages else str(messages)
+        return messages if _is_serialized(messages) else str(messages)
     if isinstance(messages, Iterable) and not isinstance(messages, bytes):
         return [_as_texts(each) for each in messages]
     return str(messages)
+
+
+def _is_serialized(value: Mapping[Any, Any]) -> bool:
+    """Whether a dictionary has the keys of a message or a content, and not only one of the same name."""
+    keys, kind = value.keys(), value.get("type")
+    if "role" in keys and not keys.isdisjoint(("contents", "content", "text")):
+        return keys <= _MESSAGE_KEYS
+    return isinstance(kind, str) and kind in KINDS and keys <= _CONTENT_KEYS
