@@ -203,6 +203,9 @@ ResultT = TypeVar("ResultT")
 
 ReplayKey = str | Callable[..., object]
 
+_ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+>")
+"""The end of a default `repr()`: the address of the object."""
+
 
 class StepWrapper(Generic[ResultT]):
     """An async function as a step of workflow functions; usually created by `@step`.
@@ -216,7 +219,7 @@ class StepWrapper(Generic[ResultT]):
         replay_key: The name of its recorded result, see `step`.
 
     Raises:
-        TypeError: The function is not async.
+        TypeError: The function is not async, or the key is neither a text nor a function that is not async.
 
     Example:
         >>> async def fetch_page(address: str) -> str:
@@ -234,8 +237,10 @@ class StepWrapper(Generic[ResultT]):
         replay_key: ReplayKey | None = None,
     ) -> None:
         given: object = replay_key
-        if not (given is None or isinstance(given, str) or callable(given)):
-            msg = f"replay_key is {given!r}; expected a text, or a function of the step's arguments."
+        is_async = inspect.iscoroutinefunction(given)
+        if is_async or not (given is None or isinstance(given, str) or callable(given)):
+            which = "an async function" if is_async else repr(given)
+            msg = f"replay_key is {which}; expected a text, or a function of the step's arguments that is not async."
             raise TypeError(msg)
         self._function = ContextFunction(func, "Step")
         self.replay_key = replay_key
@@ -252,11 +257,24 @@ class StepWrapper(Generic[ResultT]):
             # A step gets its own context, even if it was passed the context of its caller.
             args = tuple(value for value in args if not isinstance(value, RunContext))
             kwargs = {name: value for name, value in kwargs.items() if not isinstance(value, RunContext)}
-            label = self.name if self.replay_key is None else self.replay_key
-            if not isinstance(label, str):
-                label = f"{self.name}[{label(*args, **kwargs)}]"
+            label = self._label(args, kwargs)
             result = await context.execution.run_step(self.name, label, self._function, context, args, kwargs)
         return result
+
+    def _label(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+        """Return the name of the recorded result of a call, which has to be the same in every process."""
+        if self.replay_key is None or isinstance(self.replay_key, str):
+            return self.replay_key or self.name
+        key = self.replay_key(*args, **kwargs)
+        text = str(key)
+        is_set = isinstance(key, (set, frozenset))  # its order differs between processes
+        if is_set or (not isinstance(key, str) and _ADDRESS.search(text)):
+            msg = (
+                f"The replay_key of step {self.name!r} returned {text}, whose text differs between processes, so its "
+                "recorded result would never be found. Return a text, a number, or a tuple of these."
+            )
+            raise TypeError(msg)
+        return f"{self.name}[{text}]"
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         """Bind to an instance, like a method."""
@@ -285,10 +303,12 @@ def step(
         func: An async function.
         name: The name in events and checkpoints; by default the function's name.
         replay_key: The name of the recorded result, which stays the same if the function is renamed; or a function of
-            the step's arguments, whose result distinguishes the calls.
+            the step's arguments, whose result distinguishes the calls: a text, a number, or a tuple of these. For a
+            method it gets the instance first, as the method does: `lambda self, text: text`.
 
     Raises:
-        TypeError: The function is not async, or the key is neither a text nor a function.
+        TypeError: The function is not async, or the key is neither a text nor a function. By the call: the function
+            returned a key whose text differs between processes, such as an object with the default `repr()`.
 
     Example:
         >>> @step

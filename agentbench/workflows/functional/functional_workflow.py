@@ -46,22 +46,34 @@ class _FunctionGraph(Graph):
 
     @cached_property
     def signature(self) -> dict[str, Any]:
-        steps = _steps_of(self.function)
+        steps, reached = _steps_of(self.function)
         known: dict[str, Any] = {"start_executor": None, "executors": {}, "edge_groups": [], "workflow": self.name}
-        if steps and all(step.replay_key is not None for step in steps):
+        if (steps or reached) and all(step.replay_key is not None for step in [*steps, *reached]):
             return known
         return {**known, "steps": sorted({step.name for step in steps}), "code": code_digest(self.function)}
 
 
-def _steps_of(function: Callable[..., Any]) -> list[StepWrapper[Any]]:
-    """Return the steps that a function names, also in its comprehensions and inner functions."""
+def _steps_of(function: Callable[..., Any]) -> tuple[list[StepWrapper[Any]], list[StepWrapper[Any]]]:
+    """Return the steps that a function names, also in its comprehensions and inner functions.
+
+    The second list has those that it may reach as attributes: `service.fetch` and `module.fetch`.
+    """
     codes, names = [inspect.unwrap(function).__code__], set[str]()
     for code in codes:
         names.update(code.co_names)
         codes += [const for const in code.co_consts if inspect.iscode(const)]
     found = [inspect.unwrap(function).__globals__.get(name) for name in sorted(names)]
     found += inspect.getclosurevars(function).nonlocals.values()
-    return [each for each in found if isinstance(each, StepWrapper)]
+    reached: list[Any] = []
+    level = found
+    for _ in range(3):  # as deep as package.module.service.fetch
+        level = [inspect.getattr_static(each, name, None) for each in level if each is not None for name in names]
+        reached += [each.__func__ if isinstance(each, (staticmethod, classmethod)) else each for each in level]
+    return _only_steps(found), _only_steps(reached)
+
+
+def _only_steps(values: list[Any]) -> list[StepWrapper[Any]]:
+    return [each for each in values if isinstance(each, StepWrapper)]
 
 
 class FunctionalWorkflow(OneRunAtATime):
@@ -122,7 +134,6 @@ class FunctionalWorkflow(OneRunAtATime):
         self.name: str = name or func.__name__
         self.description = description or next(iter((inspect.getdoc(func) or "").splitlines()), None)
         self.storage = bare_storage(checkpoint_storage)
-        """The default storage for checkpoints; None if none are saved."""
         self.run_state = RunState()
         self.graph: Graph = _FunctionGraph([], {}, (), name=self.name, description=self.description, function=func)
 
