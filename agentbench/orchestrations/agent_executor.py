@@ -218,7 +218,7 @@ class AgentExecutor(AgentNode):
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: AgentNodeContext) -> None:
         """Receive the response to a request of the agent; after the last one the agent continues."""
-        answers = self._ab_add_answer(request, answer)
+        answers = await self._ab_add_answer(request, answer)
         if answers is not None:
             await self._ab_take_turn([answers], ctx, is_answer=True)
 

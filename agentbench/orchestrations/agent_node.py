@@ -134,12 +134,15 @@ class AgentNode(Executor):
             return self._ab_responses.find(request, request)
         return super().find_response_handler(request, answer)
 
-    def _ab_add_answer(self, request: Content, answer: Content | Withdrawn) -> Message | None:
+    async def _ab_add_answer(self, request: Content, answer: Content | Withdrawn) -> Message | None:
         """Store the response to a request, if there is one; after the last one, return the message with all responses.
 
         If all requests were withdrawn, there is none, and the agent does not continue.
         """
         request_id = request_id_of(request)
+        withdraw = getattr(self.agent, "_ab_withdraw", None)  # an agent that is a workflow waits for the request, too
+        if answer is WITHDRAWN and withdraw is not None:
+            await withdraw(request_id, self.session)
         given = [] if answer is WITHDRAWN else [answer]
         if answer is not WITHDRAWN and not request.is_answered_by(answer):
             response = f"a {answer.type} for {request_id_of(answer)!r}"

@@ -163,7 +163,7 @@ class AgentHostExecutor(AgentNode):
     @response_handler
     async def from_user_input(self, request: Content, answer: Content, ctx: HostContext) -> None:
         """Receive the response to a request of the agent."""
-        answers = self._ab_add_answer(request, answer)
+        answers = await self._ab_add_answer(request, answer)
         if answers is not None:
             await self._ab_run_turn(self._ab_token or TurnToken(), [answers, *self._ab_cache], ctx)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -34,6 +34,7 @@ from agentbench.orchestrations.workflow_events import (
 )
 from agentbench.workflows.engine.run_kwargs import WorkflowInvocationKwargs
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.run.responses import id_of_request, withdrawals
 
 WorkflowT = TypeVar("WorkflowT", bound=Any)
 
@@ -60,6 +61,47 @@ class BaseWorkflowAgent(BaseAgent, Generic[WorkflowT]):
             return clone
         clones = self.waiting.values()
         return next((one for one in clones if not _ids_of(one.run_state.requests).isdisjoint(answered)), None)
+
+    async def cancel_pending_requests(
+        self, request_ids: Any = None, *, session: AgentSession | None = None
+    ) -> AgentResponse[Any]:
+        """Withdraw pending requests, so that the next run need not respond to them.
+
+        Args:
+            request_ids: One request or id, or several; None for all that are pending in the session.
+            session: The conversation whose requests are pending.
+
+        Returns:
+            What the workflow said after the withdrawal, usually nothing; see `Workflow.cancel_pending_requests`.
+
+        Raises:
+            ValueError: One of them is not pending.
+
+        Example:
+            >>> response = await agent.run("Shall we?", session=session)
+            >>> response = await agent.cancel_pending_requests(session=session)
+            >>> agent.pending_requests
+            {}
+        """
+        several = isinstance(request_ids, Iterable) and not isinstance(request_ids, (str, Content))
+        one_or_more: Iterable[Any] = request_ids if several else () if request_ids is None else (request_ids,)
+        ids = [request_id_of(one) if isinstance(one, Content) else id_of_request(one) for one in one_or_more]
+        clone = self.waiting_for(session, ids)
+        requests = {} if clone is None else clone.run_state.requests
+        of_agents = _requests_of_agents(requests)
+        chosen = withdrawals(requests, None if request_ids is None else [of_agents.get(one, one) for one in ids])
+        response_id = runtime_defaults().ids.new_id("response")
+        if clone is None or not chosen:
+            return response_of((), response_id)
+        response = response_of(await clone.cancel_pending_requests(list(chosen)), response_id)
+        if not clone.run_state.requests:
+            self.waiting = {key: one for key, one in self.waiting.items() if one is not clone}
+        return response
+
+    async def _ab_withdraw(self, request_id: str, session: AgentSession) -> None:
+        """Withdraw a request that was withdrawn in the workflow around this agent, unless the process has changed."""
+        if any(request_id in _ids_of(clone.run_state.requests) for clone in self.waiting.values()):
+            await self.cancel_pending_requests(request_id, session=session)
 
     def input_of(self, messages: list[Message]) -> Any:
         """Return the workflow's input for messages: the messages themselves."""
@@ -207,7 +249,12 @@ class _Turn:
 
 def _ids_of(requests: Mapping[str, WorkflowEvent[Any]]) -> set[str]:
     """Return the ids by which requests are answered: their own, and those of inner agents."""
-    return {*requests, *(request_id_of(one.data) for one in requests.values() if isinstance(one.data, Content))}
+    return {*requests, *_requests_of_agents(requests)}
+
+
+def _requests_of_agents(requests: Mapping[str, WorkflowEvent[Any]]) -> dict[str, str]:
+    """Return the ids of requests of inner agents, which are contents with ids of their own, by these ids."""
+    return {request_id_of(one.data): key for key, one in requests.items() if isinstance(one.data, Content)}
 
 
 def _responses(
@@ -260,10 +307,7 @@ def _response(content: Content, role: str, requests: Mapping[str, WorkflowEvent[
     if role != expected:
         msg = f"A {content.type} is in a message of the role {role!r}. Expected Message({expected!r}, [...])."
         raise AgentInvalidResponseException(msg)
-    # Requests of inner agents are contents with their own ids, by which they may be answered too.
-    agents = {
-        request_id_of(event.data): event.request_id for event in requests.values() if isinstance(event.data, Content)
-    }
+    agents = _requests_of_agents(requests)
     if request_id_of(content) in agents:
         return agents[request_id_of(content)], content
     if content.type == "function_result":

@@ -20,6 +20,8 @@ from agentbench import (
     FunctionTool,
     InMemoryCheckpointStorage,
     Message,
+    Workflow,
+    WorkflowAgent,
     WorkflowBuilder,
     WorkflowRunState,
     tool,
@@ -130,6 +132,45 @@ async def test_an_agent_whose_requests_were_all_withdrawn_waits_for_its_next_mes
     assert (done.get_final_state(), len(done.warnings), done.outputs) == (WorkflowRunState.IDLE, 2, [])
     again = await workflow.run("Never mind.")
     assert (SENT, [output.text for output in again.outputs]) == ([], ["all sent", "CLERK"])
+
+
+def office_inside(depth: int) -> tuple[Any, WorkflowAgent, Workflow]:
+    """Return an agent, the workflow around it as an agent, and a workflow around that, `depth` times."""
+    calls = [call("send", "c1", to="Ada"), call("send", "c2", to="Bob")]
+    first = agent("first", calls, "all sent", "later", tools=[send])
+    inner = WorkflowBuilder(first).build().as_agent("inner")
+    workflow = WorkflowBuilder(inner).build()
+    for level in range(1, depth):
+        workflow = WorkflowBuilder(workflow.as_agent(f"level {level}")).build()
+    return first, inner, workflow
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+async def test_a_workflow_as_an_agent_in_a_workflow_takes_a_message_after_all_requests_were_withdrawn(depth):
+    first, inner, workflow = office_inside(depth)
+    await first_requests(workflow)
+    done = await workflow.cancel_pending_requests()
+    assert (done.get_final_state(), inner.pending_requests) == (WorkflowRunState.IDLE, {})
+    assert [output.text for output in (await workflow.run("Never mind.")).outputs] == ["all sent"]
+    results = [one for message in first.client.asked[-1].messages for one in message.contents]
+    assert {"c1", "c2"} <= {one.call_id for one in results if one.type == "function_result"}
+    assert SENT == []
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize("order", ["answer first", "withdraw first"])
+async def test_a_workflow_as_an_agent_in_a_workflow_goes_on_with_the_other_answers(order, depth):
+    _, inner, workflow = office_inside(depth)
+    one, two = await first_requests(workflow)
+    if order == "answer first":
+        await workflow.run(responses={one: approve(one)})
+        done = await workflow.cancel_pending_requests(two)
+    else:
+        await workflow.cancel_pending_requests(two)
+        done = await workflow.run(responses={one: approve(one)})
+    assert (done.get_final_state(), SENT, inner.pending_requests) == (WorkflowRunState.IDLE, ["Ada"], {})
+    assert [output.text for output in done.outputs] == ["all sent"]
+    assert [output.text for output in (await workflow.run("And now?")).outputs] == ["later"]
 
 
 async def test_answers_of_one_call_reach_the_agent_as_one_message():

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from agentbench import (
     Content,
     FunctionalWorkflowAgent,
@@ -9,6 +11,7 @@ from agentbench import (
     Message,
     RunContext,
     SupportsAgentRun,
+    WorkflowBuilder,
     workflow,
 )
 from tests.parts.errors import raises
@@ -58,6 +61,38 @@ async def test_values_that_are_no_messages_are_texts():
     assert (await agent.run({"type": "text", "text": "d"})).text == "d {'n': 1}"
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"type": "invoice", "total": 3},
+        {"type": "data", "rows": [1, 2]},
+        {"type": ["a"]},
+        {"role": "admin", "name": "Ann"},
+        {"role": "admin", "text": "hi", "level": 2},
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_dictionary_with_a_type_or_a_role_of_its_own_is_text(given: dict[str, Any], streamed: bool):
+    @workflow
+    async def echo(text: str) -> list[Any]:
+        return [text, given]
+
+    agent = echo.as_agent()
+    for value in (given, [given]):
+        stream = agent.run(value, stream=True) if streamed else None
+        response = await agent.run(value) if stream is None else await stream.get_final_response()
+        assert [content.text for content in response.messages[0].contents] == [str(given)] * 2
+
+
+async def test_serialized_messages_and_contents_stay_messages():
+    @workflow
+    async def roles(messages: list[Message]) -> str:
+        return " ".join(f"{message.role}:{message.text}" for message in messages)
+
+    given = [Message("system", ["a"]).to_dict(), Content.from_text("b").to_dict(), {"role": "user", "text": "c"}]
+    assert (await roles.as_agent().run(given)).text == "system:a user:b user:c"
+
+
 async def test_any_object_with_the_methods_of_a_context_provider_will_do():
     class Counts:
         """Not a `ContextProvider`, and without an id."""
@@ -95,3 +130,30 @@ async def test_a_checkpoint_goes_on_in_another_agent():
     latest = await storage.get_latest(workflow_name="confirm")
     settings = {"checkpoint_id": latest.checkpoint_id, "checkpoint_storage": storage}
     assert (await confirm.as_agent().run(responses={"auto::0": True}, **settings)).text == "a: True"
+
+
+async def test_withdrawn_requests_need_no_response():
+    agent = confirm.as_agent()
+    session = agent.create_session()
+    await agent.run("a")
+    await agent.run("b", session=session)
+    response = await agent.cancel_pending_requests(session=session)
+    assert (response.messages, next(iter(agent.pending_requests.values())).data) == ([], "a")
+    with raises(ValueError, "other", "auto::0"):
+        await agent.cancel_pending_requests("other")
+    await agent.cancel_pending_requests("auto::0")
+    assert agent.pending_requests == {}
+    (request,) = (await agent.run("c")).user_input_requests
+    await agent.cancel_pending_requests([request])
+    assert (await agent.cancel_pending_requests()).messages == []
+    assert len((await agent.run("d")).user_input_requests) == 1
+
+
+async def test_a_workflow_around_the_agent_goes_on_after_a_withdrawal():
+    workflow = WorkflowBuilder(confirm.as_agent("node")).build()
+    await workflow.run("a")
+    await workflow.cancel_pending_requests()
+    (request,) = (await workflow.run("b")).get_request_info_events()
+    answer = request.data.to_function_approval_response(True)
+    answer.function_call.arguments["data"] = True
+    assert "True" in (await workflow.run(responses={request: answer})).outputs[0].text

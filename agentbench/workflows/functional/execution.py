@@ -16,6 +16,7 @@ from agentbench.checkpoints.access import load_checkpoint
 from agentbench.exceptions import FunctionCheckpointError, WorkflowRunnerException
 from agentbench.serialization.plain import are_equal
 from agentbench.workflows.events.events import WorkflowErrorDetails, WorkflowEvent, WorkflowEventSource
+from agentbench.workflows.executors.message import WITHDRAWN
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.functional.context import (
     ACTIVE,
@@ -69,6 +70,8 @@ class FunctionExecution(Execution):
         self._changes = StepLog()
         """Arguments that steps changed in place, in their final form: by the key of the step, then by position or name.
         """
+        self._responses: dict[str, Any] = {}
+        """The new responses, by request id."""
         self._answers: dict[str, Any] = {}
         self._requested: set[str] = set()
         """The ids of all requests up to now, with and without a response."""
@@ -80,7 +83,10 @@ class FunctionExecution(Execution):
         self._before = run_state.state.export_state(), dict(run_state.requests)
         try:
             await self._begin()
-            await self._call()
+            if self._withdraws:
+                await self._finish(None)  # the function waits for these requests, so it has nothing left to do
+            else:
+                await self._call()
         except Exception as error:
             self._restore_before()
             self._fail(error)
@@ -96,13 +102,16 @@ class FunctionExecution(Execution):
             self._restore_before()
         super().break_off()
 
+    @property
+    def _withdraws(self) -> bool:
+        return any(response is WITHDRAWN for response in self._responses.values())
+
     async def _begin(self) -> None:
         run_state, run_input = self.run.run_state, self._input
         if run_input.checkpoint_id is not None:
             await self._restore(run_input.checkpoint_id)
-        responses: dict[str, Any] = {}
         if run_input.responses is not None:
-            responses = _accept(run_state.requests, run_input.responses)
+            self._responses = _accept(run_state.requests, run_input.responses)
         if run_input.message is not ABSENT or (run_input.responses is None and run_input.checkpoint_id is None):
             run_state.reset()
         self.begun = True
@@ -110,6 +119,7 @@ class FunctionExecution(Execution):
             self.run.trace(self._traced_as)
         if run_input.storage is not None:
             self.runner.writer = CheckpointWriter(self.run, run_input.storage)
+        responses = self._responses
         self.log.begin(0)
         if self.runner.writer is not None:
             is_new = run_input.checkpoint_id is None and not responses
@@ -120,8 +130,19 @@ class FunctionExecution(Execution):
                 self.log.append(
                     WorkflowEvent.warning(f"The response to request {request_id!r} is None.", request.source_id)
                 )
+        self._take_responses()
+
+    def _take_responses(self) -> None:
+        """Drop the open requests, which the function makes again; after a withdrawal, only the withdrawn ones."""
+        run_state, open_requests = self.run.run_state, self.run.run_state.requests
         run_state.requests = {}
-        self._remember(responses)
+        if self._withdraws:
+            for request_id, request in open_requests.items():
+                if request_id in self._responses:
+                    self.log.append(WorkflowEvent.withdrawn(request))
+                else:
+                    self.run.open_request(request)
+        self._remember(self._responses)
 
     def _remember(self, responses: Mapping[str, Any]) -> None:
         """Restore the cached results of earlier runs, and add the new responses."""
@@ -154,6 +175,10 @@ class FunctionExecution(Execution):
             with contextlib.suppress(ValueError):  # the loop was closed; the garbage collector runs this
                 ACTIVE.reset(token)
         await self._end_steps(cancel=False)
+        await self._finish(result)
+
+    async def _finish(self, result: Any) -> None:
+        """End the run with a result or with open requests."""
         run_state = self.run.run_state
         is_pending = bool(run_state.requests)
         if result is not None and not is_pending:
@@ -319,6 +344,8 @@ class FunctionExecution(Execution):
             )
             raise ValueError(msg)
         self._requested.add(request_id)
+        if self._answers.get(request_id) is WITHDRAWN:
+            raise RunPending(request_id)  # another part of the function may still continue
         if request_id in self._answers:
             return self._answers[request_id]
         self.run.open_request(WorkflowEvent.request_info(request_id, self.run.graph.name, data, response_type))

@@ -12,12 +12,15 @@ from agentbench._clock import runtime_defaults
 from agentbench._display import Displayable, call_view
 from agentbench.exceptions import ValidationTypeEnum, WorkflowBusyError, WorkflowValidationError
 from agentbench.workflows.engine.active_run import RunState
-from agentbench.workflows.events.events import WorkflowRunState
+from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import distinct_types
 from agentbench.workflows.graph.graph import Graph, find_sub_workflow
+from agentbench.workflows.run.responses import withdrawals
+from agentbench.workflows.run.result import WorkflowRunResult
 
 if TYPE_CHECKING:
+    from agentbench.checkpoints.info import CheckpointInfo
     from agentbench.checkpoints.storage import CheckpointStorage
     from agentbench.workflows.graph.boundary import BoundaryHook
     from agentbench.workflows.graph.edge_groups import EdgeGroup
@@ -53,6 +56,8 @@ class OneRunAtATime(Displayable):
     """An instance with a state, which one run at a time uses."""
 
     name: str
+    storage: CheckpointStorage | None
+    """The default storage for checkpoints; None if none are saved."""
     run_state: RunState
     """The state between the runs of `run()`."""
     _user: Callable[[], StateUser | None] = staticmethod(lambda: None)
@@ -103,14 +108,54 @@ class OneRunAtATime(Displayable):
         """
         return self.run_state.last_checkpoint_id
 
+    async def cancel_pending_requests(
+        self, request_ids: Any = None, *, checkpoint_id: CheckpointInfo | str | None = None
+    ) -> WorkflowRunResult:
+        """Withdraw open requests, and let the run go on without their responses.
+
+        Their response handlers are not called, which a `warning` event reports for each. Nodes that collect several
+        responses, such as agents and workflows, continue with the others. A workflow function never returns from the
+        call of `request_info` that made the request.
+
+        Args:
+            request_ids: one request or id, or several; None for all that are open.
+            checkpoint_id: restore this checkpoint first, and withdraw its requests.
+
+        Returns:
+            The result of the run, as of one with responses; without events if nothing is open and no checkpoint given.
+
+        Raises:
+            WorkflowBusyError: the instance is already running.
+            ValueError: one of them is not open, or is an interrupt of a state graph; or there is no storage.
+
+        Example:
+            >>> result = await workflow.run("Shall we?")
+            >>> result = await workflow.cancel_pending_requests()
+            >>> result.get_final_state()
+            <WorkflowRunState.IDLE: 'IDLE'>
+        """
+        self.require_free()
+        open_requests: Mapping[str, WorkflowEvent[Any]] = self.run_state.requests
+        if checkpoint_id is not None:
+            from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs start from none
+
+            if self.storage is None:
+                msg = "cancel_pending_requests(checkpoint_id=...) has no storage. Build the workflow with one."
+                raise ValueError(msg)
+            open_requests = (await load_checkpoint(self.storage, checkpoint_id)).pending_request_info_events
+        responses = withdrawals(open_requests, request_ids)
+        if not responses and checkpoint_id is None:
+            return WorkflowRunResult((), [WorkflowEvent.status(self.status)])
+        run: Any = self.run  # type: ignore[attr-defined] # each kind of workflow has its own signature
+        result: WorkflowRunResult = await run(responses=responses or None, checkpoint_id=checkpoint_id)
+        return result
+
 
 class WorkflowDefinition(OneRunAtATime):
     """A workflow without the ways to run it: its graph, and the state of the instance."""
 
     graph: Graph
     _id: str | None = None
-    storage: CheckpointStorage | None
-    """The default storage for checkpoints; None if none are saved."""
     _run_several = "workflow.start() or workflow.clone()"
 
     @classmethod

@@ -15,13 +15,12 @@ from agentbench.checkpoints.manager import bare_storage
 from agentbench.observability.switches import is_tracing
 from agentbench.workflows.engine.active_run import RunState
 from agentbench.workflows.engine.event_log import new_log
-from agentbench.workflows.events.events import WorkflowEvent, WorkflowRunState
+from agentbench.workflows.events.events import WorkflowRunState
 from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions, WorkflowSettings
 from agentbench.workflows.graph.graph import PLAIN, Graph
 from agentbench.workflows.run.definition import WorkflowDefinition
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
-from agentbench.workflows.run.responses import withdrawals
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import RunCoroutine, WorkflowStream
 
@@ -241,45 +240,6 @@ class Workflow(WorkflowDefinition):
         return WorkflowRunResult.from_log(execution.log, include_status_events=include_status_events)
 
     _run_to_end.__qualname__ = "Workflow.run"  # errors about the coroutine use the name that the user wrote
-
-    async def cancel_pending_requests(
-        self, request_ids: Any = None, *, checkpoint_id: CheckpointInfo | str | None = None
-    ) -> WorkflowRunResult:
-        """Withdraw open requests, and let the run go on without their responses.
-
-        Their response handlers are not called, which a `warning` event reports for each. Nodes that collect several
-        responses, such as agents and workflows, continue with the others.
-
-        Args:
-            request_ids: one request or id, or several; None for all that are open.
-            checkpoint_id: restore this checkpoint first, and withdraw its requests.
-
-        Returns:
-            The result of the run, as of one with responses; without events if nothing is open and no checkpoint given.
-
-        Raises:
-            WorkflowBusyError: the instance is already running.
-            ValueError: one of them is not open, or is an interrupt of a state graph; or there is no storage.
-
-        Example:
-            >>> result = await workflow.run("Shall we?")
-            >>> result = await workflow.cancel_pending_requests()
-            >>> result.get_final_state()
-            <WorkflowRunState.IDLE: 'IDLE'>
-        """
-        self.require_free()
-        open_requests: Mapping[str, WorkflowEvent[Any]] = self.run_state.requests
-        if checkpoint_id is not None:
-            from agentbench.checkpoints.access import load_checkpoint  # noqa: PLC0415 - most runs start from none
-
-            if self.storage is None:
-                msg = "cancel_pending_requests(checkpoint_id=...) has no storage. Build the workflow with one."
-                raise ValueError(msg)
-            open_requests = (await load_checkpoint(self.storage, checkpoint_id)).pending_request_info_events
-        responses = withdrawals(open_requests, request_ids)
-        if not responses and checkpoint_id is None:
-            return WorkflowRunResult((), [WorkflowEvent.status(self.status)])
-        return await self.run(responses=responses or None, checkpoint_id=checkpoint_id)
 
     def run_stream(self, message: Any = None, **settings: Any) -> WorkflowStream:
         """Do the same as `run(..., stream=True)`."""

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from agentbench import (
     WorkflowCheckpointException,
     WorkflowEvent,
     WorkflowRunnerException,
+    WorkflowRunResult,
     WorkflowRunState,
     get_run_context,
     step,
@@ -25,8 +27,11 @@ from agentbench import (
 )
 from agentbench.exceptions import FunctionCheckpointError, WorkflowBusyError
 from agentbench.testing import CountingIds
+from agentbench.workflows.events.events import WithdrawnWarning
 from tests.parts.errors import raises, warns
 from tests.parts.executors import collect as read_into
+
+IDLE = WorkflowRunState.IDLE
 
 calls: list[str] = []
 
@@ -641,3 +646,161 @@ def test_a_key_is_a_text_or_a_function():
 
     with raises(TypeError, "replay_key", 7):
         step(fetch, replay_key=7)  # type: ignore[call-overload]
+
+
+def test_a_key_is_not_an_async_function():
+    async def fetch(text: str) -> None: ...
+
+    with raises(TypeError, "replay_key", "async"):
+        step(replay_key=fetch)(fetch)
+
+
+@pytest.mark.parametrize("key", [object(), (1, object()), {"a", "b"}], ids=["object", "nested", "set"])
+async def test_a_key_whose_text_differs_between_processes_is_refused(key: object):
+    @step(replay_key=lambda _: key)
+    async def fetch(text: str) -> str:
+        return text
+
+    @workflow
+    async def f(text: str) -> str:
+        return await fetch(text)
+
+    with raises(TypeError, "fetch", "replay_key", "differs between processes"):
+        await f.run("x")
+    assert await fetch("outside of a run there is no key") == "outside of a run there is no key"
+
+
+class Library:
+    """Has steps of each kind."""
+
+    @step(replay_key=lambda self, text: text)
+    async def shout(self, text: str) -> str:
+        loaded.append(text)
+        return text.upper()
+
+    @staticmethod
+    @step(replay_key=lambda text: text)
+    async def whisper(text: str) -> str:
+        loaded.append(text)
+        return text.lower()
+
+    @classmethod
+    @step(replay_key=lambda cls, text: text)
+    async def double(cls, text: str) -> str:
+        loaded.append(text)
+        return text * 2
+
+
+loaded: list[str] = []
+
+
+@pytest.mark.parametrize("path", ["library.{}", "module.library.{}", "package.module.library.{}"])
+async def test_steps_with_keys_are_found_as_attributes_of_objects_and_modules(path: str):
+    storage = InMemoryCheckpointStorage()
+    loaded.clear()
+
+    def version(*names: str) -> FunctionalWorkflow:
+        library = Library()
+        module = SimpleNamespace(library=library)
+        space: dict[str, Any] = {"library": library, "module": module, "package": SimpleNamespace(module=module)}
+        calls = "".join(f"    parts['{name}'] = await {path.format(name)}('{name[0]}X')\n" for name in names)
+        asked = "await ctx.request_info('Go on?', str, request_id='go')"
+        body = f"    parts = {{}}\n{calls}    return [parts[name] for name in sorted(parts)] + [{asked}]"
+        exec(f"async def f(text, ctx):\n{body}", space)
+        return FunctionalWorkflow(space["f"], name="attributes")
+
+    before = version("shout", "whisper")
+    await before.run("x", checkpoint_storage=storage)
+    result = await version("double", "whisper", "shout").run(
+        checkpoint_id=before.get_last_checkpoint_id(), responses={"go": "!"}, checkpoint_storage=storage
+    )
+    assert result.get_outputs() == [["dXdX", "SX", "wx", "!"]]
+    assert loaded == ["sX", "wX", "dX"]
+
+
+async def test_a_step_without_a_key_that_is_an_attribute_ties_a_checkpoint_to_the_code():
+    storage = InMemoryCheckpointStorage()
+
+    @step
+    async def fetch(text: str) -> str:
+        return text
+
+    @step(replay_key="shout")
+    async def shout(text: str) -> str:
+        return text.upper()
+
+    def version(body: str) -> FunctionalWorkflow:
+        space: dict[str, Any] = {"library": SimpleNamespace(fetch=fetch), "shout": shout}
+        exec(f"async def f(text, ctx):\n    {body}\n    return await ctx.request_info('Go on?', str)", space)
+        return FunctionalWorkflow(space["f"], name="mixed")
+
+    before = version("await library.fetch('a'); await shout('b')")
+    await before.run("x", checkpoint_storage=storage)
+    with raises(FunctionCheckpointError, "code were different"):
+        await version("await shout('b'); await library.fetch('a')").run(
+            checkpoint_id=before.get_last_checkpoint_id(), checkpoint_storage=storage
+        )
+
+
+# ---- withdrawn requests --------------------------------------------------------------------------
+
+
+def two_branches(storage: Any = None) -> FunctionalWorkflow:
+    @workflow(checkpoint_storage=storage)
+    async def branches(text: str, ctx: RunContext) -> None:
+        async def branch(name: str) -> None:
+            word = await ctx.request_info(name, str, request_id=name)
+            await ctx.add_event(WorkflowEvent("custom", f"{name}{word}"))
+
+        calls.append("function")
+        await asyncio.gather(branch(f"{text}1"), branch(f"{text}2"))
+
+    return branches.build()
+
+
+def withdrawn(result: WorkflowRunResult) -> list[str]:
+    return [event.data.request_id for event in result if isinstance(event.data, WithdrawnWarning)]
+
+
+def said(result: WorkflowRunResult) -> list[str]:
+    return [event.data for event in result if str(event.type) == "custom"]
+
+
+async def test_a_function_whose_requests_are_all_withdrawn_ends_and_takes_another_message():
+    flow = two_branches()
+    await flow.run("a")
+    result = await flow.cancel_pending_requests()
+    assert (withdrawn(result), result.get_final_state(), flow.status) == (["a1", "a2"], IDLE, IDLE)
+    assert [*await flow.cancel_pending_requests()] == []
+    assert calls == ["function"]
+    assert [event.request_id for event in (await flow.run("b")).get_request_info_events()] == ["b1", "b2"]
+
+
+async def test_the_other_parts_of_a_function_go_on_after_a_withdrawal():
+    flow = two_branches()
+    await flow.run("a")
+    result = await flow.cancel_pending_requests("a1")
+    assert (withdrawn(result), [event.request_id for event in result.get_request_info_events()]) == (["a1"], ["a2"])
+    with raises(ValueError, "a1"):
+        await flow.run(responses={"a1": "no"})
+    result = await flow.run(responses={"a2": "!"})
+    assert (said(result), result.get_final_state()) == (["a2!"], IDLE)
+
+
+@pytest.mark.parametrize("durable", [False, True])
+async def test_a_withdrawal_is_in_checkpoints_and_can_begin_at_one(durable: bool, tmp_path: Path):
+    storage: Any = FileCheckpointStorage(tmp_path) if durable else InMemoryCheckpointStorage()
+    first, second, third = (two_branches(storage) for _ in range(3))
+    await first.run("a")
+    result = await second.cancel_pending_requests(["a1"], checkpoint_id=first.get_last_checkpoint_id())
+    assert withdrawn(result) == ["a1"]
+    result = await third.run(checkpoint_id=second.get_last_checkpoint_id(), responses={"a2": "!"})
+    assert (said(result), result.get_final_state()) == (["a2!"], IDLE)
+
+
+async def test_a_request_of_a_function_that_is_not_open_cannot_be_withdrawn():
+    flow = two_branches()
+    await flow.run("a")
+    with raises(ValueError, "other", "a1, a2"):
+        await flow.cancel_pending_requests("other")
+    assert [*flow.run_state.requests] == ["a1", "a2"]
