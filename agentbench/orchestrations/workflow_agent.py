@@ -133,7 +133,7 @@ class WorkflowAgent(BaseWorkflowAgent[Workflow]):
             checkpoint_storage: The storage to load checkpoints from and save them to in this run.
             function_invocation_kwargs: Arguments for the tools of agents in the workflow, as in `Workflow.run`.
             client_kwargs: Arguments for their model clients.
-            tools: Tools for all agents in the workflow beside their own, in this run.
+            tools: Tools for all agents in the workflow beside their own, in this run; as in `Workflow.run`.
 
         Raises:
             AgentInvalidResponseException: When awaited: requests are pending, and the messages contain something other

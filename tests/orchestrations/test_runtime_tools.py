@@ -23,6 +23,7 @@ from agentbench.orchestrations import HandoffBuilder
 from agentbench.stategraph import START, AgentState
 from tests.agents.fake_clients import call
 from tests.orchestrations.nodes import ForeignAgent, agent
+from tests.parts.errors import raises
 
 
 @tool
@@ -82,6 +83,30 @@ async def test_handlers_see_the_tools_of_the_run():
     assert (await workflow.run("x")).outputs == [[]]
 
 
+async def test_a_tool_with_the_name_of_an_agents_own_one_is_refused_unless_it_is_the_same():
+    first, _, workflow = team()
+    with raises(ValueError, "'weather'"):
+        await workflow.run("Go", tools=[tool(name="weather")(lambda: "snow")])
+    await workflow.run("Again", tools=[weather])
+    assert offered(first) == [["weather"]]
+
+
+async def test_tools_that_cannot_be_tools_are_refused_by_the_call():
+    _, _, workflow = team()
+    for given in ("clock", 5, {clock.name}):
+        with raises(TypeError, "tools is", "list"):
+            workflow.run("Go", tools=given)
+
+
+async def test_a_list_of_tools_may_be_changed_after_the_call():
+    first, _, workflow = team()
+    tools: list[Any] = [clock]
+    run = workflow.start("Go", tools=tools)
+    tools.append(send)
+    await run.result()
+    assert offered(first) == [["weather", "clock"]]
+
+
 @pytest.mark.parametrize("depth", [1, 2])
 async def test_nested_workflows_get_the_tools(depth):
     first, second, workflow = team()
@@ -106,6 +131,33 @@ async def test_an_approval_is_carried_out_with_the_tool_of_the_run():
     result = await workflow.run(responses={request: request.data.to_function_approval_response(True)})
     assert [output.text for output in result.outputs] == ["done"]
     assert offered(clerk) == [["send"], ["send"]]
+
+
+@pytest.mark.parametrize("durable", [False, True])
+@pytest.mark.parametrize(
+    ("again", "result"),
+    [
+        ({}, None),
+        ({"tools": [send, clock]}, "sent to Ada"),
+        ({"tools": [clock]}, 'Error: Requested function "send" not found.'),
+        ({"tools": []}, 'Error: Requested function "send" not found.'),
+    ],
+    ids=["none", "more", "others", "empty"],
+)
+async def test_a_run_with_responses_keeps_the_tools_of_the_instance_until_it_gets_others(durable, again, result):
+    storage = InMemoryCheckpointStorage()
+    clerk = agent("clerk", call("send", "c1", to="Ada"), "done")
+    workflow = WorkflowBuilder(clerk, checkpoint_storage=storage).build()
+    (request,) = (await workflow.run("Write", tools=[send])).get_request_info_events()
+    checkpoint_id = None
+    if durable:
+        checkpoint_id, clerk = workflow.get_last_checkpoint_id(), agent("clerk", "done")
+        workflow = WorkflowBuilder(clerk, checkpoint_storage=storage).build()
+    answer = {request.request_id: request.data.to_function_approval_response(True)}
+    await workflow.run(checkpoint_id=checkpoint_id, responses=answer, **again)
+    missing = 'Error: Requested function "send" not found.' if durable else "sent to Ada"
+    contents = [content for message in clerk.client.asked[-1].messages for content in message.contents]
+    assert [one.result for one in contents if one.type == "function_result"] == [result or missing]
 
 
 async def test_started_runs_and_their_forks_have_their_own_tools():

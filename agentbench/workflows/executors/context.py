@@ -165,7 +165,7 @@ class WorkflowContext(_Gated[OutT, WorkflowOutT]):
         return self._run.options
 
     def get_runtime_tools(self) -> list[Any]:
-        """Return the tools of `workflow.run(..., tools=[...])`, which agents may use beside their own.
+        """Return the tools of `run(tools=[...])`, which the agents of this run get beside their own.
 
         Example:
             >>> response = await agent.run(question, tools=ctx.get_runtime_tools())

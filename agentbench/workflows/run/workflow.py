@@ -177,9 +177,11 @@ class Workflow(WorkflowDefinition):
             include_status_events: include `status` events in the result.
             function_invocation_kwargs: arguments for tools; flat, keyed by executor id, or `WorkflowInvocationKwargs`.
             client_kwargs: arguments for model clients, in the same forms.
-            tools: tools, or functions, that all agents may use in this run beside their own, also those of nested
-                workflows; see `WorkflowContext.get_runtime_tools`. A run with responses keeps them unless it gets
-                others.
+            tools: a tool or a function, or a list of them, for all agents of this run beside their own, also for those
+                of nested workflows; handlers get the list from `WorkflowContext.get_runtime_tools`. A run with
+                responses or a checkpoint keeps those of the instance's last run unless it gets others, which replace
+                them. Checkpoints do not contain them, so pass them again in another process: an agent that goes on
+                with a call of a missing tool, even an approved one, tells its model that there is no such tool.
             options: further options of this run, such as `RunOptions(max_iterations=500)`.
 
         Returns:
@@ -187,10 +189,17 @@ class Workflow(WorkflowDefinition):
 
         Raises:
             ValueError: by the call: no input at all, or a message together with responses or a checkpoint; when
-                awaited: a response has the wrong type or an unknown id, or there is no storage to restore from.
+                awaited: a response has the wrong type or an unknown id, there is no storage to restore from, or an
+                agent has another tool with the name of one of `tools`.
             RuntimeError: by the call: the instance is already running; when awaited: there is no open request to
                 respond to, or messages of an unconverged run are left.
             Exception: any error that a handler raised, unchanged.
+
+        Example:
+            >>> def get_weather(city: str) -> str:
+            ...     "Return the weather in a city."
+            ...     return f"Sunny in {city}"
+            >>> result = await workflow.run("Plan a picnic in Oslo.", tools=[get_weather])
         """
         message, tools = _data_of(message), _tool_list(tools)
         check_combination(message, responses, checkpoint_id)
@@ -280,7 +289,8 @@ class Workflow(WorkflowDefinition):
             checkpoint_storage: the storage for this run's checkpoints; default: the workflow's storage.
             resume_from: the checkpoint to begin at.
             responses: responses by request or request id, delivered right after the restore.
-            tools: tools for all agents of this run and of its forks, as in `run`.
+            tools: tools for all agents of this run, as in `run`. Forks and redone branches get the same ones, also if
+                their code has changed since.
             options: further options; a handle observes its run unless `observe=False`.
             keep_state: use the state of this instance, as `run()` does; one such run at a time.
 
@@ -389,7 +399,7 @@ class Workflow(WorkflowDefinition):
 def _tool_list(tools: Any) -> Sequence[Any] | None:
     """Return the tools of a run in a list; `TypeError` if they cannot be tools."""
     if tools is None or isinstance(tools, (list, tuple)):
-        return tools
+        return tools and tuple(tools)
     if callable(tools) or isinstance(tools, Mapping) or hasattr(tools, "name"):
         return (tools,)
     msg = f"tools is {tools!r}; expected a tool or a function, or a list of them."

@@ -55,7 +55,7 @@ def two_nodes(**settings):
     ],
 )
 def test_arguments_are_by_executor_as_soon_as_one_key_is_an_executor_id(given, stored):
-    assert stored_form(given, {"A", "B"}) == stored
+    assert stored_form(given, two_nodes().executors) == stored
 
 
 @pytest.mark.parametrize(
