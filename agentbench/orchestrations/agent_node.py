@@ -19,7 +19,7 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for, kwargs_inside, workflow_inside
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -119,10 +119,16 @@ class AgentNode(Executor):
         stored = ctx.get_state(RUN_KWARGS)
         kwargs: dict[str, Any] = {"session": self.session, **self._ab_run_arguments()}
         for kind in _KWARGS_KINDS if stored else ():
-            if own_kwargs := kwargs_for(stored, self.id, kind):
+            if own_kwargs := self._ab_kwargs(stored, kind):
                 kwargs[kind] = own_kwargs
         answers, self._ab_all_answers = self._ab_all_answers, None
         return await call_agent(self.agent, messages, ctx, kwargs, on_update, answers=answers)
+
+    def _ab_kwargs(self, stored: Any, kind: RunKwargsKind) -> Any:
+        inner = workflow_inside(self)
+        if inner is None:
+            return kwargs_for(stored, self.id, kind)
+        return kwargs_inside(stored, self.id, kind, inner.executors)
 
     def _ab_run_arguments(self) -> dict[str, Any]:
         """Return further arguments for runs of the agent."""

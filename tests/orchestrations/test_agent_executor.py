@@ -19,6 +19,7 @@ from agentbench import (
     Message,
     WorkflowBuilder,
     WorkflowContext,
+    WorkflowInvocationKwargs,
     agent_middleware,
     executor,
     tool,
@@ -301,6 +302,22 @@ async def test_arguments_of_a_run_reach_the_tools_and_clients_of_the_agents_they
     await chain(a, b).run("hi", function_invocation_kwargs={"a": {"user": "Ann"}, "b": {"user": "Bob"}})
     await chain(agent("c", call("look"), "done", tools=[look])).run("hi", function_invocation_kwargs={"user": "Cem"})
     assert seen == ["Ann", "Bob", "Cem"]
+
+
+async def test_an_agent_in_a_workflow_that_is_an_agent_is_found_by_its_id_and_gets_the_arguments_for_all():
+    seen: list[dict[str, Any]] = []
+
+    @tool
+    def look(ctx: FunctionInvocationContext) -> str:
+        "Look."
+        seen.append({key: value for key, value in ctx.kwargs.items() if key != "session"})
+        return "seen"
+
+    clerk = agent("clerk", call("look"), "done", tools=[look])
+    team = WorkflowBuilder(clerk).build().as_agent("team")
+    given = WorkflowInvocationKwargs(global_kwargs={"user": "Ada"}, executor_kwargs={"clerk": {"a": 1}})
+    await WorkflowBuilder(team).build().run("Go", function_invocation_kwargs=given)
+    assert seen == [{"user": "Ada", "a": 1}]
 
 
 async def test_client_arguments_reach_the_client():

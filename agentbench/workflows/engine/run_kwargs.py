@@ -32,7 +32,8 @@ class WorkflowInvocationKwargs:
     """Keyword arguments for all executors of a run and for single ones, in one object.
 
     It is a value of `function_invocation_kwargs` and `client_kwargs` of `Workflow.run`. An executor gets those for all
-    together with its own, which win. Both reach the executors of nested workflows (`WorkflowExecutor`) too.
+    together with its own, which win. Both reach the executors of nested workflows too, whether a workflow is in a
+    `WorkflowExecutor` or an agent (`as_agent()`).
 
     Args:
         global_kwargs: The arguments for all executors.
@@ -88,12 +89,18 @@ def stored_form(
     return {GLOBAL: dict(kwargs)}
 
 
+def workflow_inside(executor: Executor) -> Any | None:
+    """Return the workflow that an executor runs inside itself, also as its agent; or None."""
+    return find_sub_workflow(executor) or find_sub_workflow(getattr(executor, "agent", executor))
+
+
 def _ids_of(executors: Mapping[str, Executor]) -> dict[str, None]:
     """Return the ids of executors, and of those in workflows inside them."""
     ids, levels, seen = dict[str, None](), [executors], set[int]()
     for level in levels:
         ids.update(dict.fromkeys(level))
-        inner = [one for one in map(find_sub_workflow, level.values()) if one is not None and id(one) not in seen]
+        found = map(workflow_inside, level.values())
+        inner = [one for one in found if one is not None and id(one) not in seen]
         seen.update(map(id, inner))
         levels += [one.executors for one in inner]
     return ids

@@ -127,6 +127,7 @@ class OneRunAtATime(Displayable):
         Raises:
             WorkflowBusyError: the instance is already running.
             ValueError: one of them is not open, or is an interrupt of a state graph; or there is no storage.
+            TypeError: one of them is neither a request nor an id.
 
         Example:
             >>> result = await workflow.run("Shall we?")
