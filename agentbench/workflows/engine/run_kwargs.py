@@ -70,7 +70,9 @@ def _require_mapping(name: str, value: object) -> None:
 
 
 def stored_form(
-    kwargs: Mapping[str, Any] | WorkflowInvocationKwargs, executors: Mapping[str, Executor]
+    kwargs: Mapping[str, Any] | WorkflowInvocationKwargs,
+    executors: Mapping[str, Executor],
+    kind: str,
 ) -> dict[str, Any]:
     """Return arguments by executor id: a copy if a top-level key is an executor id, otherwise all under `GLOBAL`.
 
@@ -84,6 +86,7 @@ def stored_form(
             raise ValueError(msg)
         own = {key: dict(one) for key, one in kwargs.executor_kwargs.items()}
         return {GLOBAL: dict(kwargs.global_kwargs), SINGLE: own}
+    _require_mapping(kind, kwargs)
     if any(key in executors for key in kwargs):
         return dict(kwargs)
     return {GLOBAL: dict(kwargs)}

@@ -327,7 +327,7 @@ class Execution:
         stored = {} if run_input.starts_fresh else dict(committed.get(RUN_KWARGS) or {})
         for kind, kwargs in run_input.kwargs.items():
             if kwargs is not None:
-                stored[kind] = stored_form(kwargs, self.run.graph.executors)
+                stored[kind] = stored_form(kwargs, self.run.graph.executors, kind)
         if stored:
             state.set(RUN_KWARGS, stored)
         elif RUN_KWARGS in committed:

@@ -191,6 +191,7 @@ class Workflow(WorkflowDefinition):
             ValueError: by the call: no input at all, or a message together with responses or a checkpoint; when
                 awaited: a response has the wrong type or an unknown id, there is no storage to restore from, or an
                 agent has another tool with the name of one of `tools`.
+            TypeError: `tools` or keyword arguments have the wrong type.
             RuntimeError: by the call: the instance is already running; when awaited: there is no open request to
                 respond to, or messages of an unconverged run are left.
             Exception: any error that a handler raised, unchanged.

@@ -55,7 +55,7 @@ def two_nodes(**settings):
     ],
 )
 def test_arguments_are_by_executor_as_soon_as_one_key_is_an_executor_id(given, stored):
-    assert stored_form(given, two_nodes().executors) == stored
+    assert stored_form(given, two_nodes().executors, CLIENT) == stored
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,12 @@ async def test_arguments_for_an_executor_that_no_nested_workflow_has_are_refused
 def test_arguments_that_are_not_mappings_are_refused(given, named):
     with raises(TypeError, named):
         WorkflowInvocationKwargs(**given)
+
+
+@pytest.mark.parametrize("kind", [TOOLS, CLIENT])
+async def test_arguments_of_a_run_that_are_not_a_mapping_are_refused(kind):
+    with raises(TypeError, f"{kind} is 5"):
+        await two_nodes().run("x", **{kind: 5})
 
 
 def test_arguments_are_displayed_without_secrets():
