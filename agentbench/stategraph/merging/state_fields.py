@@ -145,7 +145,8 @@ class StateFields(ABC):
                 problem = f"{view.cls.__name__} and {self.cls.__name__} have different reducers for it. Use one."
                 raise declared_wrongly(name, problem)
         more = copy.copy(self)
-        more.by_name, more.views = {**view.by_name, **self.by_name}, {**self.views, view.cls: view}
+        more.by_name = self.by_name | view.by_name | self.by_name  # in the order of the state, then of the view
+        more.views = {**self.views, view.cls: view}
         return more
 
     def with_schemas(self, input_schema: Any, output_schema: Any) -> StateFields:
@@ -326,7 +327,7 @@ class ModelFields(StateFields):
         """Run the validators of the model, once all fields without defaults have a value."""
         if not self._after or not all(name in values for name in self.required):
             return values
-        candidate: Any = self.cls.model_construct(**self.public(values))
+        candidate: Any = self.cls.model_construct(**self.read(values))
         for validate in self._after:
             candidate = validate(candidate)
         return {**values, **{name: candidate.__dict__[name] for name in self.names if name in values}}

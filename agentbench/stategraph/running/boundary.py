@@ -329,9 +329,13 @@ class _Call:
                 (name, {"old": self.values.get(name), "new": merged.values[name], "writers": writers})
                 for name, writers in merged.writers.items()
             )
-            changes.values_after = self.plan.fields.public(merged.values)
+            changes.values_after = self.plan.values_in(merged.values)
             changes.meta, changes.messages = {**self.meta}, messages
-            changes.updates = [(task.node, dict(task.writes) or None) for task in tasks if task.node != START]
+            changes.updates = [
+                (task.node, dict(task.writes) or None)
+                for task in tasks
+                if task.node != START and (task.writes or not task.parent_goto)
+            ]
             self.events.append(WorkflowEvent("state_updated", changes))
 
     def _note_stop(self, node: str) -> None:

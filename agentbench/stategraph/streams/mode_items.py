@@ -32,7 +32,7 @@ class ModeItems:
         self.config = call.config
         self.modes = modes
         self.subgraphs = subgraphs
-        self.values: dict[Path, Mapping[str, Any]] = {(): threads.plan.fields.public(call.record.values)}
+        self.values: dict[Path, Mapping[str, Any]] = {(): call.record.values}
         """The fields of each graph at its last boundary."""
         self.steps: dict[Path, int] = {(): call.record.meta.get("step", 0)}
         self.shown: set[Any] = set()

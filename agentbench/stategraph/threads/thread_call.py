@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager
 from typing import Any, get_args
+from uuid import UUID
 
 from agentbench._bridge import call_on, wait_for_loop
 from agentbench._clock import iso_utc, runtime_defaults
@@ -334,7 +335,7 @@ def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a flat configuration. Settings may be under `configurable`; those beside it take precedence.
 
     Raises:
-        TypeError: It is not a mapping, or the thread id is neither text nor a whole number.
+        TypeError: It is not a mapping, or the thread id is neither text, nor a whole number, nor a UUID.
         ValueError: The thread id cannot be encoded.
     """
     _require("config", config, Mapping, "a mapping such as {'thread_id': 'order-7'}")
@@ -345,7 +346,9 @@ def flat_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
     if "task_id" in flat:  # the config of a node, which is about another run
         flat = {name: value for name, value in flat.items() if name not in _OF_A_RUN}
     thread_id = flat.get("thread_id")
-    _require("thread_id", thread_id, (str, int), "text or a whole number")
+    if isinstance(thread_id, UUID):
+        thread_id = flat["thread_id"] = str(thread_id)
+    _require("thread_id", thread_id, (str, int), "text, a whole number or a UUID")
     try:
         str(thread_id).encode()
     except UnicodeEncodeError as error:
