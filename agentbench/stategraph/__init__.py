@@ -24,7 +24,7 @@ _door = Door(
     reducers: Overwrite REMOVE_ALL_MESSAGES Reducer RemoveMessage add_messages append_items remove_tool_messages
         replace_messages replace_value upsert_messages
     results: GraphResult ResponseGranularity
-    running.executors: Runtime get_runtime
+    running.executors: Runtime get_config get_runtime
     running.plan: RunnableConfig
     running.retrying: RetryPolicy
     snapshots: SnapshotTask StateSnapshot

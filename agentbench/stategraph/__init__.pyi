@@ -56,6 +56,7 @@ from agentbench.stategraph.reducers import upsert_messages as upsert_messages
 from agentbench.stategraph.results import GraphResult as GraphResult
 from agentbench.stategraph.results import ResponseGranularity as ResponseGranularity
 from agentbench.stategraph.running.executors import Runtime as Runtime
+from agentbench.stategraph.running.executors import get_config as get_config
 from agentbench.stategraph.running.executors import get_runtime as get_runtime
 from agentbench.stategraph.running.plan import RunnableConfig as RunnableConfig
 from agentbench.stategraph.running.retrying import RetryPolicy as RetryPolicy

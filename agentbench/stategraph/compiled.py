@@ -141,6 +141,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         response_granularity: ResponseGranularity | str = ResponseGranularity.LOW,
         *,
         context: Any = None,
+        interrupt_before: Sequence[str] | str | None = None,
+        interrupt_after: Sequence[str] | str | None = None,
     ) -> GraphResult[StateT]:
         """Run the graph until it completes, pauses or fails.
 
@@ -151,6 +153,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             config: `thread_id` and other settings, flat or under `configurable`.
             response_granularity: The level of detail of the result: `low`, `partial` or `full`.
             context: An object for this call, which nodes find in their `Runtime`.
+            interrupt_before: Nodes before which this call pauses, or `"*"`, instead of those given to `compile`.
+            interrupt_after: Nodes after which it pauses, in the same way.
 
         Raises:
             ValueError: There is nothing to continue, or an answer is missing.
@@ -158,6 +162,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             Exception: A node failed, and the state is not an `AgentState`: the node's error, with a note.
             ThreadBusyError: Another call is running on this thread.
         """
+        config = _with_breakpoints(config, interrupt_before, interrupt_after)
         call, execution = await self._begin(input_data, config, context, is_watched=False)
         async with self._errors_of(call, response_granularity):
             await call.run(execution)
@@ -165,7 +170,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     invoke = blocking(ainvoke)
 
-    def stream(
+    def stream(  # noqa: PLR0913 - the published signature
         self,
         input_data: Any,
         config: Mapping[str, Any] | None = None,
@@ -174,15 +179,24 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         context: Any = None,
         stream_mode: str | Sequence[str] | None = None,
         subgraphs: bool = False,
+        interrupt_before: Sequence[str] | str | None = None,
+        interrupt_after: Sequence[str] | str | None = None,
     ) -> Iterator[Any]:
         """Run the graph and yield its progress, from synchronous code; see `astream`."""
         return iterate_sync(
             self.astream(
-                input_data, config, response_granularity, context=context, stream_mode=stream_mode, subgraphs=subgraphs
+                input_data,
+                config,
+                response_granularity,
+                context=context,
+                stream_mode=stream_mode,
+                subgraphs=subgraphs,
+                interrupt_before=interrupt_before,
+                interrupt_after=interrupt_after,
             )
         )
 
-    async def astream(
+    async def astream(  # noqa: PLR0913 - the published signature
         self,
         input_data: Any,
         config: Mapping[str, Any] | None = None,
@@ -191,6 +205,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         context: Any = None,
         stream_mode: str | Sequence[str] | None = None,
         subgraphs: bool = False,
+        interrupt_before: Sequence[str] | str | None = None,
+        interrupt_after: Sequence[str] | str | None = None,
     ) -> AsyncGenerator[Any, None]:
         """Run the graph and yield its progress.
 
@@ -214,10 +230,13 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             stream_mode: A mode; for a list of modes, pairs of mode and item are yielded.
             subgraphs: Also yield the items of graphs in nodes, and put a path before each item: a tuple of nodes,
                 empty for this graph. Not with an `AgentState`.
+            interrupt_before: As for `ainvoke`.
+            interrupt_after: As for `ainvoke`.
 
         Raises:
             Exception: As for `ainvoke`, after the last chunk.
         """
+        config = _with_breakpoints(config, interrupt_before, interrupt_after)
         if not self.plan.fields.is_agent_state:
             items = self._items(input_data, config, context, stream_mode, subgraphs=subgraphs)
         else:
@@ -495,6 +514,12 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             >>> response = await app.as_agent("triage").run("The service is slow.")
         """
         return _nested_module().graph_agent(self, name or self.plan.name, **settings)
+
+
+def _with_breakpoints(config: Mapping[str, Any] | None, before: Any, after: Any) -> Mapping[str, Any] | None:
+    """Return the configuration of a call with its breakpoints, of which None means those of the configuration."""
+    given = {name: nodes for name, nodes in (("interrupt_before", before), ("interrupt_after", after)) if nodes}
+    return {**(config or {}), **given} if given else config
 
 
 def _nested_module() -> Any:

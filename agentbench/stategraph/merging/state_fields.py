@@ -145,7 +145,7 @@ class StateFields(ABC):
                 problem = f"{view.cls.__name__} and {self.cls.__name__} have different reducers for it. Use one."
                 raise declared_wrongly(name, problem)
         more = copy.copy(self)
-        more.by_name = self.by_name | view.by_name | self.by_name  # in the order of the state, then of the view
+        more.by_name = {**self.by_name, **view.by_name, **self.by_name}  # in the order of the state, then of the view
         more.views = {**self.views, view.cls: view}
         return more
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import CoroutineType, MappingProxyType
-from typing import Any, Generic, NoReturn, get_origin, get_type_hints
+from typing import Any, Generic, NoReturn, cast, get_origin, get_type_hints
 
 from typing_extensions import TypeVar, is_typeddict
 
@@ -99,6 +99,27 @@ def get_runtime(context_schema: type[ContextT] | None = None) -> Runtime[Context
         ...     return get_runtime(Settings).context.model
     """
     return _runtime_of(current_questions("get_runtime()"))
+
+
+def get_config() -> RunnableConfig:
+    """Return the configuration of the call, as a parameter `config` of the running node gets it.
+
+    Raises:
+        RuntimeError: No node is running here.
+
+    Example:
+        >>> def current_user() -> str:
+        ...     return get_config()["configurable"]["user"]
+    """
+    return cast("RunnableConfig", _config_of(current_questions()))
+
+
+def _config_of(questions: TaskQuestions) -> dict[str, Any]:
+    run = questions.ctx._run  # noqa: SLF001 - the engine's side of the context
+    return {
+        **node_config(graph_options(run.options).config), "node": questions.node, "task_id": questions.task_id,
+        "step": run.state.committed[META]["step"] + 1, "checkpoint_id": run.run_state.last_checkpoint_id,
+    }  # fmt: skip
 
 
 def _runtime_of(questions: TaskQuestions) -> Runtime[Any]:
@@ -416,11 +437,7 @@ class _Task:
         return self.state
 
     def _config(self) -> dict[str, Any]:
-        checkpoint_id = self.ctx._run.run_state.last_checkpoint_id  # noqa: SLF001 - the engine's side of the context
-        return {
-            **node_config(self.options.config), "node": self.node.id, "task_id": self.activation.task_id,
-            "step": self.committed[META]["step"] + 1, "checkpoint_id": checkpoint_id,
-        }  # fmt: skip
+        return _config_of(self.questions)
 
     def stop(self) -> NoReturn:
         """Stop the run; the node runs again when it continues."""

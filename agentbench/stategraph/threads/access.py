@@ -20,7 +20,7 @@ from agentbench.checkpoints.access import (
 from agentbench.checkpoints.diff import CheckpointDiff
 from agentbench.stategraph.snapshots import StateSnapshot, config_of, values_diff
 from agentbench.stategraph.state import START, StateT
-from agentbench.stategraph.threads.history import StateHistory
+from agentbench.stategraph.threads.history import StateHistory, readable
 from agentbench.stategraph.threads.migration import thread_changes
 from agentbench.stategraph.threads.positions import positions
 from agentbench.stategraph.threads.thread_call import flat_config, thread_config
@@ -46,6 +46,7 @@ class ThreadAccess(Generic[StateT]):
 
     get_state = blocking(aget_state)
 
+    @readable
     async def aget_state_history(
         self,
         config: Mapping[str, Any],
@@ -55,7 +56,7 @@ class ThreadAccess(Generic[StateT]):
         limit: int | None = None,
         branch: str | None = None,
     ) -> StateHistory:
-        """Return the checkpoints of a thread, newest first.
+        """Return the checkpoints of a thread, newest first; `async for` reads them without `await`, too.
 
         Without an `AgentState`, there is one position for each superstep, with the state of its last attempt, and one
         before each input, at which `next` is `("__start__",)`; `invoke(None, config)` there takes the input again.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, overload
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec, overload
 
 from agentbench._bridge import run_sync
 from agentbench._display import Displayable, call_view, drawn_by
@@ -13,6 +14,8 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.snapshots import StateSnapshot, config_of, values_diff
 from agentbench.stategraph.threads.positions import snapshot_at
+
+P = ParamSpec("P")
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:history_bundle")
@@ -97,3 +100,45 @@ class StateHistory(Sequence[StateSnapshot[Any]], Displayable):
 
     async def _load(self, info: CheckpointInfo) -> StateSnapshot[Any]:
         return await snapshot_at(self.plan, self.storage, info.checkpoint_id, self.thread_id)
+
+
+class HistoryRead(Coroutine[Any, Any, StateHistory]):
+    """A history that is being read: `await` returns it, and `async for` yields its snapshots, newest first.
+
+    Example:
+        >>> async for snapshot in app.aget_state_history({"thread_id": "inc-7"}):
+        ...     print(snapshot.next)
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, StateHistory]) -> None:
+        self._work = work
+
+    def __await__(self) -> Generator[Any, Any, StateHistory]:
+        return self._work.__await__()
+
+    async def __aiter__(self) -> AsyncIterator[StateSnapshot[Any]]:
+        """Yield the snapshots."""
+        async for snapshot in await self._work:
+            yield snapshot
+
+    def send(self, value: Any) -> Any:
+        """Continue, as for any coroutine."""
+        return self._work.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        """Continue with an error, as for any coroutine."""
+        return self._work.throw(*error)
+
+    def close(self) -> None:
+        """End without a result, as for any coroutine."""
+        self._work.close()
+
+
+def readable(method: Callable[P, Coroutine[Any, Any, StateHistory]]) -> Callable[P, HistoryRead]:
+    """Let `async for` read the history that a method returns, without `await` before it."""
+
+    @wraps(method)
+    def call(*args: P.args, **kwargs: P.kwargs) -> HistoryRead:
+        return HistoryRead(method(*args, **kwargs))
+
+    return call
