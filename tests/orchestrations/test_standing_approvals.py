@@ -36,8 +36,8 @@ def nothing_sent():
     SENT.clear()
 
 
-def office(*answers: Any, storage: Any = None) -> Any:
-    secretary = Agent(Model(*answers), name="secretary", tools=[send], middleware=[ToolApprovalMiddleware()])
+def office(*answers: Any, storage: Any = None, tool: Any = send) -> Any:
+    secretary = Agent(Model(*answers), name="secretary", tools=[tool], middleware=[ToolApprovalMiddleware()])
     return WorkflowBuilder(secretary, name="office", checkpoint_storage=storage).build()
 
 
@@ -79,6 +79,33 @@ async def test_an_answer_after_a_restore_is_kept() -> None:
     result = await run(later, responses={request.request_id: create_always_approve_tool_response(request.data)})
     assert not result.get_request_info_events()
     assert SENT == ["Ada", "Bob"]
+
+
+def once(request: Content) -> Content:
+    return request.to_function_approval_response(True)
+
+
+@pytest.mark.parametrize("make", [create_always_approve_tool_response, once])
+@pytest.mark.parametrize("changed", [{"description": "Send everything."}, {"schema": {"type": "object"}}],
+                         ids=["other description", "other arguments"])  # fmt: skip
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_after_a_restore_an_answer_is_for_the_tool_that_the_person_was_asked_about(
+    make: Any, changed: Any, stream: bool, tmp_path: Any
+) -> None:
+    storage = FileCheckpointStorage(tmp_path)
+    await run(office(to("Ada"), storage=storage), "Invite Ada.", stream=stream)
+    other = tool(lambda to: SENT.append(to), name="send", approval_mode="always_require",
+                 **{"description": "Send a letter.", **changed})  # fmt: skip
+    later = office(to("Bob", "c2"), "done", storage=storage, tool=other)
+    [request] = (await run(later, checkpoint_id=await last_checkpoint(storage))).get_request_info_events()
+    result = await run(later, responses={request.request_id: make(request.data)}, stream=stream)
+    assert SENT == []
+    [again] = result.get_request_info_events()
+    assert again.data.function_call == request.data.function_call
+    result = await run(later, responses={again.request_id: make(again.data)}, stream=stream)
+    expected = ["Ada"] if make is once else ["Ada", "Bob"]
+    assert expected == SENT
+    assert len(result.get_request_info_events()) == (make is once)
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

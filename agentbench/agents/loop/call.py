@@ -32,7 +32,7 @@ from agentbench.exceptions import (
     ToolResultError,
     UserInputRequiredException,
 )
-from agentbench.messages.content.content import STANDING, Content
+from agentbench.messages.content.content import ASKED_TOOL, STANDING, Content
 from agentbench.messages.message import Message
 from agentbench.observability.switches import is_tracing
 
@@ -335,13 +335,29 @@ class Toolbox:
         return RUN if hasattr(tool, "invoke") and not getattr(tool, "declaration_only", False) else HAND_BACK
 
     def approval_request(self, call: Content) -> Content:
-        """Return the request to approve a call: what its tool can do, and whether later calls can be approved too."""
-        facts: dict[str, Any] = {}
-        if capabilities := getattr(self.tools.get(call.name or ""), "capabilities", ()):
+        """Return the request to approve a call: what its tool is and can do, and whether an approval can be kept."""
+        from agentbench.agents.sessions.tool_approvals import identity_of  # noqa: PLC0415 - few runs ask a person
+
+        tool = self.tools.get(call.name or "")
+        facts: dict[str, Any] = {ASKED_TOOL: identity_of(tool)}
+        if capabilities := getattr(tool, "capabilities", ()):
             facts["capabilities"] = [*capabilities]
         if self.standing is not None and self.kind_of(call) == REQUEST_APPROVAL:
             facts[STANDING] = True
-        return Content.from_function_approval_request(new_approval_id(), call, additional_properties=facts or None)
+        return Content.from_function_approval_request(new_approval_id(), call, additional_properties=facts)
+
+    def is_changed_since(self, request: Content, call: Content) -> bool:
+        """Return whether a call needs approval, but another tool than that of the request would run.
+
+        Requests that the loop did not make do not name a tool.
+        """
+        from agentbench.agents.sessions.tool_approvals import identity_of  # noqa: PLC0415 - few runs ask a person
+
+        return (
+            self.kind_of(call) == REQUEST_APPROVAL
+            and ASKED_TOOL in request.additional_properties
+            and request.additional_properties[ASKED_TOOL] != identity_of(self.tools.get(call.name or ""))
+        )
 
 
 def _with_functions(tools: Sequence[Any]) -> list[Any]:

@@ -41,7 +41,7 @@ from agentbench.agents.tools.collection import is_mcp_tool, validate_tools
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.exceptions import AgentInvalidRequestException
 from agentbench.messages.content.addition import mend_messages
-from agentbench.messages.content.content import EDITED_ARGUMENTS, Content
+from agentbench.messages.content.content import ASKED_TOOL, EDITED_ARGUMENTS, Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import ChatResponse
 from agentbench.messages.stream import ResponseStream
@@ -164,19 +164,7 @@ class ToolLoop:
 
     async def _carry_out(self, pending: PendingCalls) -> tuple[list[Message], list[Addition]]:
         """Make the approved calls; return the messages for the model, and the additions to the answer."""
-        calls, approved = [], list[PendingCall]()
-        for waiting in pending.approved:
-            # A tool that raised requests for its own calls has started, so it gets all answers, including rejections.
-            inner = waiting.inner_requests
-            if inner and not self._was_approved(waiting):
-                waiting.result = Content.from_function_result(waiting.content.call_id or "", result=UNANSWERED)
-                continue
-            answers = tuple(waiting.answers) if inner else ()
-            content, approval = waiting.content, waiting.approval
-            if not inner and approval is not None:
-                content = self._take_approval(content, approval)
-            calls.append(ToolCall(content, approval, inner, answers))
-            approved.append(waiting)
+        calls, approved, requests = self._take_approvals(pending)
         waiting_of = {id(call): waiting for call, waiting in zip(calls, approved, strict=True)}
         with self._answering(approved):
             outcomes = (
@@ -191,7 +179,7 @@ class ToolLoop:
                 outcome.result.additional_properties[EDITED_ARGUMENTS] = call.content.arguments
             self._record_outcome(waiting, outcome)
         messages, replaced = pending.resolve(has_service=bool(self.options.get("conversation_id")))
-        requests = _requests_of(outcomes)
+        requests += _requests_of(outcomes)
         additions = [Addition("assistant", requests)] if requests else []
         if not any(outcome.ended for outcome in outcomes):
             self._resolved = replaced or None
@@ -204,14 +192,45 @@ class ToolLoop:
             self._limit()
         return messages, additions
 
-    def _take_approval(self, call: Content, approval: Content) -> Content:
-        """Return the call with the arguments that the person edited; keep an approval that is for later calls too."""
-        if EDITED_ARGUMENTS in approval.additional_properties:
-            edited = approval.additional_properties[EDITED_ARGUMENTS]
-            call = Content.from_function_call(call.call_id or "", call.name or "", arguments=edited)
-        if self.standing is not None and self._toolbox is not None:
-            self.standing.add(self._toolbox.tools.get(call.name or ""), call, approval)
-        return call
+    def _take_approvals(self, pending: PendingCalls) -> tuple[list[ToolCall], list[PendingCall], list[Content]]:
+        """Return the approved calls to make, what was waiting for each, and new requests for calls of changed tools."""
+        calls, approved, requests = list[ToolCall](), list[PendingCall](), list[Content]()
+        for waiting in pending.approved:
+            # A tool that raised requests for its own calls has started, so it gets all answers, including rejections.
+            inner = waiting.inner_requests
+            if inner and not self._was_approved(waiting):
+                waiting.result = Content.from_function_result(waiting.content.call_id or "", result=UNANSWERED)
+                continue
+            answers = tuple(waiting.answers) if inner else ()
+            content, approval = waiting.content, waiting.approval
+            if not inner and approval is not None:
+                content = _with_edited_arguments(content, approval)
+                if (again := self._take_approval(waiting, content, approval)) is not None:
+                    requests.append(again)
+                    continue
+            calls.append(ToolCall(content, approval, inner, answers))
+            approved.append(waiting)
+        return calls, approved, requests
+
+    def _take_approval(self, waiting: PendingCall, call: Content, approval: Content) -> Content | None:
+        """Keep an approval that is for later calls too; return a new request if the tool has changed since the request.
+
+        What a person was asked is in the request: an answer may contain anything.
+        """
+        request = next((one for one in waiting.requests if one.id == approval.id), None)
+        if self._toolbox is None or request is None:
+            return None
+        if self._toolbox.is_changed_since(request, call):
+            logger.warning("The tool %r has changed since the request to approve its call, so the call was not made. "
+                           "A new request asks again.", call.name)  # fmt: skip
+            again = self._toolbox.approval_request(waiting.content)
+            if waiting.is_repeated:  # the messages do not contain the call
+                self._recorded.add(RecordedCall(waiting.content, (again,)))
+            return again
+        if self.standing is not None:
+            asked = request.additional_properties.get(ASKED_TOOL)
+            self.standing.add(self._toolbox.tools.get(call.name or ""), call, approval, asked)
+        return None
 
     @contextmanager
     def _answering(self, calls: Sequence[PendingCall]) -> Iterator[None]:
@@ -463,6 +482,14 @@ def own_copy(message: Message) -> Message:
 def mode_of(tool_choice: Any) -> Any:
     """Return the mode of a tool choice in any form."""
     return tool_choice if tool_choice is None or isinstance(tool_choice, str) else tool_choice.get("mode")
+
+
+def _with_edited_arguments(call: Content, approval: Content) -> Content:
+    """Return the call with the arguments that the person edited, if there are any."""
+    if EDITED_ARGUMENTS not in approval.additional_properties:
+        return call
+    edited = approval.additional_properties[EDITED_ARGUMENTS]
+    return Content.from_function_call(call.call_id or "", call.name or "", arguments=edited)
 
 
 def _requests_of(outcomes: Iterable[Outcome]) -> list[Content]:

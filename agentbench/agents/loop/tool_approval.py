@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from agentbench.agents.middleware.contexts import AgentContext, AgentMiddleware, CallNext
 from agentbench.agents.sessions.session import AgentSession
+from agentbench.agents.sessions.tool_approvals import identity_of
 from agentbench.agents.tools.function_tool import FunctionTool
 from agentbench.messages.content.content import ALWAYS_APPROVE, Content
 from agentbench.messages.inputs import normalize_messages
@@ -28,8 +29,9 @@ class ToolApprovalMiddleware(AgentMiddleware):
     request of the session approves the call, and is kept in the state of the session. Later calls that the approval
     covers are made without a request. It covers no call of a tool whose name, description, schema or MCP server
     differs, and no call of an agent that runs as a tool in the same session. Beside a call that needs approval, the
-    `approval_scope` of the configuration decides whether a covered call waits too. Forms have a button for each of the
-    two answers. `session.approvals` lists and revokes the approvals.
+    `approval_scope` of the configuration decides whether a covered call waits too. If the tool changes between the
+    request and the answer, the answer is not kept, and the call asks again. Forms have a button for each of the two
+    answers. `session.approvals` lists and revokes the approvals.
 
     The approvals are signed with a key in the configuration folder of the user, which `AGENTBENCH_CONFIG_DIR` changes.
     A session that was edited, or that comes from another user, asks again until `session.approvals.confirm()`.
@@ -69,10 +71,17 @@ class StandingApprovals:
         """Return whether a call needs no request."""
         return isinstance(tool, FunctionTool) and self._session.approvals.approves(tool, call.parse_arguments() or {})
 
-    def add(self, tool: Any, call: Content, answer: Content) -> None:
-        """Keep the approval of a person who answered so; if that is impossible, the answer approves only this call."""
+    def add(self, tool: Any, call: Content, answer: Content, asked: Any) -> None:
+        """Keep the approval of a person who answered so; if that is impossible, the answer approves only this call.
+
+        `asked` is the identity of the tool in the request: a person approves the tool that the request showed.
+        """
         scope = answer.additional_properties.get(ALWAYS_APPROVE)
         if scope not in ("tool", "arguments") or answer.id in self._in_input or not isinstance(tool, FunctionTool):
+            return
+        if asked != identity_of(tool):
+            logger.warning("The approval of the tool %r is valid only once, because its request is for another tool "
+                           "or does not contain the identity of the tool.", tool.name)  # fmt: skip
             return
         arguments = None if scope == "tool" else call.parse_arguments() or {}
         try:

@@ -11,7 +11,7 @@ import hmac
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypedDict, overload
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._files.user_key import read_user_key, user_key
@@ -69,7 +69,7 @@ class ToolApprovalRule:
     def covers(self, tool: FunctionTool, arguments: Mapping[str, Any]) -> bool:
         """Return whether this approval, if it is active, approves a call of the tool."""
         return (
-            (self.tool_name, self.server, self.schema) == (tool.name, _server_of(tool), _schema_of(tool))
+            {"name": self.tool_name, "server": self.server, "schema": self.schema} == identity_of(tool)
             and (self.arguments is None or _canonical(self.arguments) == _canonical(arguments))
         )  # fmt: skip
 
@@ -202,17 +202,37 @@ class ToolApprovalState(Displayable):
     def _add(self, tool: FunctionTool, arguments: Mapping[str, Any] | None) -> None:
         """Store a person's approval of all calls of a tool, or of those with these arguments."""
         plain = None if arguments is None else json.loads(_canonical(arguments))
-        rule = self._signed(ToolApprovalRule(tool.name, _server_of(tool), _schema_of(tool), plain), user_key())
+        identity = identity_of(tool)
+        unsigned = ToolApprovalRule(identity["name"], identity["server"], identity["schema"], plain)
+        rule = self._signed(unsigned, user_key())
         self._write([*(known for known in self.rules if known != rule), rule])
 
 
-def _server_of(tool: FunctionTool) -> str | None:
-    server: str | None = (tool.additional_properties or {}).get(MCP_SERVER)
-    return server
+class ToolIdentity(TypedDict):
+    """What distinguishes a tool from others, as `ToolApprovalRule` describes it."""
+
+    name: str
+    server: str | None
+    schema: str
 
 
-def _schema_of(tool: FunctionTool) -> str:
-    return hashlib.sha256(_canonical(tool.to_json_schema_spec()).encode()).hexdigest()
+@overload
+def identity_of(tool: FunctionTool) -> ToolIdentity: ...
+
+
+@overload
+def identity_of(tool: object) -> ToolIdentity | None: ...
+
+
+def identity_of(tool: object) -> ToolIdentity | None:
+    """Return what a person approves with a tool: its name, its server and a digest of what the model is told about it.
+
+    Tools of other libraries have no identity.
+    """
+    if not isinstance(tool, FunctionTool):
+        return None
+    schema = hashlib.sha256(_canonical(tool.to_json_schema_spec()).encode()).hexdigest()
+    return {"name": tool.name, "server": (tool.additional_properties or {}).get(MCP_SERVER), "schema": schema}
 
 
 def _canonical(value: Any) -> str:

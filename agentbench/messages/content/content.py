@@ -25,6 +25,10 @@ ALWAYS_APPROVE = "always_approve"
 STANDING = "standing"
 """Key in the additional properties of an approval request: whether an approval can also be for later calls."""
 
+ASKED_TOOL = "tool"
+"""Key in the additional properties of an approval request: the identity of the tool that the person is asked about, or
+`None` if the agent does not know it."""
+
 _DECISIONS = (EDITED_ARGUMENTS, ALWAYS_APPROVE)
 
 ELICITATION = "elicitation"

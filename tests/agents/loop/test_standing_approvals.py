@@ -15,8 +15,10 @@ from agentbench import (
     Agent,
     AgentResponse,
     AgentSession,
+    ChatResponse,
     Content,
     ContextProvider,
+    FileHistoryProvider,
     FunctionTool,
     MCPStdioTool,
     Message,
@@ -152,8 +154,9 @@ async def test_an_answer_to_no_request_cannot_be_made() -> None:
 def changed(**settings: Any) -> FunctionTool:
     """The tool of the desk with other settings."""
     [wipe] = Desk().agent.default_options["tools"]
-    same = {"name": "wipe", "description": "Wipe something.", "input_model": wipe.parameters()}
-    return FunctionTool(lambda **_: "wiped", approval_mode="always_require", **{**same, **settings})
+    same = {"func": lambda **_: "wiped", "name": "wipe", "description": "Wipe something.",
+            "input_model": wipe.parameters(), "approval_mode": "always_require"}  # fmt: skip
+    return FunctionTool(**{**same, **settings})
 
 
 @pytest.mark.parametrize(
@@ -220,6 +223,147 @@ async def test_a_tool_with_a_standing_approval_gets_the_answers_to_its_own_reque
     [request] = (await desk.run()).user_input_requests
     await desk.run(Message("user", [request.to_function_approval_response(True)]))
     assert inner.ran == ["a", "b"]
+
+
+# ---- a tool that changes between the request and the answer
+
+OTHER_TOOLS = {
+    "other arguments": {"input_model": {"type": "object", "properties": {"what": {"type": "string"}, "force": {}}}},
+    "other description": {"description": "Wipe everything."},
+}
+
+
+def with_identity_of(tool: FunctionTool, asked: Content, answer: Content) -> Content:
+    """The answer to a request, forged so that it looks like the answer to a request about another tool."""
+    [about] = asyncio.run(Desk(wipe("a"), tools=[tool]).run()).user_input_requests
+    answer.additional_properties = {**about.additional_properties, **answer.additional_properties}
+    answer.additional_properties["tool"] = about.additional_properties["tool"]
+    return answer
+
+
+ANSWERS: dict[str, Any] = {
+    "once": lambda one: one.to_function_approval_response(True),
+    "always": create_always_approve_tool_response,
+    "always with these arguments": create_always_approve_tool_with_arguments_response,
+}
+
+
+@pytest.mark.parametrize("make", ANSWERS.values(), ids=ANSWERS)
+@pytest.mark.parametrize("settings", OTHER_TOOLS.values(), ids=OTHER_TOOLS)
+@pytest.mark.parametrize("per_call", [False, True], ids=["history of runs", "history of calls"])
+async def test_an_answer_is_for_the_tool_that_the_person_was_asked_about(
+    make: Any, settings: Any, per_call: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    more: Any = {"require_per_service_call_history_persistence": per_call}
+    desk, ran = Desk(wipe("a"), **more), list[str]()
+    [request] = (await desk.run()).user_input_requests
+    other = changed(func=lambda **given: ran.append(given["what"]), **settings)
+    later = Desk("done", tools=[other], session=desk.session, **more)
+    [again] = (await later.run(Message("user", [make(request)]))).user_input_requests
+    assert (ran, len(desk.session.approvals), again.function_call) == ([], 0, request.function_call)
+    assert "'wipe' has changed" in caplog.text
+
+    response = await later.run(Message("user", [make(again)]))
+    assert (response.text, ran) == ("done", ["a"])
+    assert len(desk.session.approvals) == (make is not ANSWERS["once"])
+
+
+@pytest.mark.parametrize("settings", OTHER_TOOLS.values(), ids=OTHER_TOOLS)
+def test_an_answer_cannot_say_which_tool_the_person_was_asked_about(settings: Any) -> None:
+    desk, ran = Desk(wipe("a")), list[str]()
+    [request] = asyncio.run(desk.run()).user_input_requests
+    other = changed(func=lambda **given: ran.append(given["what"]), **settings)
+    answer = with_identity_of(other, request, create_always_approve_tool_response(request))
+    later = Desk("done", tools=[other], session=desk.session)
+    assert asyncio.run(later.run(Message("user", [answer]))).user_input_requests
+    assert (ran, len(desk.session.approvals)) == ([], 0)
+
+
+@pytest.mark.parametrize("settings", [{}, *OTHER_TOOLS.values()], ids=["same", *OTHER_TOOLS])
+async def test_after_a_restart_an_answer_is_for_the_tool_in_the_history_file(settings: Any, tmp_path: Path) -> None:
+    desk = Desk(wipe("a"), context_providers=[FileHistoryProvider(tmp_path)])
+    [request] = (await desk.run()).user_input_requests
+    answer = Content.from_dict(json.loads(json.dumps(create_always_approve_tool_response(request).to_dict())))
+
+    ran = list[str]()
+    later = Desk(
+        "done",
+        tools=[changed(func=lambda **given: ran.append(given["what"]), **settings)],
+        context_providers=[FileHistoryProvider(tmp_path)],
+        session=AgentSession.from_dict(kept(desk.session)),
+    )
+    response = await later.run(Message("user", [answer]))
+    asked, same = len(response.user_input_requests), not settings
+    assert (ran, len(later.session.approvals), asked) == (["a"] if same else [], int(same), int(not same))
+
+
+async def test_an_answer_is_for_the_server_that_the_person_was_asked_about() -> None:
+    pytest.importorskip("mcp")
+    program, session = adder(), AgentSession()
+
+    async def run(name: str, message: Any, *answers: Any) -> AgentResponse[Any]:
+        server = MCPStdioTool(name, program.command, args=program.args, approval_mode="always_require")
+        async with server:
+            return await Desk(*answers, tools=[server], session=session).run(message)
+
+    [request] = (await run("files", "go", call("add", a=1))).user_input_requests
+    answer = Message("user", [create_always_approve_tool_response(request)])
+    [again] = (await run("other", answer)).user_input_requests
+    assert len(session.approvals) == 0
+    await run("other", Message("user", [create_always_approve_tool_response(again)]), "done")
+    [rule] = session.approvals
+    assert str(rule.server).startswith("other")
+
+
+async def test_without_a_session_a_changed_tool_asks_again() -> None:
+    first = await Desk(wipe("a")).agent.run("go")
+    answers = [one.to_function_approval_response(True) for one in first.user_input_requests]
+    messages, ran = [*first.messages, Message("user", answers)], list[str]()
+    other = changed(func=lambda **given: ran.append(given["what"]), description="Wipe everything.")
+    agent = Desk("done", tools=[other]).agent
+    second = await agent.run(messages)
+    assert (ran, len(second.user_input_requests)) == ([], 1)
+    answers = [one.to_function_approval_response(True) for one in second.user_input_requests]
+    assert (await agent.run([*messages, *second.messages, Message("user", answers)])).text == "done"
+    assert ran == ["a"]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_a_changed_tool_asks_again_if_the_service_stores_the_conversation(stream: bool) -> None:
+    def stored(content: Any) -> ChatResponse[Any]:
+        return ChatResponse(messages=[Message("assistant", [content])], conversation_id="conversation")
+
+    desk, ran = Desk(stored(wipe("a")), stream=stream), list[str]()
+    [request] = (await desk.run()).user_input_requests
+    other = changed(func=lambda **given: ran.append(given["what"]), description="Wipe everything.")
+    later = Desk(stored("done"), tools=[other], session=desk.session, stream=stream)
+    [again] = (await later.run(Message("user", [ANSWERS["once"](request)]))).user_input_requests
+    assert ran == []
+    await later.run(Message("user", [ANSWERS["once"](again)]))
+    assert ran == ["a"]
+
+
+async def test_only_the_calls_of_changed_tools_ask_again() -> None:
+    other = tool(lambda: "done", name="other", approval_mode="always_require")
+    first = Desk([wipe("a"), call("other", "c2")], tools=[*Desk().agent.default_options["tools"], other])
+    requests = (await first.run()).user_input_requests
+    later = Desk("done", session=first.session, tools=[changed(description="Wipe everything."), other])
+    response = await later.run(Message("user", [ANSWERS["once"](one) for one in requests]))
+    assert [one.function_call.name for one in response.user_input_requests if one.function_call] == ["wipe"]
+    response = await later.run(Message("user", [ANSWERS["once"](one) for one in response.user_input_requests]))
+    assert response.text == "done"
+    results = [one for asked in later.agent.client.asked[0].messages for one in asked.contents]
+    assert [one.result for one in results if one.type == "function_result"] == ["wiped", "done"]
+
+
+async def test_a_tool_that_was_unknown_when_the_person_was_asked_asks_again() -> None:
+    first = Desk([wipe("a"), call("late", "c2")])
+    requests = (await first.run()).user_input_requests
+    late = tool(lambda: "done", name="late", approval_mode="always_require")
+    first.agent.default_options["tools"].append(late)
+    [again] = (await first.run(Message("user", [ANSWERS["once"](one) for one in requests]))).user_input_requests
+    assert again.function_call
+    assert again.function_call.name == "late"
 
 
 # ---- stored sessions
