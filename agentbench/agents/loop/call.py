@@ -32,6 +32,7 @@ from agentbench.exceptions import (
     ToolResultError,
     UserInputRequiredException,
 )
+from agentbench.messages.answers import ANSWER
 from agentbench.messages.content.content import ASKED_TOOL, STANDING, Content
 from agentbench.messages.message import Message
 from agentbench.observability.switches import is_tracing
@@ -298,17 +299,26 @@ class Toolbox:
             self.added = [tool for tool in self.added if tool_name(tool) not in names]
             self.removed |= names
 
-    def keep_changes(self, session: Any) -> None:
-        """Keep what was added and removed, for the request that continues with a person's answers."""
-        if isinstance(session, AgentSession):
-            vars(session)[CHANGED_TOOLS] = (self.added, self.removed)
+    def keep_changes(self, session: Any, requests: Iterable[Content]) -> None:
+        """Keep what was added and removed, for the run that continues with the answers to these requests."""
+        if isinstance(session, AgentSession) and (self.added or self.removed):
+            changes = (self.added, self.removed)
+            vars(session).setdefault(CHANGED_TOOLS, {}).update((one.id or one.call_id, changes) for one in requests)
 
-    def restore_changes(self, session: Any) -> bool:
-        """Add and remove what was added and removed before a pause; return whether there was anything."""
-        kept = vars(session).pop(CHANGED_TOOLS, None) if isinstance(session, AgentSession) else None
-        if kept is None or not any(kept):
+    def restore_changes(self, session: Any, contents: Iterable[Content]) -> bool:
+        """Add and remove what was added and removed before the answered requests; return whether there was any.
+
+        Other runs of the session, for example of another agent, do not get the tools.
+        """
+        kept = vars(session).get(CHANGED_TOOLS) if isinstance(session, AgentSession) else None
+        if not kept:
             return False
-        added, removed = kept
+        answered = [one.id or one.call_id for one in contents if one.type in (ANSWER, "function_result")]
+        changes = next((kept[one] for one in answered if one in kept), None)
+        if changes is None:
+            return False
+        vars(session)[CHANGED_TOOLS] = {one: other for one, other in kept.items() if other is not changes}
+        added, removed = changes
         self.remove(removed)
         self.add([tool for tool in added if tool_name(tool) not in self.tools])
         return True

@@ -128,11 +128,12 @@ class ToolLoop:
             messages, pending = self._read()
             if pending is not None:
                 toolbox = self._toolbox or Toolbox([], standing=self.standing)
-                if toolbox.restore_changes(self._session):
+                latest = self.messages[pending.resolved_until :]
+                if toolbox.restore_changes(self._session, [one for message in latest for one in message.contents]):
                     self._toolbox, self.options["tools"] = toolbox, toolbox.offered
                 more, additions = await self._carry_out(pending)
                 if self.done:
-                    toolbox.keep_changes(self._session)
+                    toolbox.keep_changes(self._session, [one for more in additions for one in more.contents])
                 messages += more
         own_messages = self._own_messages
         self.messages = messages if own_messages is None else [own_copy(one) for one in own_messages(messages)]
@@ -312,7 +313,7 @@ class ToolLoop:
         if requests:
             additions.insert(0, Addition("assistant", requests))
             self._record_requests(batch, outcomes)
-            self._toolbox.keep_changes(self._session)
+            self._toolbox.keep_changes(self._session, requests)
         messages = _with_additions(response.messages, additions)
         self._answer.extend(messages)
         self._has_additions = True

@@ -214,7 +214,9 @@ class FunctionInvocationContext:
     def add_tools(self, tools: Any) -> None:
         """Offer further tools to the model, for the rest of the run. It can call them from its next answer on.
 
-        If the run waits for a person, the tools are still there when it continues in the same process.
+        If the run waits for a person, the tools are still there when the answer continues it with the same session
+        object in the same process. They are not stored: after a restart, a call of an added tool is one of an unknown
+        tool.
 
         Args:
             tools: One tool or many: functions, tools, or servers that are connected.

@@ -102,7 +102,8 @@ CLAIMS: Final = "_claimed_messages"
 ANSWERING: Final = "_answering"
 """Attribute of a session: by id of an approval request, the run that makes its call now."""
 CHANGED_TOOLS: Final = "_changed_tools"
-"""Attribute of a session: the tools that calls added, and the names of those that they removed, before a pause."""
+"""Attribute of a session: by id of a waiting request, the tools that calls added and the names of those that they
+removed before it."""
 
 
 @drawn_by("agentbench.notebook.cards.session:session")

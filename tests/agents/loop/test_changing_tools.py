@@ -74,6 +74,25 @@ async def test_an_added_tool_can_be_called_after_a_person_approved_it():
     assert offered(client)[-1] == ["open_box"]
 
 
+@pytest.mark.parametrize("approved", [True, False])
+async def test_added_tools_wait_for_the_answer_to_the_request_before_which_they_were_added(approved: bool):
+    client = ScriptedChatClient([Call("open_box"), Call("tear_down"), "done"])
+    agent = Agent(client, tools=[open_box])
+    session = agent.create_session()
+    [request] = (await agent.run("go", session=session)).user_input_requests
+
+    others = ScriptedChatClient(["hello", Call("close_box"), Call("tear_down"), "bye"])
+    other = Agent(others, tools=[close_box, tear_down])
+    await other.run("Who is there?", session=session)
+    [asked] = (await other.run("Tidy up.", session=session)).user_input_requests
+    assert offered(others) == [["close_box", "tear_down"]] * 3
+
+    await agent.run(request.to_function_approval_response(approved), session=session)
+    assert offered(client)[-1] == ["open_box", "paint", "tear_down"]
+    await other.run(asked.to_function_approval_response(approved), session=session)
+    assert offered(others)[-1] == ["close_box", "tear_down"]
+
+
 async def test_the_calls_of_one_answer_may_all_add_tools():
     def make(name: str) -> Any:
         @tool(name=f"open_{name}")
