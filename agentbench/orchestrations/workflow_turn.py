@@ -19,7 +19,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.checkpoints.manager import bare_storage
 from agentbench.exceptions import AgentInvalidRequestException, AgentInvalidResponseException
 from agentbench.messages.answers import ANSWER, answers_in, without_answers
-from agentbench.messages.content.content import ALWAYS_APPROVE, Content
+from agentbench.messages.content.content import ALWAYS_APPROVE, EDITED_ARGUMENTS, Content
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.joined_updates import join_updates
 from agentbench.messages.message import Message
@@ -324,7 +324,9 @@ def _response(content: Content, role: str, requests: Mapping[str, WorkflowEvent[
     question = requests[answer.request_id].data if answer.request_id in agents.values() else None
     is_response = isinstance(answer.data, Content) and answer.data.type == ANSWER
     if question is not None and question.type == "function_approval_request" and not is_response:
-        response = question.to_function_approval_response(bool(content.approved))
+        # Edited arguments are those of the inner agent's call: people see that call, not the one that represents it.
+        edited = content.additional_properties.get(EDITED_ARGUMENTS)
+        response = question.to_function_approval_response(bool(content.approved), arguments=edited)
         if ALWAYS_APPROVE in content.additional_properties:
             response.additional_properties[ALWAYS_APPROVE] = content.additional_properties[ALWAYS_APPROVE]
         return answer.request_id, response

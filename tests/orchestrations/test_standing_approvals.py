@@ -119,3 +119,20 @@ async def test_a_workflow_agent_passes_the_approval_on(stream: bool, which: int)
     response = await run(agent, answer, stream=stream, session=session)
     assert SENT == ["Ada", "Ada"]
     assert response.user_input_requests
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["with these arguments", "once"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+async def test_a_workflow_agent_passes_edited_arguments_on(stream: bool, kept: bool) -> None:
+    agent = WorkflowAgent(office(to("Ada"), to("Bob", "c2"), "done"))
+    session = agent.create_session()
+    [request] = (await run(agent, "Invite them.", stream=stream, session=session)).user_input_requests
+    edited = {"to": "Bob"}
+    if kept:
+        answer = create_always_approve_tool_with_arguments_response(request, arguments=edited)
+    else:
+        answer = request.to_function_approval_response(True, arguments=edited)
+    response = await run(agent, Message("user", [answer]), stream=stream, session=session)
+    expected = ["Bob", "Bob"] if kept else ["Bob"]
+    assert expected == SENT
+    assert bool(response.user_input_requests) is not kept
