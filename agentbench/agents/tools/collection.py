@@ -41,7 +41,7 @@ def split_mcp_tools(tools: Iterable[Any]) -> tuple[list[Any], list[Any]]:
 
 def tools_with_tags(tools: Iterable[Any], tags: Iterable[str] | str) -> list[Any]:
     """Return the tools that have at least one of the tags; `ValueError` if none has."""
-    wanted, tools = as_labels(tags), [*tools]
+    wanted, tools = as_labels("tags", tags), [*tools]
     found = [tool for tool in tools if not {*getattr(tool, "tags", ())}.isdisjoint(wanted)]
     if tools and not found:
         known = sorted({tag for tool in tools for tag in getattr(tool, "tags", ())})

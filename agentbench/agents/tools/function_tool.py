@@ -66,8 +66,8 @@ class FunctionTool(SerializationMixin, Displayable):
         invocation_exception_count: Failed calls since the last `reset()`.
 
     Raises:
-        TypeError: There is neither `func` nor `name`, `func` is not a function, `input_model` has no arguments, or
-            `metadata` and `additional_properties` are both given.
+        TypeError: There is neither `func` nor `name`, `func` is not a function, `input_model` has no arguments,
+            `metadata` and `additional_properties` are both given, or a label has another type.
         ValueError: A limit is less than 1, the approval mode is unknown, the function has two context parameters, or
             the name has characters that services do not accept.
 
@@ -134,9 +134,12 @@ class FunctionTool(SerializationMixin, Displayable):
         if metadata is not None and additional_properties is not None:
             message = "metadata= and additional_properties= are the same field. Pass only one of them."
             raise TypeError(message)
+        _require("metadata", metadata, Mapping, "a dictionary, such as metadata={'cost': 2},")
         self.additional_properties = metadata if additional_properties is None else additional_properties
         self.result_parser = result_parser
-        self.tags, self.provider, self.capabilities = as_labels(tags), provider, as_labels(capabilities)
+        _require("provider", provider, str, "a text, such as provider='GitHub',")
+        self.tags, self.capabilities = as_labels("tags", tags), as_labels("capabilities", capabilities)
+        self.provider = provider
         self._ab_signature: ToolSignature | None = self._ab_schema.signature
         self._ab_owner = None if self._ab_signature is None else self._ab_signature.owner
         self._ab_counters = Counters()
@@ -487,11 +490,25 @@ def _has_schema(func: Callable[..., Any], name: str, schema: Mapping[str, Any]) 
         return False
 
 
-def as_labels(labels: Iterable[str] | str | None) -> tuple[str, ...]:
-    """Return one or several labels as a tuple; the members of a set are sorted."""
+def _require(name: str, value: object, kind: type, expected: str) -> None:
+    if not isinstance(value, kind | None):
+        message = f"{name}={value!r}. Expected {expected} or None."
+        raise TypeError(message)
+
+
+def as_labels(name: str, labels: Iterable[str] | str | None) -> tuple[str, ...]:
+    """Return the labels of an argument as a tuple; the members of a set are sorted.
+
+    Raises:
+        TypeError: They are neither one text nor several.
+    """
     if isinstance(labels, str):
         return (labels,)
-    return tuple(sorted(labels) if isinstance(labels, Set) else labels or ())
+    found = () if labels is None else tuple(labels) if isinstance(labels, Iterable) else (labels,)
+    if isinstance(labels, Mapping) or not all(isinstance(one, str) for one in found):
+        message = f"{name}={labels!r}. Expected one text or several, such as {name}=['web', 'search']."
+        raise TypeError(message)
+    return tuple(sorted(found)) if isinstance(labels, Set) else found
 
 
 async def _exhausted(result: Any) -> Any:

@@ -14,6 +14,7 @@ from agentbench.stategraph.core.graph import StateGraph, ToolNode
 from agentbench.stategraph.core.state import AgentState, ToolResult
 from agentbench.stategraph.utils import END, START, tool
 from agentbench.stategraph.utils.decorators import get_tool_metadata, has_tool_decorator
+from tests.parts.errors import raises
 
 
 @tool(
@@ -41,6 +42,30 @@ def plain(city: str) -> str:
 
 def names(specs: list[dict[str, Any]]) -> list[str]:
     return [spec["function"]["name"] for spec in specs]
+
+
+@pytest.mark.parametrize("make", [tool, agentbench.FunctionTool])
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"tags": 3}, "tags=3. Expected one text or several, such as tags=['web', 'search']."),
+        ({"tags": ["web", 3]}, "tags=['web', 3]. Expected one text or several"),
+        ({"tags": {"web": True}}, "tags={'web': True}. Expected one text or several"),
+        ({"capabilities": {2, "web"}}, "Expected one text or several, such as capabilities=["),
+        ({"capabilities": b"web"}, "capabilities=b'web'. Expected one text or several"),
+        ({"provider": ["GitHub"]}, "provider=['GitHub']. Expected a text, such as provider='GitHub', or None."),
+        ({"metadata": "fast"}, "metadata='fast'. Expected a dictionary, such as metadata={'cost': 2}, or None."),
+    ],
+)
+def test_labels_of_another_type_are_refused(make: Any, labels: dict[str, Any], expected: str) -> None:
+    with raises(TypeError, expected):
+        make(plain, **labels)
+
+
+@pytest.mark.parametrize("make", [tool, agentbench.FunctionTool])
+def test_a_single_text_is_one_label(make: Any) -> None:
+    made = make(plain, tags="web", capabilities="reads files")
+    assert (made.tags, made.capabilities) == (("web",), ("reads files",))
 
 
 def test_labels_are_read_from_tools_and_plain_functions() -> None:
