@@ -496,7 +496,7 @@ def _require(name: str, value: object, kind: type, expected: str) -> None:
         raise TypeError(message)
 
 
-def as_labels(name: str, labels: Iterable[str] | str | None) -> tuple[str, ...]:
+def as_labels(name: str, labels: object) -> tuple[str, ...]:
     """Return the labels of an argument as a tuple; the members of a set are sorted.
 
     Raises:
