@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import logging
 import uuid
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, Final, cast
@@ -14,7 +14,7 @@ from agentbench.agents.arguments import describe
 from agentbench.agents.middleware.contexts import AgentContext, AgentMiddleware, CallNext, ChatContext, ChatMiddleware
 from agentbench.agents.middleware.sorting import flat_middleware
 from agentbench.agents.sessions.session import CLAIMS, AgentSession
-from agentbench.agents.sessions.session_context import ATTRIBUTION, INJECTED
+from agentbench.agents.sessions.session_context import ATTRIBUTION, INJECTED, INJECTION_QUEUE
 from agentbench.messages.inputs import AgentRunInputs, normalize_messages
 from agentbench.messages.message import Message, copy_messages
 from agentbench.messages.response import AgentResponse, ChatResponse
@@ -22,10 +22,6 @@ from agentbench.messages.stream import ResponseStream
 from agentbench.messages.update import AgentResponseUpdate
 
 logger = logging.getLogger("agentbench")
-
-STATE_KEY: Final = "message_injection"
-"""The key of `session.state` of the queue: `messages`, and `conversations`, which are ids of conversations stored by a
-service, by the id of a message that they contain."""
 
 _NOT_FOR_MODELS: Final = frozenset(
     {"function_call", "function_result", "function_approval_request", "function_approval_response"}
@@ -74,8 +70,18 @@ def enqueue_messages(session: AgentSession, messages: AgentRunInputs) -> list[Me
         state = _state_of(session)
         ids = {message.message_id for message in state["messages"]}
         added = [message for message in added if message.message_id not in ids]
-        session.state[STATE_KEY] = {**state, "messages": [*state["messages"], *added]}
+        session.state[INJECTION_QUEUE] = {**state, "messages": [*state["messages"], *added]}
     return added
+
+
+def dequeue_stored(session: AgentSession, messages: Iterable[Message]) -> None:
+    """Remove the messages of a loaded history from the queue, because a run that did not end has stored them.
+
+    Called before compaction, which may drop them from what the model gets.
+    """
+    _remove(
+        session, {one.message_id for one in messages if {INJECTED, ATTRIBUTION} <= one.additional_properties.keys()}
+    )
 
 
 class MessageInjectionMiddleware(AgentMiddleware):
@@ -124,8 +130,19 @@ def _is_for_models(message: Message) -> bool:
 
 
 def _state_of(session: AgentSession) -> dict[str, Any]:
-    state: Mapping[str, Any] = session.state.get(STATE_KEY) or {}
+    state: Mapping[str, Any] = session.state.get(INJECTION_QUEUE) or {}
     return {"messages": state.get("messages") or [], "conversations": state.get("conversations") or {}}
+
+
+def _remove(session: AgentSession, ids: Collection[Any]) -> None:
+    with _replacing:
+        state = _state_of(session)
+        remaining = [message for message in state["messages"] if message.message_id not in ids]
+        conversations = {one: known for one, known in state["conversations"].items() if one not in ids}
+        if remaining or conversations:
+            session.state[INJECTION_QUEUE] = {"messages": remaining, "conversations": conversations}
+        else:
+            session.state.pop(INJECTION_QUEUE, None)
 
 
 class _Injection(ChatMiddleware):
@@ -133,7 +150,6 @@ class _Injection(ChatMiddleware):
 
     def __init__(self, session: AgentSession) -> None:
         self._session = session
-        self._stored: set[Any] = set()  # the ids of messages in the history
 
     async def process(self, context: ChatContext, call_next: CallNext) -> None:
         """Add the queued messages to the call, and to the front of its response, so that they are stored."""
@@ -153,8 +169,6 @@ class _Injection(ChatMiddleware):
     def _claim(self, messages: Sequence[Message], conversation_id: str | None) -> list[Message]:
         """Return marked copies of the queued messages that the call does not contain and no other run has claimed."""
         known = {message.message_id for message in messages}
-        in_history = [one for one in messages if {INJECTED, ATTRIBUTION} <= one.additional_properties.keys()]
-        self._stored.update(message.message_id for message in in_history)
         claims: dict[Any, _Injection] = vars(self._session).setdefault(CLAIMS, {})
         with _replacing:
             state = _state_of(self._session)
@@ -182,7 +196,7 @@ class _Injection(ChatMiddleware):
                 continued = [one for one, known in state["conversations"].items() if known == asked_in]
                 new = dict.fromkeys([*continued, *(message.message_id for message in added)], conversation_id)
                 if new:
-                    self._session.state[STATE_KEY] = {**state, "conversations": {**state["conversations"], **new}}
+                    self._session.state[INJECTION_QUEUE] = {**state, "conversations": {**state["conversations"], **new}}
         if not added:
             return response
         accepted = copy.copy(response)  # clients may keep a reference to the response
@@ -194,11 +208,8 @@ class _Injection(ChatMiddleware):
         returned = [message for message in getattr(response, "messages", ()) if _is_injected(message)]
         conversations = _state_of(self._session)["conversations"]
         current = self._session.service_session_id
-        self._remove({
-            *self._stored,
-            *(message.message_id for message in returned),
-            *(one for one, conversation_id in conversations.items() if conversation_id == current),
-        })  # fmt: skip
+        in_conversation = {one for one, conversation_id in conversations.items() if conversation_id == current}
+        _remove(self._session, in_conversation.union(message.message_id for message in returned))
         if response is None or not returned:
             return response
         stripped = copy.copy(response)
@@ -220,16 +231,6 @@ class _Injection(ChatMiddleware):
                 self.release()
 
         return ResponseStream(updates(), finalizer=lambda _: response)
-
-    def _remove(self, ids: Collection[Any]) -> None:
-        with _replacing:
-            state = _state_of(self._session)
-            remaining = [message for message in state["messages"] if message.message_id not in ids]
-            conversations = {one: known for one, known in state["conversations"].items() if one not in ids}
-            if remaining or conversations:
-                self._session.state[STATE_KEY] = {"messages": remaining, "conversations": conversations}
-            else:
-                self._session.state.pop(STATE_KEY, None)
 
     def release(self) -> None:
         """Let other runs deliver the messages that are still in the queue."""

@@ -25,6 +25,10 @@ ATTRIBUTION: Final = "_attribution"
 INJECTED: Final = "_injected"
 """Key in the additional properties of a message that a person or program added to a running agent."""
 
+INJECTION_QUEUE: Final = "message_injection"
+"""The key of `session.state` of the queue: `messages`, and `conversations`, which are ids of conversations stored by a
+service, by the id of a message that they contain."""
+
 
 def source_id_of(source: Any) -> str:
     """Return the id of a source, which is that text or a context provider."""

@@ -19,6 +19,7 @@ from agentbench import (
     AgentSession,
     Call,
     ChatContext,
+    CompactionProvider,
     FileCheckpointStorage,
     FileHistoryProvider,
     InMemoryHistoryProvider,
@@ -89,7 +90,15 @@ def work() -> str:
 
 
 def reply(messages: Any, options: Any) -> Any:
-    return "All done." if messages[-2].role == "tool" or messages[-1].role == "tool" else Call("work")
+    return "All done." if any(message.role == "tool" for message in messages[-2:]) else Call("work")
+
+
+async def keep_last(messages: list[Message]) -> bool:
+    """Exclude all messages before the input of the run."""
+    begin = max(at for at, message in enumerate(messages) if message.text == "Cook.")
+    for message in messages[:begin]:
+        message.additional_properties["_excluded"] = True
+    return begin > 0
 
 
 history = InFile(folder / "history") if places.startswith("file") else InSession()
@@ -99,8 +108,8 @@ agent = Agent(
     name="cook",
     tools=[work],
     middleware=[MessageInjectionMiddleware(), around_call],
-    context_providers=[history],
-    require_per_service_call_history_persistence=places.endswith("per call"),
+    context_providers=[history, *([CompactionProvider(before_strategy=keep_last)] if "compacted" in places else [])],
+    require_per_service_call_history_persistence="per call" in places,
 )
 
 

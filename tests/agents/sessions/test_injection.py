@@ -7,6 +7,7 @@ import copy
 import json
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,12 +21,17 @@ from agentbench import (
     Call,
     ChatContext,
     ChatResponse,
+    CompactionProvider,
     Content,
+    FileHistoryProvider,
     FunctionInvocationContext,
     InMemoryHistoryProvider,
     Message,
     MessageInjectionMiddleware,
     ScriptedChatClient,
+    SlidingWindowStrategy,
+    SummarizationStrategy,
+    TruncationStrategy,
     agent_middleware,
     chat_middleware,
     enqueue_messages,
@@ -238,6 +244,44 @@ async def test_a_message_with_a_fallback_instead_of_an_answer_stays_in_the_queue
     await agent.run("r", session=session)
 
     assert told(client.calls[-1].messages) == ["user: r", "user: With salt."]
+
+
+@pytest.mark.parametrize("strategy", ["window", "truncation", "summary", "own"])
+async def test_a_message_that_a_lost_run_stored_is_not_delivered_again_although_compaction_drops_it(
+    strategy: str, tmp_path: Path
+) -> None:
+    async def only_the_input(messages: list[Message]) -> bool:
+        for message in messages[:-1]:
+            message.additional_properties["_excluded"] = True
+        return True
+
+    strategies: dict[str, Any] = {
+        "window": SlidingWindowStrategy(keep_last_groups=1),
+        "truncation": TruncationStrategy(max_n=1, compact_to=1),
+        "summary": SummarizationStrategy(client=ScriptedChatClient(["They cook."] * 2), target_count=1, threshold=0),
+        "own": only_the_input,
+    }
+    client = ScriptedChatClient(["one", "two"])
+    history = FileHistoryProvider(tmp_path)
+    agent = Agent(
+        client,
+        middleware=[MessageInjectionMiddleware()],
+        context_providers=[history, CompactionProvider(before_strategy=strategies[strategy])],
+    )
+    session = AgentSession(session_id="s")
+    enqueue_messages(session, "With salt.")
+    older = json.dumps(session.to_dict())
+    await agent.run("Cook.", session=session)
+
+    session = AgentSession.from_dict(json.loads(older))
+    await agent.run("And now?", session=session)
+
+    assert told(await history.get_messages("s")) == [
+        *("user: Cook.", "user: With salt.", "assistant: one"),
+        *("user: And now?", "assistant: two"),
+    ]
+    assert "With salt." not in [message.text for message in client.calls[1].messages]
+    assert not queued(session)
 
 
 async def test_enqueueing_a_message_again_does_nothing() -> None:
