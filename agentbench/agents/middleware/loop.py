@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 from agentbench._clock import runtime_defaults
 from agentbench._limits import require_limit
@@ -60,7 +60,7 @@ class AgentRound:
 
 
 MORE_WORK: Final = "means_more_work"
-"""Attribute of a predicate that is true while there is work: as `until=`, its opposite ends the loop."""
+"""Attribute of a predicate that is true while there is work: as `until=`, the loop ends when it is false."""
 
 
 class AgentLoopMiddleware(AgentMiddleware):
@@ -105,19 +105,18 @@ class AgentLoopMiddleware(AgentMiddleware):
         budget: Budget | None = None,
     ) -> None:
         for name, predicate in (("until", until), ("continue_while", continue_while)):
-            if not (predicate is None or callable(cast("object", predicate))):
+            if not (predicate is None or _is_function(predicate)):
                 problem = f"{name} is {describe(predicate)}. Expected a function of the AgentContext, or None."
                 raise TypeError(problem)
         require_limit("max_iterations", max_iterations, least=1, none="no limit")
-        if message is not None and not callable(message):
+        if message is not None and not _is_function(message):
             message = normalize_messages(message)
         _check_budget(budget)
         if max_iterations is None and until is None and continue_while is None and budget is None:
             problem = "The loop would never end. Pass until=, continue_while=, max_iterations= or budget=."
             raise ValueError(problem)
-        if continue_while is None and getattr(until, MORE_WORK, False):
-            until, continue_while = None, until
         self._ab_until, self._ab_continue_while = until, continue_while
+        self._ab_ends_with = not getattr(until, MORE_WORK, False)
         self._ab_max_rounds, self._ab_message, self._ab_budget = max_iterations, message, budget
 
     def __repr__(self) -> str:
@@ -180,7 +179,7 @@ class AgentLoopMiddleware(AgentMiddleware):
 
     async def _ab_has_ended(self, context: AgentContext, rounds: Sequence[AgentRound], seconds: float) -> bool:
         """Return whether no further round begins after one that is complete."""
-        if self._ab_until is not None and await _value_of(self._ab_until(context)):
+        if self._ab_until is not None and bool(await _value_of(self._ab_until(context))) is self._ab_ends_with:
             return True
         if self._ab_continue_while is not None and not await _value_of(self._ab_continue_while(context)):
             return True
@@ -196,6 +195,10 @@ class AgentLoopMiddleware(AgentMiddleware):
         message = _default_message if self._ab_message is None else self._ab_message
         inputs: Any = await _value_of(message(context)) if callable(message) else message
         return without_answers(normalize_messages(inputs), "the follow-up message of a loop")
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, str)  # the text of a message can be called
 
 
 def _check_budget(budget: Any) -> None:

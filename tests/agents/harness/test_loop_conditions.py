@@ -91,3 +91,11 @@ async def test_a_loop_until_tasks_remain_ends_when_none_remains() -> None:
     loop = AgentLoopMiddleware(until=todos_remaining)
     response = await Agent(client, context_providers=[TodoProvider()], middleware=[loop]).run("Plan the party.")
     assert (response.text, len(response.rounds)) == ("Sent.", 2)
+
+
+async def test_until_tasks_remain_means_the_same_beside_another_predicate() -> None:
+    done = Call("todos_complete", {"items": [{"id": 1, "reason": "sent"}]})
+    client = ScriptedChatClient([Call("todos_add", {"todos": [{"title": "Invite"}]}), "Soon.", done, "Sent."])
+    loop = AgentLoopMiddleware(until=todos_remaining, continue_while=lambda context: True)
+    response = await Agent(client, context_providers=[TodoProvider()], middleware=[loop]).run("Plan the party.")
+    assert (response.text, len(response.rounds)) == ("Sent.", 2)

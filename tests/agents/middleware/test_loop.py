@@ -17,6 +17,7 @@ from agentbench import (
     Budget,
     Call,
     Content,
+    Message,
     MessageInjectionMiddleware,
     MiddlewareTermination,
     ResponseStream,
@@ -113,6 +114,17 @@ async def test_predicates_and_messages_may_be_async_and_see_the_rounds(stream: b
 
     assert (await answer(agent, "q", stream=stream)).text == "c"
     assert asked(client)[-1] == ["q", "a", "after 1", "b", "after 2"]
+
+
+async def test_the_text_of_a_message_is_a_follow_up_message_and_no_predicate() -> None:
+    text = Message("user", "go on").text
+    agent, client = looped(AgentLoopMiddleware(is_done, message=text), "one", "done")
+
+    await agent.run("q")
+
+    assert asked(client)[-1] == ["q", "one", "go on"]
+    with pytest.raises(TypeError, match="until"):
+        AgentLoopMiddleware(until=text)  # type: ignore[arg-type]
 
 
 # --------------------------------------------------------------------------------------------------------------- limits
