@@ -180,6 +180,24 @@ async def test_a_long_file_is_read_in_parts():
     assert parts == text
 
 
+async def test_a_model_is_told_that_a_line_is_cut_and_that_there_are_no_more_lines():
+    files = {"wide.txt": f"{'x' * 40_000}\nend\n", "last.txt": "y" * 40_000, "empty.txt": ""}
+    provider, session = FileAccessProvider(InMemoryAgentFileStore(files)), AgentSession()
+
+    async def read(path: str, first_line: int = 1) -> str:
+        return await call(provider, session, "file_access_read", {"path": path, "first_line": first_line})
+
+    wide, last = await read("wide.txt"), await read("last.txt")
+    assert "x" * 30_000 in wide
+    assert "Line 1 is cut" in wide
+    assert "first_line=2" in wide
+    assert "Line 1 is cut" in last
+    assert "first_line" not in last
+    assert await read("wide.txt", 2) == "end\n"
+    assert "2 lines" in await read("wide.txt", 3)
+    assert "empty" in await read("empty.txt")
+
+
 async def test_files_may_be_read_only_and_changes_may_need_approval():
     store = InMemoryAgentFileStore()
     read_only = ScriptedChatClient("done")
@@ -199,6 +217,7 @@ async def test_a_memory_of_files_belongs_to_a_session():
     store = InMemoryAgentFileStore()
     provider, mine, other = FileMemoryProvider(store), AgentSession(), AgentSession()
     assert json.loads(await call(provider, mine, "file_memory_list")) == []
+    assert json.loads(await call(provider, mine, "file_memory_search", {"query": "tea"})) == []
     await call(provider, mine, "file_memory_write", {"path": "ada.md", "content": "About Ada\nShe likes tea."})
     assert "ada.md: About Ada" in (await shown(provider, mine))[0]
     assert "ada.md" not in (await shown(provider, other))[0]
@@ -218,6 +237,16 @@ async def test_the_sessions_of_an_owner_share_a_memory():
     assert ["a.md: tea" in (await shown(provider, session))[0] for session in sessions] == [True, True, False]
     with raises(RuntimeError):
         await shown(provider, AgentSession())
+
+
+async def test_owners_whose_names_differ_only_by_case_have_folders_that_differ_without_case():
+    store = InMemoryAgentFileStore()
+    provider = FileMemoryProvider(store, owner_state_key="user")
+    for user in ("Ada", "ada"):
+        session = AgentSession()
+        session.state["user"] = user
+        await call(provider, session, "file_memory_write", {"path": "a.md", "content": user})
+    assert len({entry.name.casefold() for entry in await store.list_children()}) == 2
 
 
 async def test_the_memory_of_a_harness_agent_may_be_files():

@@ -81,7 +81,12 @@ class FileTools:
         """Find the lines that contain a text, in all files of a folder whose names match a pattern such as *.md."""
         folder = self._folder_of(context.session)
         with _told_to_the_model(directory):
-            found = await self._store.search(query, self._place(context, directory), file_pattern=file_pattern)
+            try:
+                found = await self._store.search(query, self._place(context, directory), file_pattern=file_pattern)
+            except FileNotFoundError:
+                if normalize_path(directory):
+                    raise
+                found = []  # as in list_folder
         results = [asdict(result) for result in found]
         for result in results:
             result["file_name"] = result["file_name"].removeprefix(f"{folder}/") if folder else result["file_name"]
@@ -178,11 +183,17 @@ def _told_to_the_model(path: str) -> Iterator[None]:
 
 def _beginning(lines: list[str], start: int) -> str:
     """Return as many lines as a model reads in one call, at least a part of the first one."""
+    if start >= len(lines):
+        return f"[There is no line {start + 1}: the file has {len(lines)} lines.]" if lines else "[The file is empty.]"
     end, size = start, 0
     while end < len(lines) and (size + len(lines[end]) <= _MOST_CHARACTERS or end == start):
         size += len(lines[end])
         end += 1
-    text = "".join(lines[start:end])[:_MOST_CHARACTERS]
+    text = "".join(lines[start:end])
+    notes = []
+    if size > _MOST_CHARACTERS:
+        text = text[:_MOST_CHARACTERS] + "\n"
+        notes.append(f"Line {end} is cut after {_MOST_CHARACTERS:,} of its {size:,} characters; search it for more.")
     if end < len(lines):
-        text += f"[Lines {start + 1} to {end} of {len(lines)}. Continue with first_line={end + 1}.]"
-    return text
+        notes.append(f"Lines {start + 1} to {end} of {len(lines)}. Continue with first_line={end + 1}.")
+    return f"{text}[{' '.join(notes)}]" if notes else text

@@ -74,12 +74,12 @@ class FileMemoryProvider(ContextProvider):
 
     def _ab_folder_of(self, session: AgentSession) -> str:
         if self.owner_state_key is None:
-            return stem_of(session.session_id)
+            return stem_of(session.session_id, ignores_case=True)
         owner = session.state.get(self.owner_state_key)
         if not owner:
             message = f"{session!r} has no state {self.owner_state_key!r}. Expected the owner of its memory there."
             raise RuntimeError(message)
-        return stem_of(str(owner))
+        return stem_of(str(owner), ignores_case=True)  # the file system of a store may ignore case
 
     async def _ab_overview(self, folder: str) -> str:
         try:
