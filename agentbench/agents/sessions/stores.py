@@ -133,7 +133,10 @@ class FileSessionStore(SessionStore):
 
     def _ab_list_ids(self) -> list[str]:
         ids: list[str] = []
-        for name in os.listdir(self._ab_folder):
+        names: list[str] = []
+        with suppress(FileNotFoundError):  # the folder was removed; the next `set` creates it
+            names = os.listdir(self._ab_folder)
+        for name in names:
             with suppress(ValueError, OSError):
                 found: Any = read_json(self._ab_folder, os.path.join(self._ab_folder, name))
                 if isinstance(found, dict) and isinstance(found.get(_ID), str):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -83,3 +84,13 @@ async def test_files_are_found_by_another_store_and_links_are_not_followed(tmp_p
             await call
     with raises(ValueError, "other.json"):
         await again.get("other")
+
+
+async def test_a_removed_folder_is_empty_until_the_next_session_is_stored(tmp_path: Path) -> None:
+    store = FileSessionStore(tmp_path / "sessions")
+    await store.set("ada", filled())
+    shutil.rmtree(store.storage_path)
+    assert await store.list_ids() == []
+    assert await store.get("ada") is None
+    await store.set("ada", filled())
+    assert await store.list_ids() == ["ada"]
