@@ -59,3 +59,11 @@ async def test_a_named_tool_comes_first():
         await Agent(client, tools=[server]).run("go")
         assert last_result(client) == "odd"
         assert text(await server.call_tool("add", a=1)) == "2"
+
+
+async def test_a_name_inside_another_word_names_no_tool():
+    client = ScriptedChatClient([Call("demo_find_tools", {"query": "address of an odd name"}), "done"])
+    async with demo(use_progressive_disclosure=True) as server:
+        await Agent(client, tools=[server]).run("go")
+    assert "add" not in offered(client)[1]
+    assert "odd-name-here" in offered(client)[1]
