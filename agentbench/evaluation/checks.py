@@ -41,6 +41,9 @@ class CheckResult:
         yield from ()
         return self
 
+    def __hash__(self) -> int:  # asyncio.gather needs one
+        return hash((self.passed, self.reason, self.check_name))
+
 
 EvalCheck: TypeAlias = Callable[[EvalItem], CheckResult | Awaitable[CheckResult]]
 """A check: a sync or async function of an item."""

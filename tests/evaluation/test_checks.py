@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from typing import Any
 
@@ -154,3 +155,9 @@ async def test_every_check_can_be_awaited():
         assert found.passed
         assert await found is found
     assert (await later(item("Paris"))).score == 0.7
+
+
+async def test_checks_can_be_awaited_together():
+    check = keyword_check("paris")
+    results = await asyncio.gather(check(item("Paris")), check(item("Rome")), check(item("Paris")))
+    assert [result.passed for result in results] == [True, False, True]
