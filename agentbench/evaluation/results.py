@@ -296,9 +296,11 @@ class EvalResults(Displayable):
         return f"{self.passed:,} passed, {self.failed:,} failed, {self.errored:,} errored"
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each item: `item`, `status`, `query`, `response`, the score of each check, `error`.
+        """Return a row for each item: `item`, `status`, `query`, `response`, the scores, `error`.
 
-        If several checks have the same name, ` (2)` and so on is appended. With parts, there is also a column `part`.
+        The score of a check has the name of the check, and that of a dimension of its rubric a name such as
+        `style: clarity`. If several have the same name, ` (2)` and so on is appended. With parts, there is also a
+        column `part`.
         """
         if self.sub_results:
             own = [{"part": "", **row} for row in self._own_rows()]
@@ -316,9 +318,9 @@ class EvalResults(Displayable):
                 "item": item.item_id, "status": item.status, "query": item.input_text, "response": item.output_text,
             }  # fmt: skip
             seen: dict[str, int] = {}
-            for score in item.scores:
-                seen[score.name] = number = seen.get(score.name, 0) + 1
-                row[score.name if number == 1 else f"{score.name} ({number})"] = score.score
+            for name, score in _named_scores(item):
+                seen[name] = number = seen.get(name, 0) + 1
+                row[name if number == 1 else f"{name} ({number})"] = score
             rows.append({**row, "error": item.error_message})
         return rows
 
@@ -331,6 +333,12 @@ class EvalResults(Displayable):
         status = "" if self.status == "completed" else f", {self.status}"
         parts = f", {len(self.sub_results)} parts" if self.sub_results else ""
         return f"EvalResults({self.provider!r}{run}, {self._counts()}{status}{parts})"
+
+
+def _named_scores(item: EvalItemResult) -> Iterator[tuple[str, float]]:
+    for score in item.scores:
+        yield score.name, score.score
+        yield from ((f"{score.name}: {one.dimension}", one.score) for one in score.dimensions)
 
 
 def _first(names: list[str]) -> str:

@@ -158,6 +158,8 @@ async def test_the_dimensions_of_a_rubric_are_scored():
 
     results = await LocalEvaluator(style).evaluate([item()])
     assert [score.dimension for score in results.items[0].scores[0].dimensions] == ["clarity", "tone"]
+    row = results.to_rows()[0]
+    assert (row["style"], row["style: clarity"], row["style: tone"]) == (0.7, 0.9, 0.5)
     results.assert_dimension_score_at_least("clarity", 0.9)
     for dimension in ("tone", "unknown"):
         with raises(EvalNotPassedError, results=results):

@@ -81,8 +81,8 @@ def results_frame(results: EvalResults) -> Any:
     """Tabulate the items of an evaluation.
 
     Shapes:
-        Columns `item` string, `status` category, `query`, `response` string, one Float64 column for each check, `error`
-        string; with parts first `part` category.
+        Columns `item` string, `status` category, `query`, `response` string, one Float64 column for each check
+        and each dimension of a rubric, `error` string; with parts first `part` category.
     """
     return _frame("evaluation", results.to_rows())
 
