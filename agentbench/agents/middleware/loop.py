@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias, cast
 
 from agentbench._clock import runtime_defaults
 from agentbench._limits import require_limit
@@ -110,7 +110,7 @@ class AgentLoopMiddleware(AgentMiddleware):
                 raise TypeError(problem)
         require_limit("max_iterations", max_iterations, least=1, none="no limit")
         if message is not None and not _is_function(message):
-            message = normalize_messages(message)
+            message = normalize_messages(cast("AgentRunInputs", message))
         _check_budget(budget)
         if max_iterations is None and until is None and continue_while is None and budget is None:
             problem = "The loop would never end. Pass until=, continue_while=, max_iterations= or budget=."
