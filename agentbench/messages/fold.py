@@ -66,7 +66,7 @@ def fold_updates(updates: Iterable[Update], latest: Iterable[str]) -> dict[str, 
     properties.pop(ROUNDS_OF_LOOPS, None)
     return {
         **{name: next(filter(None, map(attrgetter(name), reversed(updates))), None) for name in latest},
-        "messages": [message.close() for message in messages],
+        "messages": [message.close() for message in messages if message.has_begun],
         "usage_details": usage,
         "additional_properties": properties,
         "continuation_token": updates[-1].continuation_token if updates else None,
@@ -107,9 +107,10 @@ def _fold_contents(updates: Iterable[Update]) -> tuple[list[_OpenMessage], Usage
 class _OpenMessage:
     """An incomplete message."""
 
-    __slots__ = ("author_name", "by_id", "by_index", "entries", "message_id", "response_id", "role")
+    __slots__ = ("author_name", "by_id", "by_index", "entries", "has_role", "message_id", "response_id", "role")
 
     def __init__(self, first: Update) -> None:
+        self.has_role = first.role is not None
         self.role = "assistant" if first.role is None else first.role
         self.author_name = first.author_name
         self.message_id: Any = first.message_id
@@ -129,10 +130,16 @@ class _OpenMessage:
             or (response_id and response_id != self.response_id and self.response_id)
         ):
             return False
+        self.has_role = self.has_role or role is not None
         self.author_name = author_name or self.author_name
         self.message_id = message_id or self.message_id
         self.response_id = response_id or self.response_id
         return True
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether an update was about a message; others have only facts about the response, such as its usage."""
+        return bool(self.entries or self.has_role or self.author_name or self.message_id)
 
     def take_call(self, piece: Content) -> None:
         """Add a call, or a piece of one."""

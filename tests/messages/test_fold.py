@@ -72,7 +72,8 @@ def calls_of(response: ChatResponse[Any]) -> list[tuple[Any, Any, Any]]:
             [update("a", message_id="1", response_id="r"), update("b", message_id="1", response_id="s")],
             [Message("assistant", "a", message_id="1"), Message("assistant", "b", message_id="1")],
         ),
-        ([update(finish_reason="stop")], [Message("assistant")]),
+        ([update(finish_reason="stop")], []),
+        ([update(role="assistant"), update(finish_reason="stop")], [Message("assistant")]),
     ],
 )
 def test_where_a_message_begins_and_whose_it_is(updates: list[ChatResponseUpdate], messages: list[Message]) -> None:

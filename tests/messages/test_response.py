@@ -311,6 +311,13 @@ def test_the_updates_of_a_response_combine_to_it(cls: Any):
 
 
 @pytest.mark.parametrize("cls", RESPONSES)
+def test_a_response_without_messages_is_combined_from_its_updates(cls: Any):
+    response = cls(messages=[], response_id="r", finish_reason="stop", usage_details={"total_token_count": 3})
+    assert cls.from_updates(response.to_updates()) == response
+    assert cls.from_updates(cls(messages=[]).to_updates()) == cls(messages=[])
+
+
+@pytest.mark.parametrize("cls", RESPONSES)
 def test_the_contents_of_a_message_can_be_split_over_updates(cls: Any):
     response = cls(messages=[Message("assistant", ["a", "b"])])
     assert [one.text for one in response.to_updates(lambda contents: [[one] for one in contents])] == ["a", "b"]
