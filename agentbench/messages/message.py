@@ -13,7 +13,7 @@ from agentbench._secrets import masked_repr
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.content import Content
 from agentbench.messages.record import Record
-from agentbench.serialization.callable_text import CallableText
+from agentbench.serialization.callable_text import CallableText, plain_if_callable
 from agentbench.serialization.plain import to_plain, write_plain
 
 Role = NewType("Role", str)
@@ -94,8 +94,8 @@ class Message(Record):
         self.contents: list[Content] = as_contents(contents)
         if text is not None:
             self.contents.append(Content.from_text(text))
-        self.author_name = author_name
-        self.message_id = message_id
+        self.author_name: str | None = plain_if_callable(author_name)
+        self.message_id: str | int | None = plain_if_callable(message_id)
         self.delta = delta
         self.timestamp = timestamp
         self.usages = usages

@@ -17,3 +17,8 @@ class CallableText(str):
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the plain text for `copy` and `pickle`."""
         return str, (str.__str__(self),)
+
+
+def plain_if_callable(value: Any) -> Any:
+    """Return a callable text as plain text, and any other value as it is."""
+    return str.__str__(value) if type(value) is CallableText else value

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from agentbench._lazy import public_path
 from agentbench._secrets import MASK, field_names, find_secret, is_secret, is_secret_name, mask_secrets, mask_text
+from agentbench.serialization.callable_text import CallableText, plain_if_callable
 
 OMIT: Final = object()
 """The result of `convert` for an object that should be left out of its list or dictionary."""
@@ -202,6 +203,8 @@ def copy_plain(value: Any, convert: Callable[[Any], Any]) -> Any:
     if cls in _SCALARS:
         return value
     if not hasattr(cls, "to_dict"):
+        if cls is CallableText:
+            return plain_if_callable(value)
         if isinstance(value, (list, tuple)):
             return [plain for item in value if (plain := copy_plain(item, convert)) is not OMIT]
         if cls is dict or isinstance(value, Mapping):

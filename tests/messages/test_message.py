@@ -76,6 +76,28 @@ def test_text_may_be_called_and_is_plain_text_for_everything_else() -> None:
     assert [(type(copied), copied) for copied in copies] == [(str, text)] * 5
 
 
+def test_messages_made_from_the_text_of_another_contain_plain_text():
+    text = Message("user", ["Oslo"]).text
+    result = Content.from_function_result("c", result=text)
+    call = Content.from_function_call("c", "f", arguments=text)
+    changed = Content.from_text("")
+    changed.text = text
+    properties = {"a": text, "b": [text]}
+    made = [
+        *(Message("user", contents) for contents in (text, [text], {"type": "text", "text": text})),
+        *(Message("user", [content]) for content in (Content("text", text=text), result, call, changed)),
+        Message("user", text=text, author_name=text, message_id=text, additional_properties=properties),
+    ]
+
+    yaml = pytest.importorskip("yaml")  # writes plain texts only
+    for message in made:
+        assert yaml.safe_load(yaml.safe_dump(message.to_dict())) == message.to_dict()
+    assert result.items is not None
+    stored: list[Any] = [message.contents[0].text for message in made[:4]]
+    stored += [result.result, result.items[0].text, call.arguments, made[-1].author_name, made[-1].message_id]
+    assert {type(one) for one in stored} == {str}
+
+
 @pytest.mark.parametrize("given", [[1], [object()], 1, b"a", [b"a"], [["a"]]])
 def test_what_is_no_content_is_refused(given: Any) -> None:
     with pytest.raises(TypeError):

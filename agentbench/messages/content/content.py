@@ -12,6 +12,7 @@ from agentbench.messages.content.addition import add_contents
 from agentbench.messages.content.fields import NO_FIELDS, CommonFields, ContentRecord, SetFields
 from agentbench.messages.content.media import data_uri, read_uri
 from agentbench.messages.usage import UsageDetails
+from agentbench.serialization.callable_text import plain_if_callable
 from agentbench.serialization.plain import to_plain, write_plain
 
 EDITED_ARGUMENTS = "edited_arguments"
@@ -69,9 +70,11 @@ class Content(ContentRecord):
     def from_text(cls, text: str, **common: Unpack[CommonFields]) -> Self:
         """Make content for text that a user or a model wrote."""
         source: object = text
-        if type(source) is not str and not isinstance(source, str):
-            message = f"Expected text, but got {type(source).__name__}. Convert a number with str(...)."
-            raise TypeError(message)
+        if type(source) is not str:
+            if not isinstance(source, str):
+                message = f"Expected text, but got {type(source).__name__}. Convert a number with str(...)."
+                raise TypeError(message)
+            text = plain_if_callable(text)
         return cls("text", text=text, **common) if common else cls._bare("text", text, NO_FIELDS)
 
     @classmethod
@@ -135,7 +138,7 @@ class Content(ContentRecord):
             return cls("function_call", call_id=call_id, name=name, arguments=arguments, exception=exception, **common)
         fields = SetFields(call_id=call_id, name=name)
         if arguments is not None:
-            fields.arguments = arguments
+            fields.arguments = plain_if_callable(arguments)
         if exception is not None:
             fields.exception = exception
         return cls._bare("function_call", None, fields)
@@ -419,7 +422,7 @@ def _as_list(contents: Sequence[Content] | None) -> list[Content] | None:
 
 def _text_of_result(result: Any) -> str:
     if result is None or isinstance(result, str):
-        return result or ""
+        return plain_if_callable(result or "")  # type: ignore[no-any-return]
     return write_plain(to_plain(result))
 
 

@@ -18,6 +18,7 @@ from agentbench._secrets import mask_secrets, mask_text
 from agentbench.exceptions import ContentError
 from agentbench.messages.content.media import Annotation, data_uri, detect_media_type_from_base64, size_of_data_uri
 from agentbench.messages.usage import UsageDetails
+from agentbench.serialization.callable_text import plain_if_callable
 from agentbench.serialization.mixin import SerializationMixin, pydantic_schema
 from agentbench.serialization.plain import copy_plain
 
@@ -156,7 +157,7 @@ class ContentRecord(Displayable):
         **fields: Unpack[ContentFields],
     ) -> None:
         self.type = type
-        self.text = text
+        self.text = plain_if_callable(text)
         self.annotations = None if annotations is None else list(annotations)
         self.additional_properties = {} if additional_properties is None else dict(additional_properties)
         self.raw_representation = raw_representation
@@ -168,7 +169,7 @@ class ContentRecord(Displayable):
         if not (approved is None or isinstance(approved, bool)):  # the text "no" is truthy
             problem = f"approved is {approved!r}. Expected True or False."
             raise TypeError(problem)
-        rare = {name: value for name, value in fields.items() if value is not None}
+        rare = {name: plain_if_callable(value) for name, value in fields.items() if value is not None}
         self._rare = SetFields(**rare) if rare else NO_FIELDS
 
     # ------------------------------------------------------------------------------------------------- serialization
@@ -183,7 +184,7 @@ class ContentRecord(Displayable):
         if not exclude_none:
             data.update(dict.fromkeys(FIELDS))
         if self.text is not None:
-            data["text"] = self.text
+            data["text"] = plain_if_callable(self.text)
         for name, value in vars(self._rare).items():
             data[name] = value if type(value) is str else copy_plain(value, convert_content)
         if self.annotations is not None or not exclude_none:
