@@ -95,7 +95,7 @@ async def test_tools_that_cannot_be_tools_are_refused_by_the_call():
     _, _, workflow = team()
     for given in ("clock", 5, {clock.name}):
         with raises(TypeError, "tools is", "list"):
-            workflow.run("Go", tools=given)
+            _ = workflow.run("Go", tools=given)
 
 
 async def test_a_list_of_tools_may_be_changed_after_the_call():
