@@ -26,6 +26,7 @@ from agentbench.stategraph.command import Command
 from agentbench.stategraph.drawn_graph import DrawnGraph
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
 from agentbench.stategraph.running.executors import META
+from agentbench.stategraph.running.inner_runs import inherited_config
 from agentbench.stategraph.running.plan import GraphOptions, GraphPlan
 from agentbench.stategraph.state import ExecutionState, StateT
 from agentbench.stategraph.streaming import MODES, Chunks, payloads, read_modes
@@ -35,6 +36,8 @@ from agentbench.stategraph.threads.access import ThreadAccess
 from agentbench.stategraph.threads.thread_call import (
     ThreadCall,
     ThreadRun,
+    called_run,
+    flat_config,
     read_config,
     read_thread,
     running_call,
@@ -349,8 +352,14 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         self, input_data: Any, config: Mapping[str, Any] | None, context: Any, *, is_watched: bool
     ) -> tuple[ThreadCall, Execution]:
         """Claim the thread of a call; return the call with the engine's run of it."""
-        read = read_config(config, self.plan.recursion_limit)
-        call = ThreadCall(read, self.threads, is_named=read.get("thread_id") is not None, is_watched=is_watched)
+        given = flat_config(config)
+        inner = called_run(self.plan.fields, config)
+        is_named = inner is None and given.get("thread_id") is not None
+        if inner is not None:
+            given = inherited_config(inner.outer) | given
+            context = inner.outer.context if context is None else context
+        read = read_config(given, self.plan.recursion_limit)
+        call = ThreadCall(read, self.threads, is_named=is_named, is_watched=is_watched, inner=inner)
         await call.claim(self._running)
         try:
             self._unnamed.pop(call.chain, None)  # it is an ordinary thread from now on
@@ -362,14 +371,20 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     async def _prepare(self, input_data: Any, call: ThreadCall, context: Any) -> tuple[RunInput, GraphOptions]:
         """Return the input for the engine, and the options."""
-        input_data = await call.take_input(input_data, self.threads)
-        run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
-        config, record = call.config, call.record
-        if checkpoint is not None:
-            record.values, record.meta = self.plan.values_in(checkpoint.state), checkpoint.state[META]
+        config, record, inner = call.config, call.record, call.inner
+        state: Mapping[str, Any] | None = None
+        if inner is not None and inner.is_stored:
+            run_input = RunInput(responses=await inner.restore(self.workflow.graph))
+            state = inner.run_state.state.committed
+        else:
+            input_data = await call.take_input(input_data, self.threads)
+            run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
+            state = checkpoint and checkpoint.state
+        if state is not None:
+            record.values, record.meta = self.plan.values_in(state), state[META]
         options = GraphOptions(
             chain=call.chain,
-            max_iterations=config["recursion_limit"] + (run_input.message is not ABSENT and checkpoint is not None),
+            max_iterations=config["recursion_limit"] + (run_input.message is not ABSENT and state is not None),
             observe=record.is_watched,
             strict_checkpoints=True,
             check_head=call.head_seq,
@@ -377,7 +392,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             metadata={key: config[key] for key in ("thread_id", "user_id", "tags")} | {**config["metadata"]},
             config=config,
             context=self.plan.context_of(context),
-            store=self.store,
+            store=inner.outer.store if self.store is None and inner is not None else self.store,
             call_record=record,
             is_named=call.is_named,
         )
@@ -390,6 +405,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         try:
             with thread_errors(thread_id):
                 yield
+            if call.inner is not None:
+                call.inner.require_answers()
         except GraphError as error:
             error.thread_id, error.result = thread_id, self._result(call, granularity)
             raise
@@ -407,7 +424,9 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             raise
         finally:
             try:
-                if not call.is_named:
+                if call.inner is not None and call.execution is not None:
+                    await call.inner.store(self.workflow.graph, call.execution.error)
+                elif not call.is_named:
                     await self._end_unnamed(call)
             finally:
                 call.release(self._running)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -150,6 +151,10 @@ class TaskQuestions:
     """The functions that the node has started, if there are any."""
     loop: AbstractEventLoop | None = None
     """The event loop of the run, for code that may be running on another thread."""
+    owns_called_graphs: bool = False
+    """Whether runs of graphs that the node calls belong to the task, which then asks their questions."""
+    called_graphs: Counter[str] = field(default_factory=Counter)
+    """The number of such calls up to now, by the part of the task."""
 
     def emit(self, data: Any) -> None:
         """Send data to the observers of the run."""

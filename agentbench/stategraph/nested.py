@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -13,11 +12,12 @@ from agentbench.messages.message import Message
 from agentbench.messages.whole_copies import copy_whole
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiled import CompiledGraph
-from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, ask_all, current_questions
+from agentbench.stategraph.interrupts import current_questions
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected, updates_between
 from agentbench.stategraph.reducers import Overwrite
 from agentbench.stategraph.results import GraphResult, graph_result
+from agentbench.stategraph.running.inner_runs import answers_to, inherited_config, restore_run, stored_run
 from agentbench.stategraph.running.plan import CallRecord, GraphOptions
 from agentbench.stategraph.threads.thread_call import read_config
 from agentbench.workflows.builder.nodes import register_executor_adapter
@@ -31,12 +31,8 @@ from agentbench.workflows.executors.message import WorkflowMessage
 from agentbench.workflows.executors.options import RunOptions
 from agentbench.workflows.graph.graph import Graph, find_sub_workflow
 from agentbench.workflows.nested import WorkflowExecutor, inner_log, path_inside
-from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.workflow import Workflow
-
-# Settings of a call that name nodes or checkpoints of the outer graph.
-_OF_THE_CALL_AROUND = ("interrupt_before", "interrupt_after", "checkpoint_id", "node_timeout")
 
 
 def task_function(target: Any) -> Callable[..., Any]:
@@ -108,8 +104,7 @@ class WorkflowTask:
         run_state, done, responses = RunState(), current_questions().done, None
         outputs: list[Any] = [*done.get("outputs", ())]
         if "run" in done:
-            await restore(graph, run_state, Snapshot(**done["run"]))
-            message, responses = ABSENT, _answers(run_state) or None
+            message, responses = ABSENT, await restore_run(graph, run_state, done["run"])
 
         def forward(event: WorkflowEvent[Any]) -> None:
             if event.type == "output":
@@ -137,11 +132,10 @@ class WorkflowTask:
         finally:
             has_failed = execution.error is not None or execution.run.stop_requested
             if run_state.requests or (has_failed and self.continues_failed_runs):
-                saved = await snapshot(graph, run_state)
-                done["run"] = {field.name: getattr(saved, field.name) for field in fields(saved)}
+                done["run"] = await stored_run(graph, run_state)
                 done["outputs"] = outputs
         if run_state.requests:
-            _answers(run_state)
+            answers_to(run_state)
         return outputs
 
 
@@ -171,7 +165,7 @@ class GraphTask(WorkflowTask):
         record = CallRecord(is_watched=outer.call_record.is_watched)
         options = GraphOptions(
             max_iterations=outer.config["recursion_limit"],
-            config={key: value for key, value in outer.config.items() if key not in _OF_THE_CALL_AROUND},
+            config=inherited_config(outer),
             context=outer.context,
             store=outer.store if self.graph.store is None else self.graph.store,
             call_record=record,
@@ -201,26 +195,6 @@ async def _drive(execution: Execution, around: ActiveRun, node: str) -> None:
     execution.run.inner_steps, path = steps, path_inside(around, node)
     while await execution.advance():
         await steps.wait(path, execution.run.run_state.superstep)
-
-
-def _answers(run_state: RunState) -> dict[str, Any]:
-    """Ask the questions of the inner run, and return the answers by the ids of its requests."""
-    answers = ask_all({key: _question(request) for key, request in run_state.requests.items()})
-    for key, answer in answers.items():
-        if isinstance(run_state.requests[key].data, BreakpointRequest) and not isinstance(answer, Continue):
-            answers[key] = Continue(answer if isinstance(answer, Mapping) else None)
-    return answers
-
-
-def _question(request: WorkflowEvent[Any]) -> dict[str, Any]:
-    """Return a request of an inner run as arguments of `interrupt`."""
-    asked = request.data
-    if isinstance(asked, Interrupt):
-        return {name: getattr(asked, name) for name in ("value", "message", "reason", "response_schema")}
-    if isinstance(asked, BreakpointRequest):
-        value = {"next": [*asked.next], "changed": [*asked.changed]}
-        return {"value": value, "message": "; ".join(asked.reasons), "reason": "breakpoint"}
-    return {"value": asked, "response_schema": request.response_type}
 
 
 class GraphExecutor(WorkflowExecutor):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 from pydantic import BaseModel
@@ -11,6 +12,7 @@ from pydantic import BaseModel
 from agentbench import FileCheckpointStorage, Message
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.command import Command
+from agentbench.stategraph.functional import entrypoint, task
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt, interrupt, pending_interrupt
 from agentbench.stategraph.state import END, START, AgentState, ExecutionStatus
@@ -254,3 +256,67 @@ def test_a_question_outlasts_the_process(tmp_path: Any):
     paused = line("a", "b", interrupt_before=["b"], checkpointer=FileCheckpointStorage(tmp_path))
     paused.invoke("go", THREAD)
     assert isinstance(paused.get_state(THREAD).interrupts[0], BreakpointRequest)
+
+
+class Topic(TypedDict, total=False):
+    topic: str
+    text: str
+
+
+def calling(**settings: Any) -> Any:
+    """Return a graph whose node calls a graph of two nodes, of which the second asks."""
+    inner = StateGraph(Topic)
+    inner.add_node("write", lambda state: {"text": f"about {state['topic']}"})
+    inner.add_node("approve", lambda state: {"text": f"{state['text']}: {interrupt('approve?')}"})
+    inner.add_edge(START, "write").add_edge("write", "approve")
+    called = inner.compile()
+    outer = StateGraph(Topic).add_node("node", lambda state: {"text": called.invoke({"topic": state["topic"]})["text"]})
+    return outer.add_edge(START, "node").compile(**settings)
+
+
+def test_a_called_graph_that_asks_outlasts_the_process_with_the_graph_that_calls_it(tmp_path: Any):
+    calling(checkpointer=FileCheckpointStorage(tmp_path)).invoke({"topic": "owls"}, THREAD)
+    later = calling(checkpointer=FileCheckpointStorage(tmp_path))
+    assert [question.value for question in later.get_state(THREAD).interrupts] == ["approve?"]
+    assert later.invoke(Command(resume="yes"), THREAD)["text"] == "about owls: yes"
+
+
+async def test_graphs_called_at_the_same_time_ask_together():
+    async def ask(state: Topic) -> Topic:
+        return {"text": f"{state['topic']}: {interrupt(state['topic'])}"}
+
+    called = StateGraph(Topic).add_node("ask", ask).add_edge(START, "ask").compile()
+
+    async def both(state: Topic) -> Topic:
+        results = await asyncio.gather(*[called.ainvoke({"topic": topic}) for topic in ("owls", "bees")])
+        return {"text": ", ".join(result["text"] for result in results)}
+
+    app = StateGraph(Topic).add_node("both", both).add_edge(START, "both").compile()
+    paused = await app.ainvoke({}, THREAD)
+    answers = {question.id: question.value.upper() for question in paused.interrupts}
+    assert (await app.ainvoke(Command(resume=answers), THREAD))["text"] == "owls: OWLS, bees: BEES"
+
+
+def test_a_graph_called_in_a_task_lets_the_run_wait():
+    called = calling()
+
+    @task
+    def in_task() -> str:
+        return called.invoke({"topic": "owls"})["text"]
+
+    @entrypoint()
+    def essay(count: int) -> list[str]:
+        return [in_task().result() for _ in range(count)]
+
+    assert [each.value for each in essay.invoke(2, THREAD)["__interrupt__"]] == ["approve?"]
+    essay.invoke(Command(resume="1"), THREAD)
+    assert essay.invoke(Command(resume="2"), THREAD) == ["about owls: 1", "about owls: 2"]
+
+
+def test_a_graph_called_by_a_node_with_an_agent_state_returns_its_questions():
+    called = calling()
+    outer = StateGraph(Notes).add_node(
+        "a", lambda state: {"notes": [q.value for q in called.invoke({"topic": ""}).interrupts]}
+    )
+    with pytest.warns(UserWarning, match="no thread_id"):
+        assert outer.add_edge(START, "a").compile().invoke("go", THREAD).state.notes == ["approve?"]

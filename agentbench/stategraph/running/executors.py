@@ -416,7 +416,8 @@ class _Task:
         done = all_done.get(task_id)
         if done is None:
             done = all_done[task_id] = {**(self.committed.get(DONE) or _NOTHING).get(task_id, _NOTHING)}
-        self.questions = TaskQuestions(node.id, task_id, answers, done, ctx)
+        owns_graphs = not node.plan.fields.is_agent_state
+        self.questions = TaskQuestions(node.id, task_id, answers, done, ctx, owns_called_graphs=owns_graphs)
         self.state: Any = None
 
     def make_state(self) -> Any:

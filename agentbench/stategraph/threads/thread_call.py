@@ -21,8 +21,10 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import InvalidUpdateError, NestedLoopError, ThreadBusyError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt
+from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import read_input
 from agentbench.stategraph.running.executors import META
+from agentbench.stategraph.running.inner_runs import CalledRun
 from agentbench.stategraph.running.plan import CallRecord, GraphOptions, OnBusy, OnGraphChange
 from agentbench.stategraph.threads.positions import input_at
 from agentbench.stategraph.threads.threads import Threads, thread_errors
@@ -38,17 +40,27 @@ class ThreadCall:
     """A call of a graph on a thread, from its beginning to its end.
 
     `ended` is done when it has ended; `execution` is set once the thread has been read. A call without a thread id gets
-    a new one; unless `is_named`, it is saved only if it does not complete.
+    a new one; unless `is_named`, it is saved only if it does not complete. The `inner` run of a call in a task of
+    another graph is stored there instead.
     """
 
-    def __init__(self, config: dict[str, Any], threads: Threads, *, is_named: bool, is_watched: bool) -> None:
+    def __init__(
+        self,
+        config: dict[str, Any],
+        threads: Threads,
+        *,
+        is_named: bool,
+        is_watched: bool,
+        inner: CalledRun | None = None,
+    ) -> None:
         if config.get("thread_id") is None:
             if config.get("checkpoint_id") is not None:
                 message = f"The config names checkpoint {config['checkpoint_id']!r} of no thread. Add its thread_id."
                 raise ValueError(message)
             config["thread_id"] = runtime_defaults().ids.new_id("thread")
+        self.inner = inner
         self.config = config
-        self.chain = threads.chain(config["thread_id"])
+        self.chain = threads.chain(config["thread_id"] if inner is None else runtime_defaults().ids.new_id("thread"))
         self.is_named = is_named
         self.record = CallRecord(is_watched=is_watched)
         self.execution: Execution | None = None
@@ -105,8 +117,9 @@ class ThreadCall:
         """Create the engine's run; nothing runs yet."""
         observe = self.record.is_watched
         log = new_log(self.config["run_id"], runtime_defaults().clock, observe=observe)
+        run_state = RunState() if self.inner is None else self.inner.run_state
         self.execution = Execution(
-            workflow.graph, RunState(), run_input, options, log=log, run_id=self.config["run_id"], streaming=observe
+            workflow.graph, run_state, run_input, options, log=log, run_id=self.config["run_id"], streaming=observe
         )
         self.execution.run.stop_requested = self._is_stopped
         return self.execution
@@ -150,6 +163,19 @@ class ThreadRun(WorkflowRun):
     def _thread_errors(self) -> AbstractContextManager[None]:
         assert isinstance(self._options, GraphOptions)
         return thread_errors(self._options.config["thread_id"])
+
+
+def called_run(fields: StateFields, config: Mapping[str, Any] | None) -> CalledRun | None:
+    """Return the run of a call in a task of another graph, unless the call names a thread of its own.
+
+    A configuration that a node passes on names the thread of the outer graph, where the run belongs.
+    """
+    inner = None if fields.is_agent_state else CalledRun.find()
+    if inner is None or config is None:
+        return inner
+    given = {**(config.get("configurable") or {}), **config}
+    is_passed_on = given.get("run_id") == inner.outer.config.get("run_id")
+    return inner if given.get("thread_id") is None or is_passed_on else None
 
 
 def running_call(running: dict[str, ThreadCall], chain: str) -> ThreadCall | None:
