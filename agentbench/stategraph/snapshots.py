@@ -99,17 +99,13 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         if isinstance(message.data, Activation)
     ]
     due.sort(key=lambda each: each[1].order)
-    tasks = [SnapshotTask(activation.task_id, node, meta.get("error_message")) for node, activation in due]
-    tasks += [
-        SnapshotTask(
-            result.activation.task_id,
-            result.writes.node,
-            None,
-            result.interrupts,
-            copy_whole(dict(result.writes.writes)),
-        )
-        for result in pending
-    ]
+    tasks = [(each.order, SnapshotTask(each.task_id, node, meta.get("error_message"))) for node, each in due]
+    for result in pending:
+        asked = tuple(each for each in result.interrupts if each.id in checkpoint.pending_request_info_events)
+        written = None if result.interrupts else copy_whole(dict(result.writes.writes))
+        task = SnapshotTask(result.activation.task_id, result.writes.node, None, asked, written)
+        tasks.append((result.activation.order, task))
+    tasks.sort(key=lambda each: each[0])
     following = [node for node, _ in due] + [result.writes.node for result in pending if result.interrupts]
     requests = [event.data for event in checkpoint.pending_request_info_events.values()]
     return StateSnapshot(
@@ -121,7 +117,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         created_at=info.timestamp,
         step=meta["step"],
         status=ExecutionStatus(meta["status"]),
-        tasks=tuple(tasks),
+        tasks=tuple(task for _, task in tasks),
         interrupts=tuple(request for request in requests if isinstance(request, (Interrupt, BreakpointRequest))),
         pending_writes={
             result.activation.task_id: [(name, copy_whole(value)) for name, value in result.writes.writes]

@@ -199,6 +199,7 @@ class _Call:
             return self._outcome("stop", messages=[(delivery.executor_id, delivery.data) for delivery in failed])
         if failed:
             self.pending = finished
+            self.passed = [*view.pending_requests]  # the nodes that wait ask again
             again = [(delivery.executor_id, delivery.data) for delivery in failed]
             again += [(result.writes.node, result.activation) for result in results if result.interrupts]
             errors = [_node_error(delivery, self.meta) for delivery in failed]
@@ -391,10 +392,12 @@ class _Call:
             interrupt_data=interrupt_data(first),
         )  # fmt: skip
         self.updates = {PENDING: [*finished, *asking]}
+        answered = self.stored.get(RESUME) or {}
         requests = [
             WorkflowEvent.request_info(question.id, question.node, question, _answer_type(question))
             for result in asking
             for question in result.interrupts
+            if question.id not in self.view.pending_requests and question.key not in answered.get(question.task_id, ())
         ]
         return self._outcome("interrupt", requests=requests)
 
@@ -403,7 +406,10 @@ class _Call:
         return BoundaryOutcome(checkpoint=BoundaryCheckpoint("answer"))
 
     async def take_answers(self, answers: Mapping[str, Any]) -> BoundaryOutcome:
-        """Store the answers; when all have arrived, let the tasks that asked run again."""
+        """Store the answers; when all have arrived, let the tasks that asked run again.
+
+        Without an `AgentState`, a task need not wait for the answers to others.
+        """
         resume: dict[str, dict[str, Any]] = {**(self.view.state.get(RESUME) or {})}
         asked = {interrupt.id: interrupt for result in self.pending for interrupt in result.interrupts}
         update = None
@@ -418,12 +424,18 @@ class _Call:
             writes, messages = read_input(update, self.plan.fields, self.values)
             self._take(merge(self.plan.fields, self.values, [writes]).values)
             self.record.messages += messages
-        if any(request_id in self.view.pending_requests for request_id in asked):
+        still_open = self.view.pending_requests.keys() & asked.keys()
+        if still_open and self.plan.fields.is_agent_state:
             return self._outcome("answer")
-        self._resume()
-        asking = [result for result in self.pending if result.interrupts]
-        self.updates[PENDING] = [result for result in self.pending if not result.interrupts]
-        return self._outcome("answer", messages=[(result.writes.node, result.activation) for result in asking])
+        if not still_open:
+            self._resume()
+        ready = [
+            result
+            for result in self.pending
+            if result.interrupts and still_open.isdisjoint(question.id for question in result.interrupts)
+        ]
+        self.updates[PENDING] = [result for result in self.pending if result not in ready]
+        return self._outcome("answer", messages=[(result.writes.node, result.activation) for result in ready])
 
     def _resume(self) -> None:
         self.meta["status"] = "running"
