@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import masked_fields
+from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
@@ -19,6 +20,10 @@ from agentbench.stategraph.running.executors import META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
+
+
+REPLAY_OF = "replay_of"
+"""In the metadata of a copy from which a thread runs again: the id of the original. Copies of the copy inherit it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,8 @@ class StateSnapshot(Displayable, Generic[StateT]):
         config: The configuration that names this checkpoint, for `invoke`, `update_state` and `fork`.
         parent_config: The configuration that names its parent.
         metadata: `source`, `step`, `seq`, `run_id`, `thread_id`, `writers` (nodes), `changed` (fields, each with the
-            nodes that wrote it), and additions of the call.
+            nodes that wrote it), and additions of the call. Without an `AgentState`, `source` is one of `input`, `loop`,
+            `update` and `fork`.
         created_at: The time when it was saved.
         step: The number of supersteps of its run up to it.
         status: The status of the execution; `None` for a thread that does not exist.
@@ -113,7 +119,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         next=tuple(dict.fromkeys(following)),
         config=config_of(plan, thread_id, info.checkpoint_id),
         parent_config=(info.previous_checkpoint_id and config_of(plan, thread_id, info.previous_checkpoint_id)) or None,
-        metadata={**checkpoint.metadata, "step": meta["step"], "thread_id": thread_id},
+        metadata={**metadata_of(plan, checkpoint.metadata), "step": meta["step"], "thread_id": thread_id},
         created_at=info.timestamp,
         step=meta["step"],
         status=ExecutionStatus(meta["status"]),
@@ -127,6 +133,18 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=plan.fields.misfit(values),
     )
+
+
+def metadata_of(plan: GraphPlan, metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata of a checkpoint for a snapshot; the words for its source depend on the state class."""
+    source = metadata.get(keys.SOURCE)
+    if plan.fields.is_agent_state or source is None:
+        return {**metadata}
+    if metadata.get(REPLAY_OF) is not None and metadata[REPLAY_OF] == metadata.get(keys.FORKED_FROM):
+        source = "fork"
+    elif source not in ("update", "fork"):
+        source = "loop"
+    return {**metadata, keys.SOURCE: source}
 
 
 def values_diff(before: WorkflowCheckpoint, after: WorkflowCheckpoint) -> CheckpointDiff:

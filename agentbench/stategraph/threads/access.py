@@ -22,7 +22,7 @@ from agentbench.stategraph.snapshots import StateSnapshot, config_of, values_dif
 from agentbench.stategraph.state import START, StateT
 from agentbench.stategraph.threads.history import StateHistory, readable
 from agentbench.stategraph.threads.migration import thread_changes
-from agentbench.stategraph.threads.positions import positions
+from agentbench.stategraph.threads.positions import metadata_at, positions
 from agentbench.stategraph.threads.thread_call import flat_config, thread_config
 from agentbench.stategraph.threads.threads import Threads, thread_errors
 from agentbench.workflows.persist.executor_content import Changes
@@ -38,7 +38,6 @@ class ThreadAccess(Generic[StateT]):
 
     threads: Threads
     workflow: Workflow
-    astart: Callable[..., Any]
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
         """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`."""
@@ -75,12 +74,10 @@ class ThreadAccess(Generic[StateT]):
         if branch is not None:
             led_there = {info.checkpoint_id for info in await list_lineage(storage, branch)}
             infos = [info for info in infos if info.checkpoint_id in led_there]
-        wanted = (filter or {}).items()
-        newest_first = [*reversed(infos)] if self.threads.plan.fields.is_agent_state else positions(infos)
+        wanted, plan = (filter or {}).items(), self.threads.plan
+        newest_first = [*reversed(infos)] if plan.fields.is_agent_state else positions(infos)
         matches = [
-            info
-            for info in newest_first
-            if info.source != "pending" and all(info.metadata.get(key) == value for key, value in wanted)
+            info for info in newest_first if info.source != "pending" and wanted <= metadata_at(plan, info).items()
         ]
         return StateHistory(self.threads.plan, storage, thread_id, matches if limit is None else matches[:limit])
 
@@ -118,19 +115,8 @@ class ThreadAccess(Generic[StateT]):
         """
         config = thread_config(config)
         if not self.threads.plan.fields.is_agent_state and not await self.threads.head_seq(config["thread_id"]):
-            self.threads.require_node(as_node)
-            config = await self._begin_thread(config, values)
-            if as_node in (None, START):
-                return config_of(self.threads.plan, **config)
-            values = None
+            return await self.threads.begin(config, values, as_node or START, self.workflow.graph)
         return await self.threads.update(config, values, as_node)
-
-    async def _begin_thread(self, config: Mapping[str, Any], values: Any) -> dict[str, Any]:
-        """Save a thread at the first superstep, with an input that has not run any node."""
-        run = await self.astart({} if values is None else values, config)
-        await run.step()
-        head = await self.threads.require(config)
-        return {"thread_id": config["thread_id"], "checkpoint_id": head.checkpoint_id}
 
     update_state = blocking(aupdate_state)
 

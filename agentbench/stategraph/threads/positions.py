@@ -12,7 +12,7 @@ from agentbench.checkpoints.checkpoint import CheckpointID, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.snapshots import SnapshotTask, StateSnapshot, config_of, snapshot_of
+from agentbench.stategraph.snapshots import SnapshotTask, StateSnapshot, config_of, metadata_of, snapshot_of
 from agentbench.stategraph.state import START
 from agentbench.workflows.executors.state import StateMark
 from agentbench.workflows.run.first_input import read_input
@@ -42,6 +42,12 @@ def positions(infos: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
     return found
 
 
+def metadata_at(plan: GraphPlan, info: CheckpointInfo) -> dict[str, Any]:
+    """Return the metadata of a position, without its step."""
+    is_before_input = info.checkpoint_id.startswith(_BEFORE_INPUT)
+    return metadata_of(plan, info.metadata) | ({keys.SOURCE: "input"} if is_before_input else {})
+
+
 async def snapshot_at(plan: GraphPlan, storage: Any, checkpoint_id: CheckpointID, thread_id: Any) -> StateSnapshot[Any]:
     """Return a thread at a position."""
     first_id = checkpoint_id.removeprefix(_BEFORE_INPUT)
@@ -57,7 +63,7 @@ async def snapshot_at(plan: GraphPlan, storage: Any, checkpoint_id: CheckpointID
         values={name: values[name] for name in plan.fields.names if name in values},
         next=(START,),
         config=config_of(plan, thread_id, checkpoint_id),
-        metadata={**after.metadata, "step": after.step - 1},
+        metadata={**after.metadata, keys.SOURCE: "input", "step": after.step - 1},
         step=after.step - 1,
         tasks=(SnapshotTask(START, START, result=read_input(first.metadata)),),
         interrupts=(),

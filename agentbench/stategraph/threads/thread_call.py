@@ -242,7 +242,7 @@ async def read_thread(
         return RunInput(
             message=data, checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage
         ), checkpoint
-    if not checkpoint.messages:
+    if not checkpoint.messages and threads.plan.fields.is_agent_state:
         message = f"Thread {config['thread_id']!r} has nothing to continue. Pass an input."
         raise ValueError(message)
     return RunInput(checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage), checkpoint

@@ -11,9 +11,11 @@ from urllib.parse import quote
 
 from agentbench._copying import isolate
 from agentbench._user_code import warn_user
+from agentbench.checkpoints import metadata as keys
 from agentbench.checkpoints.access import (
     head_of,
     load_checkpoint,
+    save_at_head,
 )
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.fork import fork_checkpoint
@@ -23,7 +25,7 @@ from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
 from agentbench.stategraph.running.plan import GraphPlan, node_config
 from agentbench.stategraph.running.routing import Activation, Waiting, route
-from agentbench.stategraph.snapshots import StateSnapshot, config_of, snapshot_of
+from agentbench.stategraph.snapshots import REPLAY_OF, StateSnapshot, config_of, snapshot_of
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.stategraph.threads.positions import snapshot_at
 from agentbench.workflows.executors.message import WorkflowMessage, internal_source
@@ -132,6 +134,22 @@ class Threads:
         as_node: str | None = None,
     ) -> WorkflowCheckpoint:
         """Save a copy of a checkpoint with further writes, and return it; see `update`."""
+        state, messages = await self._edits(checkpoint, writes, thread_id, as_node)
+        return await self._fork(
+            checkpoint,
+            thread_id,
+            head_seq,
+            state_updates=state,
+            messages=messages,
+            requests=None if as_node is None else {},
+            with_history=True,
+            metadata=_of_update(thread_id, writes),
+        )
+
+    async def _edits(
+        self, checkpoint: WorkflowCheckpoint, writes: TaskWrites, thread_id: Any, as_node: str | None
+    ) -> tuple[dict[str, Any], dict[str, list[Any]] | None]:
+        """Return the new values of shared state for an update, and the messages to the nodes that come next."""
         meta = self._fork_meta(checkpoint)
         before = self.plan.values_in(checkpoint.state)
         merged = merge(self.plan.fields, before, [writes])
@@ -155,16 +173,22 @@ class Threads:
             state |= {PENDING: [], RESUME: {}, WAITING: routed.waiting}
         if as_node is not None or not self.plan.fields.is_agent_state:
             state[META] = meta
-        return await self._fork(
-            checkpoint,
-            thread_id,
-            head_seq,
-            state_updates=state,
-            messages=messages,
-            requests=None if as_node is None else {},
-            with_history=True,
-            metadata={"thread_id": thread_id, "changed": {name: [writes.node] for name, _ in writes.writes}},
-        )
+        return state, messages
+
+    async def begin(self, config: Mapping[str, Any], values: Any, as_node: str, graph: Graph) -> dict[str, Any]:
+        """Save an update as the first checkpoint of a thread, and return the configuration that names it."""
+        plan, thread_id = self.plan, config["thread_id"]
+        self.require_node(as_node)
+        initial = plan.fields.initial(plan.template)
+        meta = {"step": -1, "status": "running", "current_node": START, "thread_id": thread_id}
+        before = WorkflowCheckpoint(self.chain(thread_id), graph.signature_hash, state={**initial, META: meta})
+        writes = read_return(values, plan.fields, as_node, "update", initial)
+        state, messages = await self._edits(before, writes, thread_id, as_node)
+        metadata = {**_of_update(thread_id, writes), keys.SOURCE: "update", keys.GRAPH_SIGNATURE: graph.signature}
+        first = replace(before, state={**before.state, **state}, messages=messages or {}, metadata=metadata)
+        with thread_errors(thread_id):
+            await save_at_head(self.storage, first, 0)
+        return config_of(plan, thread_id, first.checkpoint_id)
 
     async def replay(self, checkpoint: WorkflowCheckpoint, thread_id: Any, head_seq: int) -> WorkflowCheckpoint:
         """Save a copy of an earlier checkpoint as the newest one; open questions of nodes are asked again."""
@@ -184,6 +208,7 @@ class Threads:
             state_updates=state,
             messages=messages,
             requests={} if asking else None,
+            metadata={REPLAY_OF: checkpoint.checkpoint_id},
         )
 
     def _fork_meta(self, checkpoint: WorkflowCheckpoint) -> dict[str, Any]:
@@ -245,6 +270,11 @@ def thread_errors(thread_id: Any) -> Iterator[None]:
     except WorkflowBusyError as error:
         message = f"Another writer has saved to thread {thread_id!r} in the meantime, so this was not saved. Try again."
         raise ThreadBusyError(message, thread_id=thread_id) from error
+
+
+def _of_update(thread_id: Any, writes: TaskWrites) -> dict[str, Any]:
+    """Return the metadata of an update."""
+    return {"thread_id": thread_id, "changed": {name: [writes.node] for name, _ in writes.writes}}
 
 
 def _at(meta: dict[str, Any], frontier: Sequence[tuple[str, Activation]]) -> dict[str, Any]:
