@@ -379,7 +379,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         else:
             input_data = await call.take_input(input_data, self.threads)
             run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
-            state = checkpoint and checkpoint.state
+            state = None if checkpoint is None else checkpoint.state
         if state is not None:
             record.values, record.meta = self.plan.values_in(state), state[META]
         options = GraphOptions(

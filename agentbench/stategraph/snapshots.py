@@ -21,7 +21,6 @@ from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
 
-
 REPLAY_OF = "replay_of"
 """In the metadata of a copy from which a thread runs again: the id of the original. Copies of the copy inherit it."""
 
@@ -53,8 +52,8 @@ class StateSnapshot(Displayable, Generic[StateT]):
         config: The configuration that names this checkpoint, for `invoke`, `update_state` and `fork`.
         parent_config: The configuration that names its parent.
         metadata: `source`, `step`, `seq`, `run_id`, `thread_id`, `writers` (nodes), `changed` (fields, each with the
-            nodes that wrote it), and additions of the call. Without an `AgentState`, `source` is one of `input`, `loop`,
-            `update` and `fork`.
+            nodes that wrote it), and additions of the call. Without an `AgentState`, `source` is `input`, `loop`,
+            `update` or `fork`.
         created_at: The time when it was saved.
         step: The number of supersteps of its run up to it.
         status: The status of the execution; `None` for a thread that does not exist.

@@ -148,6 +148,16 @@ def test_an_answer_may_come_with_an_update():
     assert app.invoke(Command(resume="Ann", update={"notes": ["first"]}), THREAD).state.notes == ["first", "Ann"]
 
 
+def test_an_answer_may_come_with_nodes_that_run_beside_the_one_that_asked():
+    graph = StateGraph(Notes).add_node("ask", lambda state: {"notes": [interrupt("name")]}, goes_to=["log"])
+    app = graph.add_node("log", note("log")).set_entry_point("ask").compile()
+    paused = app.invoke("go", THREAD)
+    with raises(GraphError, "'nowhere'"):
+        app.invoke(Command(resume="Ann", goto="nowhere"), THREAD)
+    assert list(app.get_state(THREAD).interrupts) == paused.interrupts
+    assert app.invoke(Command(resume="Ann", goto="log"), THREAD).state.notes == ["Ann", "log"]
+
+
 class Approval(BaseModel):
     approved: bool
 
@@ -301,7 +311,7 @@ def test_a_graph_called_in_a_task_lets_the_run_wait():
     called = calling()
 
     @task
-    def in_task() -> str:
+    def in_task() -> Any:
         return called.invoke({"topic": "owls"})["text"]
 
     @entrypoint()

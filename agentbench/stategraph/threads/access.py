@@ -18,7 +18,7 @@ from agentbench.checkpoints.access import (
     load_checkpoint,
 )
 from agentbench.checkpoints.diff import CheckpointDiff
-from agentbench.stategraph.snapshots import StateSnapshot, config_of, values_diff
+from agentbench.stategraph.snapshots import StateSnapshot, values_diff
 from agentbench.stategraph.state import START, StateT
 from agentbench.stategraph.threads.history import StateHistory, readable
 from agentbench.stategraph.threads.migration import thread_changes

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, get_args
 from uuid import UUID
 
@@ -213,9 +214,8 @@ async def read_thread(
     asked = {key: each for key, each in questions.items() if isinstance(each, Interrupt) and key not in pauses}
     if is_answer:
         answers = _answers(data, asked, config["thread_id"])
-        if isinstance(data, Command) and (data.update is not None or data.state is not None):
-            update = Command(update=data.update, state=data.state)
-            checkpoint = await _add_input(threads, call, checkpoint, update)
+        if isinstance(data, Command) and (data.update, data.state, data.goto) != (None, None, None):
+            checkpoint = await _add_input(threads, call, checkpoint, replace(data, resume=None))
         return RunInput(
             responses=answers, checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage
         ), checkpoint
@@ -306,9 +306,6 @@ def _is_answer(data: Any, threads: Threads) -> bool:
 def _answers(data: Any, asked: Mapping[str, Interrupt], thread_id: Any) -> dict[str, Any]:
     """Return the answers by the ids of their questions."""
     resume = data.resume if isinstance(data, Command) else data["resume"]
-    if isinstance(data, Command) and data.goto is not None:
-        message = "Command(resume=..., goto=...) is not an answer. Answer without goto, then use update_state()."
-        raise InvalidUpdateError(message)
     if not asked:
         message = f"Thread {thread_id!r} has no open question."
         raise ValueError(message)

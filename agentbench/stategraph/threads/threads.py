@@ -24,7 +24,7 @@ from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import TaskWrites, merge, read_return
 from agentbench.stategraph.running.executors import META, PENDING, RESUME, WAITING
 from agentbench.stategraph.running.plan import GraphPlan, node_config
-from agentbench.stategraph.running.routing import Activation, Waiting, route
+from agentbench.stategraph.running.routing import Activation, Routed, Waiting, route
 from agentbench.stategraph.snapshots import REPLAY_OF, StateSnapshot, config_of, snapshot_of
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.stategraph.threads.positions import snapshot_at
@@ -112,6 +112,8 @@ class Threads:
         plan = self.plan
         self.require_node(as_node)
         writes = read_return(values, plan.fields, as_node or START, "update", plan.values_in(checkpoint.state))
+        if as_node is None:
+            writes = replace(writes, goto=None)
         saved = await self.save_update(checkpoint, writes, target, head_seq, as_node)
         return config_of(plan, target, saved.checkpoint_id)
 
@@ -133,7 +135,10 @@ class Threads:
         head_seq: int,
         as_node: str | None = None,
     ) -> WorkflowCheckpoint:
-        """Save a copy of a checkpoint with further writes, and return it; see `update`."""
+        """Save a copy of a checkpoint with further writes, and return it; see `update`.
+
+        Without `as_node`, the targets of the writes run in addition to the nodes that are next.
+        """
         state, messages = await self._edits(checkpoint, writes, thread_id, as_node)
         return await self._fork(
             checkpoint,
@@ -158,22 +163,34 @@ class Threads:
         }
         messages: dict[str, list[Any]] | None = None
         if as_node is not None:
-            waiting: Waiting = checkpoint.state.get(WAITING) or Waiting()
             tasks = [] if as_node == END else [replace(writes, node=as_node)]
-
-            def state_for(view: StateFields) -> Any:
-                return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
-
-            def argument(kind: str) -> Any:
-                return node_config({"thread_id": thread_id}) if kind == "config" else None
-
-            routed = await route(self.plan, tasks, waiting, state_for, argument, meta["step"] + 1, merged.values)
+            routed = await self._route(checkpoint, tasks, merged.values, meta, thread_id)
             messages = _queue_messages(routed.frontier)
             meta = _at(meta, routed.frontier)
             state |= {PENDING: [], RESUME: {}, WAITING: routed.waiting}
+        elif writes.goto:
+            routed = await self._route(checkpoint, [writes], merged.values, meta, thread_id)
+            messages = _with_further(checkpoint, routed.frontier)
         if as_node is not None or not self.plan.fields.is_agent_state:
             state[META] = meta
         return state, messages
+
+    async def _route(
+        self,
+        checkpoint: WorkflowCheckpoint,
+        tasks: Sequence[TaskWrites],
+        values: Mapping[str, Any],
+        meta: Mapping[str, Any],
+        thread_id: Any,
+    ) -> Routed:
+        def state_for(view: StateFields) -> Any:
+            return view.view(values, isolate, lambda: ExecutionState(**meta))
+
+        def argument(kind: str) -> Any:
+            return node_config({"thread_id": thread_id}) if kind == "config" else None
+
+        waiting: Waiting = checkpoint.state.get(WAITING) or Waiting()
+        return await route(self.plan, tasks, waiting, state_for, argument, meta["step"] + 1, values)
 
     async def begin(self, config: Mapping[str, Any], values: Any, as_node: str, graph: Graph) -> dict[str, Any]:
         """Save an update as the first checkpoint of a thread, and return the configuration that names it."""
@@ -292,4 +309,21 @@ def _queue_messages(frontier: Sequence[tuple[str, Activation]]) -> dict[str, lis
     for node, activation in frontier:
         source = internal_source(node)
         messages.setdefault(source, []).append(WorkflowMessage(activation, source, node))
+    return messages
+
+
+def _with_further(checkpoint: WorkflowCheckpoint, frontier: Sequence[tuple[str, Activation]]) -> dict[str, list[Any]]:
+    """Return the queued messages of a checkpoint, and those to further nodes, unless a node waits for an answer."""
+    pending = checkpoint.state.get(PENDING) or ()
+    queued = [message.data for several in checkpoint.messages.values() for message in several]
+    asking = {result.writes.node for result in pending if result.interrupts}
+    n_before = len(pending) + len(queued)
+    further = [
+        (node, replace(activation, task_id=f"{activation.task_id}:goto", order=n_before + activation.order))
+        for node, activation in frontier
+        if activation.arg is not None or node not in asking
+    ]
+    messages = {source: [*several] for source, several in checkpoint.messages.items()}
+    for source, several in _queue_messages(further).items():
+        messages[source] = [*messages.get(source, ()), *several]
     return messages
