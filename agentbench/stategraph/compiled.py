@@ -64,8 +64,9 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
 
     A call with `config={"thread_id": "order-7"}` continues that thread, which is saved. A call without a thread id is
     saved only if it does not complete (a question, a breakpoint, a stop, an error): once, under the `thread_id` of its
-    result, and with a warning. The last hundred such calls are kept. `workflow` is the same graph as a workflow of the
-    engine, for steppers and drawings.
+    result, and with a warning. The last hundred such calls are kept. If a node of another graph makes such a call, and
+    neither state is an `AgentState`, the call belongs to the node: its questions let the outer graph wait. `workflow`
+    is the same graph as a workflow of the engine, for steppers and drawings.
 
     Example:
         >>> app = graph.compile(interrupt_before=["judge"])
@@ -152,7 +153,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Args:
             input_data: `{"messages": ...}`, `{"state": {...}}`, fields, a state, messages, or text;
                 `{"resume": answer}` or a `Command` answers an interrupt; `None` continues a thread that has paused or
-                failed.
+                failed, and without an `AgentState` returns the values of one that has finished.
             config: `thread_id` and other settings, flat or under `configurable`.
             response_granularity: The level of detail of the result: `low`, `partial` or `full`.
             context: An object for this call, which nodes find in their `Runtime`.
@@ -394,7 +395,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             context=self.plan.context_of(context),
             store=inner.outer.store if self.store is None and inner is not None else self.store,
             call_record=record,
-            is_named=call.is_named,
+            is_named=call.is_named if inner is None else inner.outer.is_named,
         )
         return run_input, options
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
+from threading import Lock
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -271,6 +272,7 @@ def test_a_question_outlasts_the_process(tmp_path: Any):
 class Topic(TypedDict, total=False):
     topic: str
     text: str
+    other: Any
 
 
 def calling(**settings: Any) -> Any:
@@ -330,3 +332,16 @@ def test_a_graph_called_by_a_node_with_an_agent_state_returns_its_questions():
     )
     with pytest.warns(UserWarning, match="no thread_id"):
         assert outer.add_edge(START, "a").compile().invoke("go", THREAD).state.notes == ["approve?"]
+
+
+def test_an_error_after_a_called_graph_is_not_hidden_by_values_that_cannot_be_saved():
+    called = StateGraph(Topic).add_node("open", lambda state: {"other": Lock()}).add_edge(START, "open").compile()
+
+    def node(state: Topic) -> Topic:
+        called.invoke({"topic": ""})
+        message = "of the node"
+        raise LookupError(message)
+
+    app = StateGraph(Topic).add_node("node", node).add_edge(START, "node").compile()
+    with pytest.raises(LookupError, match="of the node"), pytest.warns(UserWarning, match="no thread_id"):
+        app.invoke({})

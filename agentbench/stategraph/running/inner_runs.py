@@ -67,7 +67,7 @@ def _question(request: WorkflowEvent[Any]) -> dict[str, Any]:
 class CalledRun:
     """A run of a graph that the code of a task calls; the calls of a task are distinguished by their order.
 
-    It is stored in the task even after its end, so that it is not repeated when the task runs again.
+    On a named thread it is stored in the task even after its end, so that it is not repeated when the task runs again.
     """
 
     def __init__(self, questions: TaskQuestions) -> None:
@@ -96,8 +96,10 @@ class CalledRun:
         return await restore_run(graph, self.run_state, self._done[self._key], self._prefix)
 
     async def store(self, graph: Graph, error: BaseException | None) -> None:
-        """Store the run in the task, unless it failed before its first node."""
-        if error is None or self.run_state.messages:
+        """Store the run in the task, if it has to continue there or the thread of the outer graph is saved anyway."""
+        has_asked = self.is_stored or bool(self.run_state.requests)
+        has_begun = error is None or bool(self.run_state.messages)
+        if has_asked or (self.outer.is_named and has_begun):
             self._done[self._key] = await stored_run(graph, self.run_state)
 
     def require_answers(self) -> None:
