@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, Protocol
+
+from agentbench._signatures.forms import flatten_union, unwrap
+from agentbench.serialization.plain import text_of
 
 
 class Watcher(Protocol):
@@ -34,7 +37,7 @@ class StreamEmitter:
     A tool gets an emitter in a parameter with the annotation `StreamEmitter | None`, which models do not see. The
     parameter is `None` if nobody watches the run, as in `invoke` of a state graph. Streams of state graphs, steppers
     and runs with `RunOptions(observe=True)` are watched. Each report is an event of type `custom`; a stream of a state
-    graph yields it as a `StreamChunk`.
+    graph yields it as a `StreamChunk`. A message that is not text, such as an error, is converted by `str`.
 
     Args:
         show: A function that gets each report.
@@ -60,17 +63,17 @@ class StreamEmitter:
         """Emit any value, as the `emit` of a node does."""
         self._show(data)
 
-    def progress(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+    def progress(self, message: object, data: Mapping[str, Any] | None = None) -> None:
         """Emit a line about the progress of the call, with further data; the status is `tool_progress`."""
-        self._report("updates", "tool_progress", data, message)
+        self._report("updates", "tool_progress", data, _text(message))
 
-    def error(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+    def error(self, message: object, data: Mapping[str, Any] | None = None) -> None:
         """Emit a line about a failure, with further data; the status is `tool_failed`. The call goes on."""
-        self._report("error", "tool_failed", data, message)
+        self._report("error", "tool_failed", data, _text(message))
 
-    def message(self, message: str, data: Mapping[str, Any] | None = None) -> None:
+    def message(self, message: object, data: Mapping[str, Any] | None = None) -> None:
         """Emit a text that people should read, with further data; the status is `tool_message`."""
-        self._report("message", "tool_message", data, message)
+        self._report("message", "tool_message", data, _text(message))
 
     def update(self, data: Mapping[str, Any]) -> None:
         """Emit data alone; the status is `tool_progress`, unless the data have another one."""
@@ -92,4 +95,8 @@ def emitter_of(tool_name: str, tool_call_id: str | None) -> StreamEmitter | None
 
 def is_emitter(annotation: Any) -> bool:
     """Return whether a parameter with this annotation gets a `StreamEmitter`."""
-    return StreamEmitter in (annotation, *get_args(annotation))
+    return any(unwrap(member) is StreamEmitter for member in flatten_union(annotation))
+
+
+def _text(message: object) -> str:
+    return message if isinstance(message, str) else text_of(message)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 
@@ -57,6 +57,44 @@ def test_what_a_tool_reports_is_in_the_stream_at_every_level(made: Any, level: s
         (StreamEvent.UPDATES, {**facts, "status": "indexed", "pages": 7}),
     ]
     assert reports[1].message.text == "The archive is large."
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(3, "3"), (None, "None"), ({"page": 1}, "{'page': 1}"), (ValueError("No disk."), "No disk.")]
+)
+def test_a_report_of_what_is_not_text_has_its_text(value: Any, text: str) -> None:
+    def count(emit: StreamEmitter | None = None) -> str:
+        assert emit is not None
+        emit.progress(value)
+        emit.error(value)
+        emit.message(value)
+        return "done"
+
+    chunks = [*graph_of(count).stream(asking("count"), THREAD)]
+
+    assert [chunk.data["message"] for chunk in chunks if chunk.data] == [text] * 3
+    assert chunks[-1].message.contents[0].result == "done"
+
+
+def test_an_emitter_with_a_note_in_its_annotation_is_filled_and_hidden() -> None:
+    def optional(query: str, report: Annotated[StreamEmitter | None, "progress"] = None) -> str:
+        return type(report).__name__
+
+    def required(query: str, report: Annotated[StreamEmitter, "progress"]) -> str:
+        return type(report).__name__
+
+    for function in (optional, required):
+        name = function.__name__
+        for made in (function, tool(function)):
+            (spec,) = ToolNode([made]).all_tools()
+            assert [*spec["function"]["parameters"]["properties"]] == ["query"]
+            chunks = [*graph_of(made).stream(asking(name, query="maps"), THREAD)]
+            assert chunks[-1].message.contents[0].result == "StreamEmitter"
+        call = Content.from_function_call("c1", name, arguments={"query": "maps"})
+        agent = Agent(ScriptedChatClient([call, "done"]), tools=[function])
+        graph = StateGraph(AgentState).add_node("finder", agent).add_edge(START, "finder").compile()
+        messages = [chunk.message for chunk in graph.stream("Find.", THREAD)]
+        assert "StreamEmitter" in [message.contents[0].result for message in messages if message.contents]
 
 
 def test_nobody_watches_an_invoked_graph() -> None:
