@@ -9,6 +9,7 @@ from typing import Any, Generic, cast
 from urllib.parse import quote, unquote
 
 from agentbench._bridge import blocking
+from agentbench._display import shorten
 from agentbench.checkpoints.access import delete_chain, list_workflow_names, save_at_head
 from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
 from agentbench.checkpoints.memory import InMemoryCheckpointStorage
@@ -45,17 +46,16 @@ class ThreadStates(Generic[StateT]):
 
         Args:
             config: Identifies the thread.
-            state: An instance of the state class, all of whose values are written.
+            state: An instance of the state class, all of whose values are written. For a state class that is not an
+                `AgentState`, a dictionary of its fields will do.
 
         Raises:
-            TypeError: It is not an instance of a state class.
+            TypeError: It is not an instance of a state class, or not of the class with which this class was
+                subscripted.
             GraphError: A value does not fit, or several graphs have a thread of this name.
         """
         config = thread_config(config)
-        cls: Any = type(state) if is_state_class(type(state)) else self._ab_state_class
-        if cls is None:
-            message = f"state is {state!r}; expected an instance of AgentState, or of another state class."
-            raise TypeError(message)
+        cls = self._ab_class_of(state)
         thread_id = config["thread_id"]
         name = await self._ab_graph_of(thread_id) or quote(cls.__name__, safe="")
         threads = self._ab_threads(cls, name)
@@ -112,6 +112,24 @@ class ThreadStates(Generic[StateT]):
         """The class with which this class was subscripted."""
         (cls,) = getattr(getattr(self, "__orig_class__", None), "__args__", (None,))
         return cls if is_state_class(cls) else None
+
+    def _ab_class_of(self, state: Any) -> type:
+        """Return the class as which a state is written; `TypeError` if it is not one of this class."""
+        named, cls = self._ab_state_class, type(state)
+        if named is None:
+            if is_state_class(cls):
+                return cls
+            message = f"state is {shorten(state)}; expected an instance of AgentState, or of another state class."
+            raise TypeError(message)
+        # A cell of a notebook that is run again defines its class again, under the same name.
+        if is_state_class(cls) and (named in cls.__mro__ or named.__qualname__ == cls.__qualname__):
+            return cls
+        takes_dictionaries = AgentState not in named.__mro__
+        if takes_dictionaries and isinstance(state, Mapping) and state.keys() <= {*state_fields(named).names}:
+            return named
+        or_fields = ", or a dictionary of its fields" if takes_dictionaries else ""
+        message = f"state is {shorten(state)}; expected an instance of {named.__name__}{or_fields}."
+        raise TypeError(message)
 
     async def _ab_graph_of(self, thread_id: Any) -> str | None:
         """Return the quoted name of the graph that has a thread."""

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import pytest
+from typing_extensions import TypedDict
 
 from agentbench import FileCheckpointStorage, InMemoryCheckpointStorage, SQLCheckpointStorage
 from agentbench.exceptions import GraphError, StateValidationError
@@ -95,6 +96,37 @@ def test_the_class_of_a_state_must_be_known(tmp_path: Any) -> None:
         InMemoryCheckpointer[Order]().put_state(THREAD, Order.model_construct(n="many"))
     with raises(ValueError, "thread"):
         InMemoryCheckpointer().get_state({})
+
+
+class Parcel(TypedDict, total=False):
+    n: int
+
+
+@pytest.mark.parametrize("state", [5, None, {"n": 1}, AgentState(), Order], ids=lambda state: str(state)[:9])
+def test_what_is_not_a_state_of_the_named_class_is_refused_and_nothing_is_written(tmp_path: Any, state: Any) -> None:
+    for checkpointer in (InMemoryCheckpointer[Order](), SqliteCheckpointer[Order](tmp_path / "threads.db")):
+        with raises(TypeError, "state", "Order"):
+            checkpointer.put_state(THREAD, state)
+        assert checkpointer.list_threads() == []
+
+
+def test_a_dictionary_is_a_state_of_a_typed_dict_if_it_has_its_fields() -> None:
+    checkpointer = InMemoryCheckpointer[Parcel]()
+
+    with raises(TypeError, "weight", "Parcel"):
+        checkpointer.put_state(THREAD, {"weight": 3})  # type: ignore[typeddict-unknown-key]
+    checkpointer.put_state(THREAD, {"n": 1})
+
+    assert checkpointer.get_state(THREAD) == {"n": 1}
+
+
+def test_a_class_that_a_notebook_defines_again_is_the_same_class() -> None:
+    checkpointer: Any = InMemoryCheckpointer[Order]()
+    again: Any = type("Order", (AgentState,), {"__annotations__": {"n": int}, "n": 0, "__module__": __name__})
+
+    checkpointer.put_state(THREAD, again(n=2))
+
+    assert checkpointer.get_state(THREAD).n == 2
 
 
 def test_a_thread_of_several_graphs_is_not_guessed() -> None:
