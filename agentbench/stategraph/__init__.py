@@ -20,7 +20,6 @@ _door = Door(
     graph: StateGraph
     interrupts: BreakpointRequest Continue GraphInterrupt Interrupt interrupt pending_interrupt
     prebuilt.tools.handoff: create_handoff_tool is_handoff_tool
-    merging.messages: MessagesState
     reducers: Overwrite REMOVE_ALL_MESSAGES Reducer RemoveMessage add_messages append_items remove_tool_messages
         replace_messages replace_value upsert_messages
     results: GraphResult ResponseGranularity
@@ -30,7 +29,7 @@ _door = Door(
     snapshots: SnapshotTask StateSnapshot
     storage.savers: AsyncSqliteSaver=SqliteSaver InMemorySaver MemorySaver=InMemorySaver SqliteSaver
     streams.writer: StreamWriter get_stream_writer
-    state: AgentState END ExecutionState ExecutionStatus START StopRequestStatus
+    state: AgentState END ExecutionState ExecutionStatus MessagesState START StopRequestStatus
     storage.checkpointer: InMemoryCheckpointer SqliteCheckpointer
     streaming: StreamChunk StreamEvent
     threads.history: StateHistory

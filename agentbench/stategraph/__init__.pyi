@@ -40,7 +40,6 @@ from agentbench.stategraph.interrupts import GraphInterrupt as GraphInterrupt
 from agentbench.stategraph.interrupts import Interrupt as Interrupt
 from agentbench.stategraph.interrupts import interrupt as interrupt
 from agentbench.stategraph.interrupts import pending_interrupt as pending_interrupt
-from agentbench.stategraph.merging.messages import MessagesState as MessagesState
 from agentbench.stategraph.prebuilt.tools.handoff import create_handoff_tool as create_handoff_tool
 from agentbench.stategraph.prebuilt.tools.handoff import is_handoff_tool as is_handoff_tool
 from agentbench.stategraph.reducers import REMOVE_ALL_MESSAGES as REMOVE_ALL_MESSAGES
@@ -67,6 +66,7 @@ from agentbench.stategraph.state import START as START
 from agentbench.stategraph.state import AgentState as AgentState
 from agentbench.stategraph.state import ExecutionState as ExecutionState
 from agentbench.stategraph.state import ExecutionStatus as ExecutionStatus
+from agentbench.stategraph.state import MessagesState as MessagesState
 from agentbench.stategraph.state import StopRequestStatus as StopRequestStatus
 from agentbench.stategraph.storage.checkpointer import InMemoryCheckpointer as InMemoryCheckpointer
 from agentbench.stategraph.storage.checkpointer import SqliteCheckpointer as SqliteCheckpointer

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from agentbench._secrets import masked_fields, masked_repr
 from agentbench.messages.message import Message
+from agentbench.messages.short_forms import MessageLike, to_messages
 
 
 @dataclass(frozen=True)
@@ -75,18 +76,28 @@ class RemoveMessage:
         return self.message_id
 
 
-def add_messages(
-    left: list[Message] | None, right: Sequence[Message | RemoveMessage] | Message | RemoveMessage | None
-) -> list[Message]:
+Messages: TypeAlias = Sequence[MessageLike | RemoveMessage] | MessageLike | RemoveMessage | None
+"""One or several messages, also in short forms, or the ids of messages to remove."""
+
+
+def add_messages(left: Messages, right: Messages) -> list[Message]:
     """Append the messages that are not present yet; pieces of streamed messages (`delta`) are left out.
 
     Messages are the same if their ids have equal types and values. If a message occurs twice, the first one stays. A
     `RemoveMessage` removes the message with its id.
 
+    Args:
+        left: The messages so far.
+        right: One message, or several. A message may be text (of the user), a pair such as `("ai", text)`, or a
+            dictionary with `role` and `content`.
+
+    Raises:
+        TypeError: A value is not a message.
+
     Example:
-        >>> add_messages([Message("user", "Hi", message_id=1)], Message("assistant", "Hello", message_id=2))
+        >>> add_messages([Message("user", "Hi", message_id=1)], ("assistant", "Hello"))
     """
-    there, candidates = left or [], _complete(right)
+    there, candidates = _there(left), _complete(right)
     if any(isinstance(message, RemoveMessage) for message in candidates):
         return _merged(there, candidates, replaces=False)
     absent = _CONVERSATIONS.absent_ids(there, [message.message_id for message in candidates])
@@ -127,8 +138,8 @@ _LONG, _MOST_CONVERSATIONS = 100, 16
 _CONVERSATIONS = _Conversations()
 
 
-def replace_messages(left: list[Message] | None, right: list[Message] | Message | None) -> list[Message]:
-    """Replace all messages; pieces of streamed messages are left out.
+def replace_messages(left: Messages, right: Messages) -> list[Message]:
+    """Replace all messages, with the same forms as `add_messages`; pieces of streamed messages are left out.
 
     Example:
         from agentbench import Message, replace_messages
@@ -177,10 +188,10 @@ def replace_value(left: Any, right: Any) -> Any:
     return right
 
 
-def upsert_messages(
-    left: list[Message] | None, right: Sequence[Message | RemoveMessage] | Message | RemoveMessage | None
-) -> list[Message]:
+def upsert_messages(left: Messages, right: Messages) -> list[Message]:
     """Append messages; one with an existing id replaces that message, and a `RemoveMessage` removes it.
+
+    It takes the same forms as `add_messages`.
 
     Example:
         from agentbench import Message
@@ -189,7 +200,7 @@ def upsert_messages(
         old, new = Message("user", ["Hello"], message_id="m1"), Message("user", ["Hi"], message_id="m1")
         assert [message.text for message in upsert_messages([old], [new])] == ["Hi"]
     """
-    return _merged(left or [], _complete(right), replaces=True)
+    return _merged(_there(left), _complete(right), replaces=True)
 
 
 def remove_tool_messages(messages: list[Message]) -> list[Message]:
@@ -229,15 +240,34 @@ def _merged(left: Sequence[Message], right: Sequence[Any], *, replaces: bool) ->
     return [*by_key.values()]
 
 
-def _complete(messages: Sequence[Message | RemoveMessage] | Message | RemoveMessage | None) -> list[Any]:
-    if isinstance(messages, (Message, RemoveMessage)):
-        messages = [messages]
-    given: Sequence[object] = messages or ()
-    for message in given:
+def _there(messages: Messages) -> list[Any]:
+    """Return the messages so far as a list."""
+    # A graph passes a conversation, which may be too long to look at each message.
+    if isinstance(messages, list) and len(messages) >= _LONG and isinstance(messages[0], Message):
+        return messages
+    return _listed(messages)
+
+
+def _complete(messages: Messages) -> list[Any]:
+    """Return the messages of an update as a list, without pieces of streamed ones."""
+    return [message for message in _listed(messages) if not getattr(message, "delta", False)]
+
+
+def _listed(messages: Messages) -> list[Any]:
+    given: Any = to_messages(messages)
+    if given is None:
+        return []
+    if isinstance(given, (Message, RemoveMessage, Mapping)) or not isinstance(given, Iterable):
+        given = (given,)
+    listed = [*given]
+    for message in listed:
         if not isinstance(message, (Message, RemoveMessage)):
-            text = f"{masked_repr(message)} is not a message. Convert it: Message.text_message(..., role='assistant')"
+            text = (
+                f"{masked_repr(message)} is not a message. Expected a Message, text, a pair such as ('user', text), "
+                "or a dictionary with role and content."
+            )
             raise TypeError(text)
-    return [message for message in given if not getattr(message, "delta", False)]
+    return listed
 
 
 def _key(message: Message) -> Any:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from typing_extensions import TypedDict
 
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import mask_secrets
@@ -200,3 +201,19 @@ class AgentState(BaseModel, Displayable):
     def error(self, error_msg: str) -> None:
         """Record an error."""
         self.execution_meta.status, self.execution_meta.error_message = ExecutionStatus.ERROR, error_msg
+
+
+class MessagesState(TypedDict):
+    """A state with the messages of a conversation, to which `add_messages` adds those that nodes return.
+
+    Example:
+        from agentbench.stategraph import START, MessagesState, StateGraph
+
+        def greet(state: MessagesState) -> dict:
+            return {"messages": [("ai", f"You said {state['messages'][-1].text!r}.")]}
+
+        app = StateGraph(MessagesState).add_node(greet).add_edge(START, "greet").compile()
+        print(app.invoke({"messages": [("user", "Hello")]})["messages"][-1].text)
+    """
+
+    messages: Annotated[list[Message], add_messages]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -117,3 +118,22 @@ def test_add_messages_removes_messages_and_keeps_the_first_of_an_id():
 def test_a_removed_message_has_one_id(arguments: dict[str, str]):
     with pytest.raises(TypeError):
         RemoveMessage(**arguments)
+
+
+@pytest.mark.parametrize("reducer", [add_messages, upsert_messages, replace_messages])
+def test_reducers_called_by_hand_take_short_forms(reducer: Any):
+    for said in (("ai", "Hi"), [("ai", "Hi")], {"role": "ai", "content": "Hi"}, Message("assistant", ["Hi"])):
+        (message,) = reducer([], said)
+        assert (message.role, message.text) == ("assistant", "Hi")
+    assert texts(reducer(None, "Hi")) == ["Hi"]
+    with raises(TypeError, "5", "content"):
+        reducer([], 5)
+    with raises(TypeError, "robot"):
+        reducer([], [("robot", "Hi")])
+
+
+def test_the_messages_so_far_may_have_short_forms_too():
+    assert texts(add_messages([("user", "a"), Message("assistant", ["b"])], "c")) == ["a", "b", "c"]
+    assert texts(
+        upsert_messages({"role": "user", "content": "a", "id": "1"}, {"role": "user", "content": "b", "id": "1"})
+    ) == ["b"]

@@ -21,11 +21,11 @@ from agentbench.exceptions import (
 from agentbench.messages.answers import answers_in, without_answers
 from agentbench.messages.inputs import normalize_messages
 from agentbench.messages.message import Message
+from agentbench.messages.short_forms import to_messages
 from agentbench.messages.whole_copies import ATOMS, copy_whole
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
 from agentbench.stategraph.merging.fields import MESSAGE_REDUCERS, StateField
-from agentbench.stategraph.merging.messages import to_messages
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.reducers import Overwrite, RemoveMessage, add_messages
 from agentbench.stategraph.state import START, AgentState
@@ -115,13 +115,13 @@ def _writes(
         if isinstance(update, Mapping):
             return _known_writes(update, fields, node, warnings)
     elif isinstance(value, (dict, Mapping)):
-        return [(_require_field(name, fields, node), _stamp(update)) for name, update in value.items()]
+        return [_declared_write(name, update, fields, node) for name, update in value.items()]
     elif fields.is_instance(value):
         after = {name: value for name, value in value.__dict__.items() if name in fields.by_name}
         return [*updates_between(copied or {}, after).items()]
     added: Any = getattr(value, "messages", None)  # an agent's response
     if isinstance(value, (list, tuple)):
-        added = [Message.text_message(item, "assistant") if isinstance(item, str) else item for item in value]
+        added = _with_answers([*value])
     if isinstance(added, list) and all(isinstance(message, (Message, RemoveMessage)) for message in added):
         return [(_require_field("messages", fields, node), _stamp(added))] if added else []
     giver = "The update is" if node == START else f"Node {node!r} returned"
@@ -130,6 +130,23 @@ def _writes(
         f"messages, text, a Command, an instance of {fields.cls.__name__}, or None."
     )
     raise InvalidUpdateError(message, node=node)
+
+
+def _declared_write(name: str, update: Any, fields: StateFields, node: str) -> Write:
+    field = _require_field(name, fields, node)
+    talks = node != START and fields.by_name[field].reducer in MESSAGE_REDUCERS
+    return field, _stamp(_with_answers(update) if talks else update)
+
+
+def _with_answers(update: Any) -> Any:
+    """Return an update of the conversation in which a node's text is an answer of the assistant."""
+    if isinstance(update, Overwrite):
+        return Overwrite(_with_answers(update.value))
+    if isinstance(update, str):
+        return Message.text_message(update, "assistant")
+    if isinstance(update, list) and str in {*map(type, update)}:
+        return [_with_answers(item) for item in update]
+    return update
 
 
 def _known_writes(update: Mapping[str, Any], fields: StateFields, node: str, warnings: list[str]) -> list[Write]:
@@ -316,8 +333,9 @@ def _reduce(
         else:
             reduced = state_field.merge_checked(left, update) if debug else state_field.merge(left, update)
     except Exception as error:
+        problem = f"{type(error).__name__}: {error}".rstrip(".")
         message = (
-            f"The reducer of {name!r} failed on what node {task.node!r} returned: {type(error).__name__}: {error}. "
+            f"The reducer of {name!r} failed on what node {task.node!r} returned: {problem}. "
             f"It merges {type(update).__name__} into {type(left).__name__}."
         )
         facts = {"left": type(left).__name__, "right": type(update).__name__}

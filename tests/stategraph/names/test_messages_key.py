@@ -38,14 +38,20 @@ def texts(state: AgentState) -> list[str]:
         {"messages": [Message.text_message("Hello.", "assistant")]},
         {"messages": Message.text_message("Hello.", "assistant")},
         Command(update={"messages": [Message.text_message("Hello.", "assistant")]}, goto=END),
+        {"messages": "Hello."},
+        {"context": ["Hello."]},
+        {"context": ("ai", "Hello.")},
     ],
-    ids=["list", "message", "command"],
+    ids=["list", "message", "command", "text", "texts", "pair"],
 )
 def test_a_node_writes_the_conversation(returned: Any) -> None:
     result = chat(lambda state: returned).invoke({"messages": "Hi"}, THREAD)
 
     assert texts(result.state) == ["Hi", "Hello."]
-    assert [message.text() for message in result["messages"]] == ["Hi", "Hello."]
+    assert [(message.role, message.text()) for message in result["messages"]] == [
+        ("user", "Hi"),
+        ("assistant", "Hello."),
+    ]
 
 
 def test_the_reducer_of_the_conversation_applies() -> None:

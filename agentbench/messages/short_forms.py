@@ -1,31 +1,14 @@
-"""Messages in short forms, as nodes and inputs of graphs write them."""
+"""Messages in short forms: text, a pair of role and text, a dictionary."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
-
-from typing_extensions import TypedDict
+from typing import Any, TypeAlias
 
 from agentbench.messages.message import Message
-from agentbench.stategraph.reducers import add_messages
 
-
-class MessagesState(TypedDict):
-    """A state with the messages of a conversation, to which `add_messages` adds those that nodes return.
-
-    Example:
-        from agentbench.stategraph import START, MessagesState, StateGraph
-
-        def greet(state: MessagesState) -> dict:
-            return {"messages": [("ai", f"You said {state['messages'][-1].text!r}.")]}
-
-        app = StateGraph(MessagesState).add_node(greet).add_edge(START, "greet").compile()
-        print(app.invoke({"messages": [("user", "Hello")]})["messages"][-1].text)
-    """
-
-    messages: Annotated[list[Message], add_messages]
-
+MessageLike: TypeAlias = Message | str | tuple[str, str] | Mapping[str, Any]
+"""A message, or a short form of one."""
 
 _ROLES: Mapping[Any, str] = {
     "user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "system": "system", "tool": "tool",
@@ -39,15 +22,23 @@ def to_messages(value: Any) -> Any:
     The short forms are text (of the user), a pair such as `("ai", text)`, and a dictionary with `role` and `content`.
     Other values are returned unchanged.
     """
+    if not isinstance(value, (list, tuple)) or (isinstance(value, tuple) and _is_pair(value)):
+        return _to_message(value)
+    return value if all(isinstance(item, Message) for item in value) else [_to_message(item) for item in value]
+
+
+def _to_message(value: Any) -> Any:
     if isinstance(value, str):
         return Message.text_message(value)
     if isinstance(value, Mapping):
         return _from_mapping(value) if "role" in value or "type" in value else value
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES:
+    if isinstance(value, (list, tuple)) and _is_pair(value):  # a pair read from JSON is a list
         return Message(_ROLES[value[0]], [value[1]]).stamp()
-    if isinstance(value, (list, tuple)) and not all(isinstance(item, Message) for item in value):
-        return [to_messages(item) for item in value]
     return value
+
+
+def _is_pair(value: list[Any] | tuple[Any, ...]) -> bool:
+    return len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES
 
 
 def _from_mapping(given: Mapping[str, Any]) -> Message:
