@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 from agentbench.messages.message import Message
 from agentbench.messages.whole_copies import copy_message, copy_whole
@@ -62,14 +62,51 @@ class StreamChunk:
     metadata: dict[str, Any] = field(default_factory=dict)
     timestamp: float | None = None
 
-    def model_dump(self, *, exclude_none: bool = False) -> dict[str, Any]:
-        """Return the fields as plain values: texts, numbers, lists and dictionaries."""
-        plain: dict[str, Any] = {name: to_plain(value) for name, value in vars(self).items()}
+    def model_dump(
+        self,
+        *,
+        mode: Literal["json", "python"] = "json",
+        include: Collection[str] | None = None,
+        exclude: Collection[str] | None = None,
+        exclude_none: bool = False,
+    ) -> dict[str, Any]:
+        """Return the fields as plain values: texts, numbers, lists and dictionaries.
+
+        Args:
+            mode: As of pydantic's method of this name; the values are plain in both modes.
+            include: The names of the fields to return; `None` returns all.
+            exclude: The names of fields to leave out.
+            exclude_none: Leave out fields without a value.
+
+        Raises:
+            TypeError: `include` or `exclude` is not a collection of names.
+
+        Example:
+            >>> [chunk.model_dump(mode="json", include={"event", "data"}) for chunk in app.stream("Hello", thread)]
+        """
+        kept = vars(self).keys() if include is None else _names("include", include)
+        left_out = () if exclude is None else _names("exclude", exclude)
+        plain = {name: to_plain(value) for name, value in vars(self).items() if name in kept and name not in left_out}
         return {name: value for name, value in plain.items() if value is not None} if exclude_none else plain
 
-    def model_dump_json(self, *, indent: int | None = None, exclude_none: bool = False) -> str:
+    def model_dump_json(
+        self,
+        *,
+        indent: int | None = None,
+        include: Collection[str] | None = None,
+        exclude: Collection[str] | None = None,
+        exclude_none: bool = False,
+    ) -> str:
         """Return `model_dump` as JSON text."""
-        return json.dumps(self.model_dump(exclude_none=exclude_none), ensure_ascii=False, indent=indent)
+        dumped = self.model_dump(include=include, exclude=exclude, exclude_none=exclude_none)
+        return json.dumps(dumped, ensure_ascii=False, indent=indent)
+
+
+def _names(argument: str, given: Collection[str]) -> Collection[str]:
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Collection):
+        message = f"{argument} is {given!r}; expected a set of names of fields, such as {{'event', 'data'}}."
+        raise TypeError(message)
+    return given
 
 
 MODES = ("values", "updates", "messages", "custom", "tasks", "checkpoints", "events")

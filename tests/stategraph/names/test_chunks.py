@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from agentbench.stategraph.core.graph import StateGraph
-from agentbench.stategraph.core.state import AgentState, StreamEvent
+from agentbench.stategraph.core.state import AgentState, Message, StreamChunk, StreamEvent
 from agentbench.stategraph.utils import END, START, ResponseGranularity, interrupt
 
 
@@ -40,3 +42,23 @@ def test_every_chunk_has_a_plain_form() -> None:
     assert (state["order_id"], state["context"][0]["role"]) == ("o1", "user")
     asked = next(chunk.model_dump() for chunk in chunks if (chunk.data or {}).get("status") == "interrupted")
     assert asked["data"]["interrupt"]["message"] == "Ship it?"
+
+
+def test_the_fields_of_a_plain_form_are_chosen_as_with_pydantic() -> None:
+    chunk = StreamChunk(StreamEvent.MESSAGE, message=Message("user", ["Hi"]), thread_id="t1")
+
+    assert chunk.model_dump(mode="json") == chunk.model_dump(mode="python") == chunk.model_dump()
+    assert chunk.model_dump(include={"event", "thread_id"}) == {"event": "message", "thread_id": "t1"}
+    assert chunk.model_dump(exclude={"message", "metadata"}, exclude_none=True) == {
+        "event": "message",
+        "thread_id": "t1",
+    }
+    assert json.loads(chunk.model_dump_json(include=["event"], indent=2)) == {"event": "message"}
+
+
+@pytest.mark.parametrize("choice", ["event", {"message": {"role"}}, 5])
+def test_what_is_not_a_collection_of_names_of_fields_is_refused(choice: Any) -> None:
+    chunk = StreamChunk(StreamEvent.MESSAGE)
+    for argument in ("include", "exclude"):
+        with pytest.raises(TypeError, match=argument):
+            chunk.model_dump(**{argument: choice})
