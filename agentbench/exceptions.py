@@ -1024,6 +1024,12 @@ class GraphError(WorkflowException):
         }
 
 
+class NodeNotFoundError(GraphError, KeyError):
+    """A state graph has no node of this name."""
+
+    default_code = "GRAPH_004"
+
+
 class GraphCompileError(GraphError, WorkflowValidationError, ValueError):
     """A state graph is built incorrectly. `validation_type` is the closest matching rule."""
 

@@ -28,7 +28,7 @@ BUILTIN: dict[type[Exception], set[str]] = {
         "RequestExpired", "StateValidationError", "VariantError", "WorkflowTextError",
     },
     RecursionError: {"GraphRecursionError"},
-    KeyError: {"BatchNotFoundError"},
+    KeyError: {"BatchNotFoundError", "NodeNotFoundError"},
     RuntimeError: {"NestedLoopError", "NoBlockingError", "PlacementError", "WorkflowBusyError"},
     TimeoutError: {"ExecutorTimeoutError", "NodeTimeoutError", "RunTimeoutError"},
     ModuleNotFoundError: {"MissingExtraError"},

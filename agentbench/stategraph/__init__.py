@@ -7,9 +7,9 @@ _door = Door(
     """
     agentbench.agents.tools.decorator: tool
     agentbench.exceptions: ConcurrentUpdateError GraphCompileError GraphError GraphRecursionError GraphStopRequested
-        InvalidUpdateError NodeError NodeTimeoutError ReducerError ResourceNotFoundError SchemaVersionError
-        SerializationError StaleStateError=ThreadBusyError StateValidationError StorageError=WorkflowCheckpointException
-        ThreadBusyError TransientStorageError
+        InvalidUpdateError NodeError NodeNotFoundError NodeTimeoutError ReducerError ResourceNotFoundError
+        SchemaVersionError SerializationError StaleStateError=ThreadBusyError StateValidationError
+        StorageError=WorkflowCheckpointException ThreadBusyError TransientStorageError
     agentbench.messages.content.blocks: AnnotationRef TextBlock TokenUsages ToolCallBlock ToolResultBlock
     agentbench.messages.message: Message
     agentbench.observability.tool_reports: StreamEmitter

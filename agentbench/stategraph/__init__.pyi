@@ -9,6 +9,7 @@ from agentbench.exceptions import GraphRecursionError as GraphRecursionError
 from agentbench.exceptions import GraphStopRequested as GraphStopRequested
 from agentbench.exceptions import InvalidUpdateError as InvalidUpdateError
 from agentbench.exceptions import NodeError as NodeError
+from agentbench.exceptions import NodeNotFoundError as NodeNotFoundError
 from agentbench.exceptions import NodeTimeoutError as NodeTimeoutError
 from agentbench.exceptions import ReducerError as ReducerError
 from agentbench.exceptions import ResourceNotFoundError as ResourceNotFoundError

@@ -119,7 +119,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             func: The new function, as in `StateGraph.add_node`.
 
         Raises:
-            KeyError: The node does not exist.
+            NodeNotFoundError: There is no node of this name. It is also a `KeyError`.
+            TypeError: `func` cannot be a node.
             ThreadBusyError: A call is running.
             GraphError: The function has a parameter that the graph cannot fill, or names a node that does not exist.
 
@@ -129,8 +130,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         if any(running_call(self._running, chain) for chain in [*self._running]):
             message = f"Node {name!r} was not replaced: a call of the graph is running. Await it, or stop it."
             raise ThreadBusyError(message, node=name)
-        with_function = import_module("agentbench.stategraph.graph").with_function  # it compiles to this class
-        spec, fields = with_function(self.plan.nodes[name], func, self.plan.fields)
+        builders = import_module("agentbench.stategraph.graph")  # it compiles to this class
+        spec, fields = builders.with_other_function(self.plan.nodes, name, func, self.plan.fields)
         plan = replace(self.plan, nodes={**self.plan.nodes, name: spec}, fields=fields)
         self.workflow = self._build(plan)
         self.plan = self.threads.plan = plan

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar, cast, get_args, get_origin, overload
 
+from agentbench._display import shorten
 from agentbench._limits import require_limit, require_seconds
 from agentbench._signatures import flatten_union
-from agentbench.exceptions import GraphCompileError, GraphError
+from agentbench.exceptions import GraphCompileError, GraphError, NodeNotFoundError
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.compiler import compile_graph
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class, state_fields
@@ -221,8 +222,17 @@ class StateGraph(Generic[StateT]):
         return self
 
     def override_node(self, name: str, func: Any) -> Self:
-        """Let a node call another function; nothing else changes. `KeyError`: the node does not exist."""
-        self.nodes[name], self.fields = with_function(self.nodes[name], func, self.fields)
+        """Let a node call another function; nothing else changes.
+
+        Args:
+            name: The name of the node.
+            func: The new function, as in `add_node`.
+
+        Raises:
+            NodeNotFoundError: There is no node of this name. It is also a `KeyError`.
+            TypeError: `func` cannot be a node.
+        """
+        self.nodes[name], self.fields = with_other_function(self.nodes, name, func, self.fields)
         return self
 
     def add_edge(self, from_node: str | Sequence[str], to_node: str, *, when: Literal["all", "active"] = "all") -> Self:
@@ -374,6 +384,24 @@ def _require_names(argument: str, nodes: Sequence[Any]) -> None:
         if not isinstance(node, str):
             message = f"{argument} is {node!r}; expected the name of a node as text, START or END."
             raise TypeError(message)
+
+
+def with_other_function(
+    nodes: Mapping[str, NodeSpec], name: str, func: Any, fields: StateFields
+) -> tuple[NodeSpec, StateFields]:
+    """Return `with_function` of the node of this name.
+
+    Raises:
+        NodeNotFoundError: There is no node of this name.
+        TypeError: It is not a function.
+    """
+    if name not in nodes:
+        message = f"There is no node {name!r}. Nodes: {', '.join(nodes)}."
+        raise NodeNotFoundError(message, node=name)
+    if not callable(task_function(func)):
+        message = f"override_node({name!r}, {shorten(func)}): expected a function, or what else add_node() takes."
+        raise TypeError(message)
+    return with_function(nodes[name], func, fields)
 
 
 def _duplicate_edge(edge: Join) -> GraphError:

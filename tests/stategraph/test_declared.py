@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
-from agentbench.exceptions import GraphCompileError, ThreadBusyError
+from agentbench.exceptions import GraphCompileError, GraphError, ThreadBusyError
 from agentbench.stategraph import END, START, AgentState, Command, StateGraph, interrupt
-from tests.parts.errors import warns
+from tests.parts.errors import raises, warns
 
 
 class Notes(AgentState):
@@ -151,8 +151,17 @@ def test_a_compiled_graph_takes_another_function_and_goes_on_with_its_threads():
     assert app.override_node("z", new) is app
     assert app.invoke(None, {"thread_id": "t"}).state.note == "x+"
     assert ran == ["new"]
-    with pytest.raises(KeyError):
-        app.override_node("nothing", new)
+
+
+@pytest.mark.parametrize("make", [lambda graph: graph, lambda graph: graph.compile()], ids=["builder", "compiled"])
+def test_overriding_names_what_is_wrong_with_the_node_or_the_function(make: Any):
+    graph = make(StateGraph(Notes).add_node("a", b).set_entry_point("a"))
+
+    for error in (KeyError, GraphError):
+        with raises(error, "'nothing'", "Nodes: a", "GRAPH_004"):
+            graph.override_node("nothing", b)
+    with raises(TypeError, "override_node('a', 5)", "function"):
+        graph.override_node("a", 5)
 
 
 async def test_a_graph_that_runs_keeps_its_functions():
