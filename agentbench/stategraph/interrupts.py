@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -155,6 +155,8 @@ class TaskQuestions:
     """Whether runs of graphs that the node calls belong to the task, which then asks their questions."""
     called_graphs: Counter[str] = field(default_factory=Counter)
     """The number of such calls up to now, by the part of the task."""
+    nodes: Collection[str] = ()
+    """The names of the graph's nodes."""
 
     def emit(self, data: Any) -> None:
         """Send data to the observers of the run."""

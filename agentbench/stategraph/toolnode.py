@@ -57,7 +57,8 @@ class ToolNode:
 
     The graph fills a tool's parameters `state`, `config`, `tool_call_id`, `emit`, `runtime` and `store`, and hides them
     from models. A tool may return text, values, a `ToolResult` with an update of the state, or a `Command`. A call of
-    `transfer_to_<node>` runs no tool: the graph goes to that node; see `create_handoff_tool`.
+    a tool of `create_handoff_tool` runs no tool: the graph goes to its node. If the node has no such tool, and no other
+    tool of this name, a call of `transfer_to_<node>` goes to that node too, as another node may offer it to the model.
 
     Args:
         tools: Functions, sync or async, or tools of agents.
@@ -103,7 +104,7 @@ class ToolNode:
     @property
     def handoffs(self) -> list[str]:
         """The nodes to which the tools of `create_handoff_tool` lead."""
-        return [tool.__target_agent__ for tool in self.tools.values() if hasattr(tool, "__handoff_tool__")]
+        return [target for tool in self.tools.values() if (target := _target_of(tool)) is not None]
 
     async def invoke(
         self,
@@ -184,9 +185,18 @@ class ToolNode:
         ended: EndedCall = done[key]
         return ended
 
+    def _handoff_target(self, name: str) -> str | None:
+        """Return the node to which the graph goes instead of running a tool; `None` if the call is not a handoff."""
+        if name in self.tools:
+            return _target_of(self.tools[name])
+        _, target = is_handoff_tool(name)
+        questions = QUESTIONS.get()
+        is_node = questions is not None and target in questions.nodes
+        return target if is_node and not self.handoffs else None
+
     async def _call(self, call: Content, state: Any, gets: Mapping[str, Any]) -> EndedCall:
         name, call_id = call.name or "", call.call_id or ""
-        _, target = is_handoff_tool(name)
+        target = self._handoff_target(name)
         if target is not None:
             return EndedCall(_result(call_id, handoff_result(target)), command=Command(goto=target))
         limit = gets["config"].get("tool_timeout", _TIMEOUT_S) or None
@@ -218,6 +228,12 @@ class ToolNode:
             if not self.handle_errors or isinstance(error, GraphStopRequested):
                 raise
             return _failure(call_id, f"{type(error).__name__}: {error}")
+
+
+def _target_of(tool: Any) -> str | None:
+    """Return the node to which a tool of `create_handoff_tool`, or an agent's tool made of one, leads."""
+    function = getattr(tool, "func", tool)
+    return function.__target_agent__ if hasattr(function, "__handoff_tool__") else None
 
 
 def _to_ended_call(call_id: str, value: Any) -> EndedCall:

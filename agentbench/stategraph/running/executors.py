@@ -416,8 +416,11 @@ class _Task:
         done = all_done.get(task_id)
         if done is None:
             done = all_done[task_id] = {**(self.committed.get(DONE) or _NOTHING).get(task_id, _NOTHING)}
-        owns_graphs = not node.plan.fields.is_agent_state
-        self.questions = TaskQuestions(node.id, task_id, answers, done, ctx, owns_called_graphs=owns_graphs)
+        plan = node.plan
+        owns_graphs = not plan.fields.is_agent_state
+        self.questions = TaskQuestions(
+            node.id, task_id, answers, done, ctx, owns_called_graphs=owns_graphs, nodes=plan.nodes
+        )
         self.state: Any = None
 
     def make_state(self) -> Any:

@@ -42,7 +42,9 @@ def create_handoff_tool(agent_name: str, description: str | None = None) -> Call
 
 
 def is_handoff_tool(name: str) -> tuple[bool, str | None]:
-    """Return whether a tool of this name hands over to another node, and the name of the node.
+    """Return whether a tool of this name hands over to another node, and the name of the node, by the name alone.
+
+    A function with such a name that is not from `create_handoff_tool` is an ordinary tool of a `ToolNode`.
 
     Example:
         >>> is_handoff_tool("transfer_to_billing"), is_handoff_tool("search")
