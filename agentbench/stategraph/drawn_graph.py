@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from agentbench.stategraph.compiled import CompiledGraph
 
 
+class GraphNode(NamedTuple):
+    """A node of `app.get_graph().nodes`: its id, and its name in drawings."""
+
+    id: str
+    name: str
+
+
 class GraphEdge(NamedTuple):
     """An edge of `app.get_graph().edges`: the names of its nodes, and whether a condition or a node chooses it."""
 
@@ -33,8 +40,8 @@ class DrawnGraph:
 
     def __init__(self, app: CompiledGraph[Any], *, xray: bool = False) -> None:
         self._shape = read_shape(app.workflow, expand=xray, joins=True)
-        self.nodes = {node.id: node.name for node in self._shape.nodes}
-        """The name of each node, by its id."""
+        self.nodes = {node.id: GraphNode(node.id, node.name) for node in self._shape.nodes}
+        """The nodes, by their ids."""
         self.edges = [GraphEdge(each.source, each.target, each.kind != "direct") for each in self._shape.edges]
         """The edges between nodes, by their ids."""
 
