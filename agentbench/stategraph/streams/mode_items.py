@@ -14,6 +14,7 @@ from agentbench.stategraph.running.plan import StateChanges
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.snapshots import StateSnapshot
 from agentbench.stategraph.streams.writer import TaskStep
+from agentbench.stategraph.threads.positions import positions
 from agentbench.stategraph.threads.thread_call import ThreadCall
 from agentbench.stategraph.threads.threads import Threads
 from agentbench.workflows.events.events import WorkflowEvent
@@ -65,10 +66,11 @@ class ModeItems:
         elif event.type == "custom" and event.data is self._from_inside:  # the node's copy of what its graph sent
             return
         if event.type == "checkpoint_saved" and not path and not {"checkpoints", "debug"}.isdisjoint(self.modes):
-            config = {"thread_id": self.config["thread_id"], "checkpoint_id": event.data.checkpoint_id}
-            snapshot = await self.threads.snapshot(config)
-            for item in self._both("checkpoints", "checkpoint", snapshot.step, checkpoint_item(snapshot)):
-                yield (path, *item)
+            for position in reversed(positions([event.data])):  # after an input also the one before it
+                config = {"thread_id": self.config["thread_id"], "checkpoint_id": position.checkpoint_id}
+                snapshot = await self.threads.snapshot(config)
+                for item in self._both("checkpoints", "checkpoint", snapshot.step, checkpoint_item(snapshot)):
+                    yield (path, *item)
         for mode, found in self._items(path, event):
             if mode in self.modes:
                 yield path, mode, copy_whole(found)

@@ -83,8 +83,9 @@ def test_tasks_and_checkpoints_are_the_items_of_debug() -> None:
 
     debug = [item for mode, item in items if mode == "debug"]
     assert [item["payload"] for item in debug] == [item for mode, item in items if mode != "debug"]
-    assert [item["type"] for item in debug] == ["checkpoint", "task", "task_result", "checkpoint"]
-    begin, started, ended, end = [item["payload"] for item in debug]
+    assert [item["type"] for item in debug] == ["checkpoint", "checkpoint", "task", "task_result", "checkpoint"]
+    before, begin, started, ended, end = [item["payload"] for item in debug]
+    assert (before["next"], before["values"]) == (["__start__"], {"talk": []})
     assert (begin["next"], begin["values"], end["next"]) == (["note"], {"topic": "owls", "talk": []}, [])
     assert (started["name"], started["input"]) == ("note", {"topic": "owls", "talk": []})
     assert (ended["result"], ended["error"], ended["interrupts"]) == ({"topic": "notes"}, None, [])

@@ -1,6 +1,7 @@
 import operator
 from typing import Annotated, TypedDict
 
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 
@@ -47,3 +48,11 @@ for item in app.stream({"topic": "owls"}, stream_mode=["updates"]):
 for item in app.stream({"topic": "owls"}, stream_mode="tasks"):
     started = "input" in item
     print(item["name"], item["input"] if started else item["result"], started or (item["error"], item["interrupts"]))
+
+app = graph.compile(checkpointer=InMemorySaver())
+for n in ("1", "1", "2"):
+    thread = {"configurable": {"thread_id": n}}
+    for item in app.stream({"topic": "owls"}, thread, stream_mode="checkpoints"):
+        print(item["metadata"]["step"], item["values"], list(item["next"]))
+for item in app.stream({"topic": "owls"}, {"configurable": {"thread_id": "3"}}, stream_mode="debug"):
+    print(item["step"], item["type"])
