@@ -132,7 +132,7 @@ class Flow:
         ask = FunctionTool(
             name="ask",
             description="Asks a person.",
-            parameters={"type": "object", "properties": {"key": {"type": "string"}}},
+            input_model={"type": "object", "properties": {"key": {"type": "string"}}},
         )
         kinds = ("send", "send", "look", "ask")
         rounds = [[rng.choice(kinds) for _ in range(rng.randint(1, 3))] for _ in range(rng.randint(1, 2))]
