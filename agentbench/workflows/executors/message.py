@@ -34,7 +34,13 @@ class MessageType(Enum):
 
 
 class Withdrawn(Enum):
-    """The data of a response to a request that was withdrawn, so that nobody will answer it."""
+    """The data of a response to a request that was withdrawn, so that nobody will answer it.
+
+    Example:
+        from agentbench.revisions import Withdrawn
+
+        assert str(Withdrawn.WITHDRAWN) == "withdrawn"
+    """
 
     WITHDRAWN = "withdrawn"
 
