@@ -111,7 +111,7 @@ class ToolNode:
         name: str,
         args: Mapping[str, Any] | None = None,
         tool_call_id: str = "",
-        config: Any = None,
+        config: Mapping[str, Any] | None = None,
         state: Any = None,
     ) -> Any:
         """Call one tool as a model would, and return its message.

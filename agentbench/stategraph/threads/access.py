@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, cast
 from urllib.parse import unquote
 
 from agentbench._bridge import blocking
+from agentbench._display import shorten
 from agentbench._limits import require_limit
 from agentbench.checkpoints.access import (
     delete_chain,
@@ -68,6 +69,9 @@ class ThreadAccess(Generic[StateT]):
             branch: Only the checkpoints that led to the one with this id, including it.
         """
         require_limit("limit", limit, none="all")
+        if filter is not None and not isinstance(cast("object", filter), Mapping):
+            message = f"filter={shorten(filter)}: expected a mapping of metadata, such as {{'source': 'update'}}."
+            raise TypeError(message)
         storage, thread_id = self.threads.storage, thread_config(config)["thread_id"]
         before = flat_config(before)["checkpoint_id"] if isinstance(before, Mapping) else before
         infos = await list_infos(storage, workflow_name=self.threads.chain(thread_id), before=before)

@@ -68,7 +68,7 @@ def test_what_cannot_be_listed_is_shown_by_its_address(tmp_path: Path):
         async def list_workflow_names(self, prefix: str = "") -> list[str]:
             raise OSError("gone")
 
-    assert lines(Broken()) == ["InMemoryCheckpointStorage(checkpoints=0, chains=0)"]
+    assert lines(Broken()) == ["Broken(checkpoints=0, chains=0)"]
     damaged = tmp_path / "damaged.db"
     damaged.write_bytes(b"SQLite format 3\0 agentbench_schema and nothing else")
     assert len(lines(SQLCheckpointStorage(damaged))) == 1
