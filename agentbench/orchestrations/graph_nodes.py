@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 from agentbench.agents.agent.as_tool import resolved_inputs
 from agentbench.agents.sessions.agent_protocol import SupportsAgentRun
-from agentbench.messages.content.content import Content
+from agentbench.messages.content.content import HANDOFF, Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
 from agentbench.orchestrations.agent_node import call_agent, message_of_answers
+from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import ask_all, current_questions
 from agentbench.stategraph.merging.state_fields import StateFields
+from agentbench.stategraph.prebuilt.tools.handoff import targets_of
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 
 
 class AgentTask:
     """Runs an agent on the conversation of a state graph, and adds its messages to it.
+
+    If the agent calls a tool of `create_handoff_tool`, the graph goes on at the node of that tool.
 
     Its requests to a person, for example to approve a tool call, are interrupts; their answers are `True`, `False`, or
     the content that answers the request.
@@ -31,8 +36,17 @@ class AgentTask:
         self.agent = agent
         self.__doc__ = agent.description
 
-    async def __call__(self, state: Any, fields: StateFields, ctx: WorkflowContext[Any, Any]) -> list[Message]:
-        """Return the messages of the agent's answer; a task that continues after a question calls no model twice."""
+    @property
+    def handoffs(self) -> list[str]:
+        """The nodes to which the agent's tools of `create_handoff_tool` lead."""
+        options = getattr(self.agent, "default_options", None)
+        return targets_of(options.get("tools") or ()) if isinstance(options, Mapping) else []
+
+    async def __call__(self, state: Any, fields: StateFields, ctx: WorkflowContext[Any, Any]) -> list[Any]:
+        """Return the messages of the agent's answer, and commands for its handoffs.
+
+        A task that continues after a question calls no model twice.
+        """
         done = current_questions().done
         said: list[Message] = done.get("said", [])
         requests: dict[str, Content] = done.get("requests", {})
@@ -48,7 +62,13 @@ class AgentTask:
             done["said"], done["requests"] = said, reply.requests
             requests = reply.requests
             if not requests:
-                return said
+                return [said, *handoffs] if (handoffs := _handoffs_in(said)) else said
+
+
+def _handoffs_in(messages: Iterable[Message]) -> list[Command]:
+    contents = (content for message in messages for content in message.contents)
+    targets = dict.fromkeys(content.additional_properties.get(HANDOFF) for content in contents)
+    return [Command(goto=target) for target in targets if target is not None]
 
 
 def _message_of_answers(requests: dict[str, Content]) -> Message:

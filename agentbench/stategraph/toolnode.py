@@ -18,7 +18,7 @@ from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import QUESTIONS, GraphInterrupt, current_questions, interrupt
 from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import Collected
-from agentbench.stategraph.prebuilt.tools.handoff import handoff_result, is_handoff_tool
+from agentbench.stategraph.prebuilt.tools.handoff import handoff_result, is_handoff_tool, target_of, targets_of
 from agentbench.stategraph.tools.node_tool import NodeTool
 
 _TIMEOUT_S = 300.0
@@ -104,7 +104,7 @@ class ToolNode:
     @property
     def handoffs(self) -> list[str]:
         """The nodes to which the tools of `create_handoff_tool` lead."""
-        return [target for tool in self.tools.values() if (target := _target_of(tool)) is not None]
+        return targets_of(self.tools.values())
 
     async def invoke(
         self,
@@ -188,7 +188,7 @@ class ToolNode:
     def _handoff_target(self, name: str) -> str | None:
         """Return the node to which the graph goes instead of running a tool; `None` if the call is not a handoff."""
         if name in self.tools:
-            return _target_of(self.tools[name])
+            return target_of(self.tools[name])
         _, target = is_handoff_tool(name)
         questions = QUESTIONS.get()
         is_node = questions is not None and target in questions.nodes
@@ -228,12 +228,6 @@ class ToolNode:
             if not self.handle_errors or isinstance(error, GraphStopRequested):
                 raise
             return _failure(call_id, f"{type(error).__name__}: {error}")
-
-
-def _target_of(tool: Any) -> str | None:
-    """Return the node to which a tool of `create_handoff_tool`, or an agent's tool made of one, leads."""
-    function = getattr(tool, "func", tool)
-    return function.__target_agent__ if hasattr(function, "__handoff_tool__") else None
 
 
 def _to_ended_call(call_id: str, value: Any) -> EndedCall:

@@ -33,7 +33,7 @@ from agentbench.exceptions import (
     UserInputRequiredException,
 )
 from agentbench.messages.answers import ANSWER
-from agentbench.messages.content.content import ASKED_TOOL, STANDING, Content
+from agentbench.messages.content.content import ASKED_TOOL, HANDOFF, STANDING, Content
 from agentbench.messages.message import Message
 from agentbench.observability.switches import is_tracing
 
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
     Attributes:
         result: The `function_result`; `None` if a person has to answer first.
         requests: The tool's requests for user input.
-        ended: Whether a middleware ended the loop with this result.
+        ended: Whether the loop ends with this result: a middleware ended it, or the call is a handoff.
     """
 
     name: str
@@ -114,9 +114,9 @@ class Calling:
             metadata[INNER_APPROVALS] = InnerApprovals(call.requests, call.answers)
         context = FunctionInvocationContext(tool, arguments, self._session, metadata, kwargs=dict(self._arguments))
         try:
-            ended = is_made_up = False
+            ended, is_called = False, True
             if self._middleware:
-                ended, is_made_up = await self._run_middleware(tool, call_id, context)
+                ended, is_called = await self._run_middleware(tool, call_id, context)
             else:
                 context.result = await self._call(tool, call_id, context)
         except UserInputRequiredException as error:
@@ -125,12 +125,14 @@ class Calling:
             raise
         except Exception as error:  # noqa: BLE001 - what a function raised may be private
             return self.failure(content, _FAILED, error)
-        return _outcome_of(content, context.result, ended=ended, is_made_up=is_made_up)
+        outcome = _outcome_of(content, context.result, ended=ended, is_made_up=ended and not is_called)
+        target = getattr(tool, "_ab_handoff", None)
+        return outcome if target is None or not is_called else _handed_over(outcome, target)
 
     async def _run_middleware(
         self, tool: Any, call_id: str | None, context: FunctionInvocationContext
     ) -> tuple[bool, bool]:
-        """Call the tool inside middleware; return whether a middleware ended the loop, and whether before the call."""
+        """Call the tool inside middleware; return whether a middleware ended the loop, and whether there was a call."""
         is_called = False
 
         async def innermost() -> None:
@@ -139,7 +141,7 @@ class Calling:
             context.result = await self._call(tool, call_id, context)
 
         ended = await run_pipeline(self._middleware, context, innermost)
-        return ended, ended and not is_called
+        return ended, is_called
 
     def _call(self, tool: Any, call_id: str | None, context: FunctionInvocationContext) -> Awaitable[Any]:
         keywords: dict[str, Any] = {"arguments": context.arguments, "context": context, "tool_call_id": call_id}
@@ -208,6 +210,13 @@ def _outcome_of(call: Content, found: Any, *, ended: bool, is_made_up: bool) -> 
     if is_made_up:
         result.additional_properties[MADE_UP] = True
     return Outcome(call.name or "", result, ended=ended)
+
+
+def _handed_over(outcome: Outcome, target: str) -> Outcome:
+    """Return the outcome of a call that hands the conversation over to a node of a state graph."""
+    if outcome.result is not None:
+        outcome.result.additional_properties[HANDOFF] = target
+    return outcome._replace(ended=True)
 
 
 def _outcome_of_requests(call: Content, requests: Sequence[Content]) -> Outcome:

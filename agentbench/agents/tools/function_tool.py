@@ -142,6 +142,7 @@ class FunctionTool(SerializationMixin, Displayable):
         self.provider = provider
         self._ab_signature: ToolSignature | None = self._ab_schema.signature
         self._ab_owner = None if self._ab_signature is None else self._ab_signature.owner
+        self._ab_handoff: str | None = getattr(func, "__target_agent__", None)  # of `create_handoff_tool`
         self._ab_counters = Counters()
         self._ab_bound = BoundTools()
         if kwargs:

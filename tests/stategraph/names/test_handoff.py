@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from agentbench import Content, Message, tool
+from agentbench import Agent, Content, FunctionInvocationContext, FunctionTool, Message, function_middleware, tool
 from agentbench.exceptions import GraphCompileError
+from agentbench.stategraph import add_messages
 from agentbench.stategraph.core.graph import StateGraph, ToolNode
 from agentbench.stategraph.core.state import AgentState
 from agentbench.stategraph.prebuilt.tools import create_handoff_tool, is_handoff_tool
 from agentbench.stategraph.utils import END, START
+from agentbench.testing import Call, ScriptedChatClient
 from agentbench.workflows.draw.shape import read_shape
 from tests.parts.errors import raises
 
@@ -101,3 +103,105 @@ async def test_a_tool_node_that_is_called_without_a_graph_knows_only_its_own_han
 
     assert (await tools.invoke("transfer_to_billing", {})).goto == "billing"
     assert "no tool" in (await tools.invoke("transfer_to_moon", {})).contents[0].result
+
+
+# ---- agents that are nodes
+
+
+def search(question: str) -> str:
+    """Search the archive."""
+    return f"Nothing about {question}."
+
+
+def office(agent: Agent, state: Any = None) -> StateGraph[Any]:
+    """Return a graph whose edge leads from the agent to `closing`, and whose handoffs lead to `billing`."""
+    graph: StateGraph[Any] = StateGraph(state).add_node("triage", agent)
+    for name, said in (("billing", "Your invoice."), ("closing", "Goodbye.")):
+        graph.add_node(name, lambda state, said=said: {"messages": [Message("assistant", [said])]})
+    return graph.add_edge(START, "triage").add_edge("triage", "closing")
+
+
+def triage(*turns: Any, tools: Any = None, **settings: Any) -> Agent:
+    tools = [create_handoff_tool("billing"), search] if tools is None else tools
+    return Agent(ScriptedChatClient([*turns]), name="triage", tools=tools, **settings)
+
+
+HANDS_OVER = [Call("transfer_to_billing"), Call("search", {"question": "ships"})]
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["awaited", "streamed"])
+async def test_an_agents_handoff_ends_its_answer_and_the_graph_goes_on_at_the_target(is_streamed: bool) -> None:
+    app = office(triage(HANDS_OVER, "Never said.")).compile()
+
+    if is_streamed:
+        async for _ in app.astream("Hi", {"thread_id": "t1"}):
+            pass
+        messages = (await app.aget_state({"thread_id": "t1"})).values.context
+    else:
+        messages = (await app.ainvoke("Hi", {"thread_id": "t1"}))["messages"]
+
+    _, asking, answer, said = messages
+    assert [one.call_id for one in answer.contents] == [one.call_id for one in asking.contents]
+    assert [one.result for one in answer.contents] == ["Transferred to billing.", "Nothing about ships."]
+    assert said.text() == "Your invoice."
+
+
+def test_an_agent_that_hands_nothing_over_is_followed_by_its_edge() -> None:
+    agent = triage([Call("search", {"question": "ships"})], "No ships.")
+
+    result = office(agent).compile().invoke("Hi", {"thread_id": "t1"})
+
+    assert [message.text() for message in result["messages"][-2:]] == ["No ships.", "Goodbye."]
+
+
+def test_a_handoff_of_an_agent_goes_on_at_the_target_with_other_state_classes_too() -> None:
+    class Chat(TypedDict):
+        messages: Annotated[list[Any], add_messages]
+
+    result = office(triage(HANDS_OVER), Chat).compile().invoke({"messages": ["Hi"]})
+
+    assert "Your invoice." in [message.text() for message in result["messages"]]
+
+
+@pytest.mark.parametrize(("answer", "said"), [(True, "Your invoice."), (False, "Goodbye.")])
+def test_a_person_approves_the_handoff_of_an_agent(answer: bool, said: str) -> None:
+    handoff = FunctionTool(create_handoff_tool("billing"), approval_mode="always_require")
+    app = office(triage([Call("transfer_to_billing")], "I cannot.", tools=[handoff])).compile()
+
+    asked = app.invoke("Hi", {"thread_id": "t1"})
+    result = app.invoke({"resume": answer}, {"thread_id": "t1"})
+
+    assert asked.interrupts[0].value.function_call.name == "transfer_to_billing"
+    assert result["messages"][-1].text() == said
+
+
+def test_a_middleware_refuses_the_handoff_of_an_agent() -> None:
+    @function_middleware
+    async def refuse(context: FunctionInvocationContext, call_next: Any) -> None:
+        context.result = "Billing is closed."
+
+    agent = triage([Call("transfer_to_billing")], "Billing is closed today.", middleware=[refuse])
+
+    result = office(agent).compile().invoke("Hi", {"thread_id": "t1"})
+
+    assert [message.text() for message in result["messages"][-2:]] == ["Billing is closed today.", "Goodbye."]
+
+
+def test_an_unknown_target_of_an_agent_is_found_when_the_graph_is_compiled() -> None:
+    with raises(GraphCompileError, error_code="GRAPH_004", node="support") as caught:
+        office(triage(tools=[create_handoff_tool("support")])).compile()
+    assert "billing" in str(caught.value)
+
+
+def test_the_way_of_an_agents_handoff_is_drawn_dashed() -> None:
+    edges = {(edge.source, edge.target): edge for edge in read_shape(office(triage()).compile().workflow).edges}
+    assert edges["triage", "billing"].is_dashed
+    assert not edges["triage", "closing"].is_dashed
+
+
+async def test_outside_a_graph_a_handoff_ends_the_run_of_the_agent() -> None:
+    response = await triage(HANDS_OVER, "Never said.").run("Hi")
+
+    asking, answer = response.messages
+    assert [one.call_id for one in answer.contents] == [one.call_id for one in asking.contents]
+    assert answer.contents[0].result == "Transferred to billing."

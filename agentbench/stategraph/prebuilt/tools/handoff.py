@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+from collections.abc import Callable, Iterable
+from typing import Any, cast
 
 _PREFIX = "transfer_to_"
 
 
 def create_handoff_tool(agent_name: str, description: str | None = None) -> Callable[[], str]:
-    """Return a tool with which a model sends the graph to another node, for a `ToolNode`.
+    """Return a tool with which a model sends the graph to another node, for a `ToolNode` or an agent that is a node.
 
-    The tool is not called: the graph goes on at the node, and the model's call gets a result.
+    The graph goes on at the node, and the model's call gets a result. An agent makes the other calls of the answer too,
+    and then ends its run without asking the model again, also outside a graph: the caller reads in the response where
+    the conversation goes.
 
     Args:
         agent_name: The name of the node.
@@ -25,6 +27,7 @@ def create_handoff_tool(agent_name: str, description: str | None = None) -> Call
         >>> tools = ToolNode([create_handoff_tool("billing", "Ask billing about invoices.")])
         >>> [spec["function"]["name"] for spec in tools.all_tools()]
         ['transfer_to_billing']
+        >>> graph.add_node("triage", Agent(client, name="triage", tools=[create_handoff_tool("billing")]))
     """
     is_text = isinstance(cast("object", agent_name), str)
     if not is_text or not agent_name.strip():
@@ -52,6 +55,17 @@ def is_handoff_tool(name: str) -> tuple[bool, str | None]:
     """
     target = name.removeprefix(_PREFIX)
     return (True, target) if target != name and target else (False, None)
+
+
+def target_of(tool: Any) -> str | None:
+    """Return the node to which a tool of `create_handoff_tool`, or an agent's tool made of one, leads."""
+    function = getattr(tool, "func", tool)
+    return function.__target_agent__ if hasattr(function, "__handoff_tool__") else None
+
+
+def targets_of(tools: Iterable[Any]) -> list[str]:
+    """Return the nodes to which the handoffs among some tools lead."""
+    return [target for tool in tools if (target := target_of(tool)) is not None]
 
 
 def handoff_result(target: str) -> str:
