@@ -246,3 +246,10 @@ def test_a_misspelt_argument_of_a_tool_becomes_an_attribute_with_a_warning() -> 
     assert made_tool.descripton == "x"
     other: Any = FunctionTool(add, owner="me")
     assert other.owner == "me"
+
+
+@pytest.mark.parametrize(("name", "mend"), [("parameters", "input_model="), ("invoke", "another name")])
+def test_an_argument_of_a_tool_cannot_replace_one_of_its_methods(name: str, mend: str) -> None:
+    keywords: dict[str, Any] = {name: {}}
+    with raises(TypeError, f"{name}=", mend):
+        FunctionTool(name="ask", **keywords)

@@ -40,7 +40,7 @@ def send(to: str) -> str:
     return f"sent to {to}"
 
 
-ASK = FunctionTool(name="ask", description="Asks a person.", parameters={"type": "object", "properties": {}})
+ASK = FunctionTool(name="ask", description="Asks a person.", input_model={"type": "object", "properties": {}})
 
 
 @pytest.fixture(autouse=True)

@@ -276,7 +276,7 @@ async def test_of_two_answers_to_what_an_agent_inside_asks_the_rejection_counts(
 
 
 async def test_a_call_that_a_person_carries_out_inside_takes_the_result_of_the_request():
-    ask = FunctionTool(name="ask", description="Asks a person.", parameters={"type": "object", "properties": {}})
+    ask = FunctionTool(name="ask", description="Asks a person.", input_model={"type": "object", "properties": {}})
     team = WorkflowBuilder(Agent(Model(call("ask", "c1"), "thanks"), name="clerk", tools=[ask])).build().as_agent()
     await team.run("go")
     (request_id,) = team.pending_requests

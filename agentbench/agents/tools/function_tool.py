@@ -67,7 +67,8 @@ class FunctionTool(SerializationMixin, Displayable):
 
     Raises:
         TypeError: There is neither `func` nor `name`, `func` is not a function, `input_model` has no arguments,
-            `metadata` and `additional_properties` are both given, or a label has another type.
+            `metadata` and `additional_properties` are both given, a label has another type, or another keyword has the
+            name of a method.
         ValueError: A limit is less than 1, the approval mode is unknown, the function has two context parameters, or
             the name has characters that services do not accept.
 
@@ -148,6 +149,10 @@ class FunctionTool(SerializationMixin, Displayable):
         if kwargs:
             warn_of_near_misses(type(self), kwargs)
         for attribute, value in kwargs.items():
+            if callable(getattr(type(self), attribute, None)):
+                mend = "Pass a schema as input_model={...}" if attribute == "parameters" else "Choose another name"
+                message = f"{attribute}= would replace the method {attribute}() of the tool. {mend}."
+                raise TypeError(message)
             setattr(self, attribute, value)
 
     # ------------------------------------------------------------------------------------------------------- properties
