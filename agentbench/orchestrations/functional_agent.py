@@ -87,6 +87,7 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         function_invocation_kwargs: Mapping[str, Any] | None = None,
         client_kwargs: Mapping[str, Any] | None = None,
+        tools: Any = None,
     ) -> Any:
         """Respond to pending requests, continue from a checkpoint, or call the function with new messages.
 
@@ -99,6 +100,7 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
             checkpoint_storage: The storage to load checkpoints from and save them to in this run.
             function_invocation_kwargs: Ignored by functions, with a warning.
             client_kwargs: Ignored by functions, with a warning.
+            tools: Tools for agents that the function calls, in this run; as in `FunctionalWorkflow.run`.
 
         Raises:
             ValueError: When awaited: no response belongs to a pending request.
@@ -113,6 +115,7 @@ class FunctionalWorkflowAgent(BaseWorkflowAgent[FunctionalWorkflow]):
             checkpoint_storage=checkpoint_storage,
             function_invocation_kwargs=function_invocation_kwargs,
             client_kwargs=client_kwargs,
+            tools=tools,
         )
 
 

@@ -10,6 +10,7 @@ from agentbench import (
     Agent,
     InMemoryCheckpointStorage,
     Message,
+    RunContext,
     StateGraph,
     Workflow,
     WorkflowBuilder,
@@ -19,6 +20,7 @@ from agentbench import (
     executor,
     tool,
 )
+from agentbench import workflow as workflow_function
 from agentbench.orchestrations import HandoffBuilder
 from agentbench.stategraph import START, AgentState
 from tests.agents.fake_clients import call
@@ -179,6 +181,26 @@ async def test_a_workflow_as_an_agent_passes_them_on_also_inside_a_workflow():
     kwargs = WorkflowInvocationKwargs(global_kwargs={"user": "Ada"})
     await workflow.as_agent("team").run("Go", function_invocation_kwargs=kwargs)
     assert offered(first) == [["weather", "clock"], ["weather", "clock"], ["weather"]]
+
+
+async def test_a_workflow_function_passes_them_on_also_as_an_agent_in_a_workflow():
+    clerk = agent("clerk")
+
+    @workflow_function
+    async def ask(question: str, ctx: RunContext) -> str:
+        if question == "Shall I?":
+            await ctx.request_info(question, bool)
+        return (await clerk.run(question, tools=ctx.get_runtime_tools())).text
+
+    result = await WorkflowBuilder(ask.as_agent()).build().run("Time?", tools=[clock])
+    await ask.run("Time?")
+    (request,) = (await ask.run("Shall I?", tools=clock)).get_request_info_events()
+    await ask.run(responses={request: True})
+
+    assert result.warnings == []
+    assert offered(clerk) == [["clock"], [], ["clock"]]
+    with raises(TypeError, "tools is", "list"):
+        _ = ask.run("Time?", tools="clock")
 
 
 async def test_agents_that_hand_over_keep_the_tools_for_that():

@@ -183,6 +183,14 @@ class RunContext:
         """Whether the run was started with `stream=True`."""
         return self._execution.run.streaming
 
+    def get_runtime_tools(self) -> list[Any]:
+        """Return the tools of `run(tools=[...])`, to pass them on to agents.
+
+        Example:
+            >>> response = await agent.run(question, tools=ctx.get_runtime_tools())
+        """
+        return list(self._execution.run.tools)
+
 
 def get_run_context() -> RunContext | None:
     """Return the context of the workflow function or step that is currently running, or None.

@@ -114,6 +114,8 @@ class FunctionExecution(Execution):
             self._responses = _accept(run_state.requests, run_input.responses)
         if run_input.message is not ABSENT or (run_input.responses is None and run_input.checkpoint_id is None):
             run_state.reset()
+        if run_input.tools is not None:
+            run_state.tools = run_input.tools
         self.begun = True
         if self._traced_as is not None:
             self.run.trace(self._traced_as)

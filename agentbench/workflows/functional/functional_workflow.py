@@ -26,7 +26,7 @@ from agentbench.workflows.run.definition import OneRunAtATime
 from agentbench.workflows.run.execution import ABSENT, Execution, RunInput
 from agentbench.workflows.run.result import WorkflowRunResult
 from agentbench.workflows.run.stream import WorkflowStream
-from agentbench.workflows.run.workflow import check_combination, check_options
+from agentbench.workflows.run.workflow import check_combination, check_options, tool_list
 
 if TYPE_CHECKING:
     from agentbench.checkpoints.info import CheckpointInfo
@@ -148,7 +148,7 @@ class FunctionalWorkflow(OneRunAtATime):
     ) -> Coroutine[Any, Any, WorkflowRunResult]: ...
     @overload
     def run(self, message: Any = None, *, stream: Literal[True], **arguments: Any) -> WorkflowStream: ...
-    def run(
+    def run(  # noqa: PLR0913 - the arguments of `Workflow.run`
         self,
         message: Any = None,
         *,
@@ -157,6 +157,7 @@ class FunctionalWorkflow(OneRunAtATime):
         checkpoint_id: CheckpointInfo | str | None = None,
         checkpoint_storage: CheckpointStorage | CheckpointManager | None = None,
         include_status_events: bool = False,
+        tools: Any = None,
         options: RunOptions | None = None,
         **ignored: Any,
     ) -> Coroutine[Any, Any, WorkflowRunResult] | WorkflowStream:
@@ -170,6 +171,8 @@ class FunctionalWorkflow(OneRunAtATime):
             checkpoint_id: Continue from this checkpoint; its id or its info.
             checkpoint_storage: Load from and save to this storage, in this run only.
             include_status_events: Include `status` events in the result.
+            tools: A tool or a function, or a list of them, for agents that the function calls; it gets the list from
+                `RunContext.get_runtime_tools`. Responses keep those of the last run, as in `Workflow.run`.
             options: Further options of this run, such as `RunOptions(observe=True)`, whose events report the duration
                 of each step. Functions have no supersteps, so there are none to limit.
             ignored: Other keyword arguments of `Workflow.run()` are ignored, with a logged warning.
@@ -185,6 +188,7 @@ class FunctionalWorkflow(OneRunAtATime):
             WorkflowBusyError: The workflow is already running.
             WorkflowRunnerException: When awaited: the function calls its steps differently than before.
             FunctionCheckpointError: When awaited: the checkpoint was made by another version of the function.
+            TypeError: `tools` has the wrong type.
             Exception: Any error that the function raises, unchanged.
         """
         self._check_input(message, responses, checkpoint_id)
@@ -203,6 +207,7 @@ class FunctionalWorkflow(OneRunAtATime):
                 responses,
                 None if checkpoint_id is None else id_of(checkpoint_id),
                 self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage),
+                tools=tool_list(tools),
             ),
             options,
             log=new_log(run_id, options.clock or defaults.clock, observe=observe),

@@ -202,7 +202,7 @@ class Workflow(WorkflowDefinition):
             ...     return f"Sunny in {city}"
             >>> result = await workflow.run("Plan a picnic in Oslo.", tools=[get_weather])
         """
-        message, tools = _data_of(message), _tool_list(tools)
+        message, tools = _data_of(message), tool_list(tools)
         check_combination(message, responses, checkpoint_id)
         self.require_free()
         options = check_options(options)
@@ -316,7 +316,7 @@ class Workflow(WorkflowDefinition):
             checkpoint_id=None if resume_from is None else _id_of(resume_from),
             responses=responses,
             storage=self.storage if checkpoint_storage is None else bare_storage(checkpoint_storage),
-            tools=_tool_list(tools),
+            tools=tool_list(tools),
         )
         return WorkflowRun(self, run_input, check_options(options), keep_state=keep_state)
 
@@ -397,7 +397,7 @@ class Workflow(WorkflowDefinition):
         return f"Workflow({self.name!r}, {len(self.executors)} executors, start={', '.join(self.start_executor_ids)})"
 
 
-def _tool_list(tools: Any) -> Sequence[Any] | None:
+def tool_list(tools: Any) -> Sequence[Any] | None:
     """Return the tools of a run in a list; `TypeError` if they cannot be tools."""
     if tools is None or isinstance(tools, (list, tuple)):
         return tools and tuple(tools)
