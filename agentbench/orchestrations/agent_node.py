@@ -6,7 +6,7 @@ import copy
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from agentbench._clock import runtime_defaults
 from agentbench._copying import isolate_or_same
@@ -19,7 +19,13 @@ from agentbench.messages.content.content import Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_for, kwargs_inside, workflow_inside
+from agentbench.workflows.engine.run_kwargs import (
+    RUN_KWARGS,
+    RUN_KWARGS_KINDS,
+    all_kwargs_inside,
+    kwargs_for,
+    workflow_inside,
+)
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -31,8 +37,6 @@ if TYPE_CHECKING:
     from agentbench.workflows.engine.active_run import ActiveRun
 
 logger = logging.getLogger("agentbench")
-
-_KWARGS_KINDS: tuple[RunKwargsKind, ...] = get_args(RunKwargsKind)
 
 OnUpdate = Callable[[AgentResponseUpdate], Awaitable[None]]
 
@@ -116,19 +120,9 @@ class AgentNode(Executor):
         """Run the agent in its session, with the keyword arguments of the run."""
         if not messages:
             logger.warning("Agent node %r runs its agent without a message.", self.id)
-        stored = ctx.get_state(RUN_KWARGS)
-        kwargs: dict[str, Any] = {"session": self.session, **self._ab_run_arguments()}
-        for kind in _KWARGS_KINDS if stored else ():
-            if own_kwargs := self._ab_kwargs(stored, kind):
-                kwargs[kind] = own_kwargs
+        kwargs = {"session": self.session, **self._ab_run_arguments(), **run_kwargs(self, ctx)}
         answers, self._ab_all_answers = self._ab_all_answers, None
         return await call_agent(self.agent, messages, ctx, kwargs, on_update, answers=answers)
-
-    def _ab_kwargs(self, stored: Any, kind: RunKwargsKind) -> Any:
-        inner = workflow_inside(self)
-        if inner is None:
-            return kwargs_for(stored, self.id, kind)
-        return kwargs_inside(stored, self.id, kind, inner.executors)
 
     def _ab_run_arguments(self) -> dict[str, Any]:
         """Return further arguments for runs of the agent."""
@@ -230,6 +224,20 @@ class AgentNode(Executor):
             )
             return self.agent.create_session()
         return session
+
+
+def run_kwargs(node: Any, ctx: WorkflowContext[Any, Any]) -> dict[str, Any]:
+    """Return the keyword arguments of the workflow's run for the agent of a node, by kind."""
+    stored = ctx.get_state(RUN_KWARGS)
+    if not stored:
+        return {}
+    inner = workflow_inside(node)
+    found = (
+        {kind: kwargs_for(stored, ctx.executor_id, kind) for kind in RUN_KWARGS_KINDS}
+        if inner is None
+        else all_kwargs_inside(stored, ctx.executor_id, inner.executors)
+    )
+    return {kind: kwargs for kind, kwargs in found.items() if kwargs}
 
 
 async def call_agent(

@@ -12,7 +12,7 @@ from agentbench.messages.content.content import HANDOFF, Content
 from agentbench.messages.message import Message
 from agentbench.messages.response import AgentResponse
 from agentbench.messages.update import AgentResponseUpdate
-from agentbench.orchestrations.agent_node import call_agent, message_of_answers
+from agentbench.orchestrations.agent_node import call_agent, message_of_answers, run_kwargs
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.interrupts import ask_all, current_questions
 from agentbench.stategraph.merging.state_fields import StateFields
@@ -56,7 +56,7 @@ class AgentTask:
             if answers is not None:
                 said = [*said, answers]
             context = [*fields.messages_in(state), *said]
-            reply = await call_agent(self.agent, context, ctx, {}, on_update, answers=answers)
+            reply = await call_agent(self.agent, context, ctx, run_kwargs(self, ctx), on_update, answers=answers)
             _note_usage(reply.response)
             said = [*resolved_inputs(said, reply.response), *reply.response.messages]
             done["said"], done["requests"] = said, reply.requests

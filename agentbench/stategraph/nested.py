@@ -23,6 +23,7 @@ from agentbench.stategraph.threads.thread_call import read_config
 from agentbench.workflows.builder.nodes import register_executor_adapter
 from agentbench.workflows.builder.workflow_builder import WorkflowBuilder
 from agentbench.workflows.engine.active_run import ActiveRun, RunState
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, all_kwargs_inside
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.context import WorkflowContext
 from agentbench.workflows.executors.executor import Executor
@@ -113,8 +114,9 @@ class WorkflowTask:
                 again = WorkflowEvent(event.type, event.data, origin=event.origin, executor_id=ctx.executor_id)
                 run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
 
+        kwargs = all_kwargs_inside(run.state.get(RUN_KWARGS), ctx.executor_id, graph.executors)
         execution = Execution(
-            graph, run_state, RunInput(message=message, responses=responses, tools=run.tools), options,
+            graph, run_state, RunInput(message=message, responses=responses, kwargs=kwargs, tools=run.tools), options,
             log=inner_log(run, ctx.executor_id, forward), run_id=run.run_id, streaming=run.streaming,
         )  # fmt: skip
         # In a separate task, because the inner nodes ask their own questions.

@@ -16,7 +16,7 @@ from agentbench.serialization.registry import register_type
 from agentbench.workflows.builder.nodes import register_executor_adapter
 from agentbench.workflows.engine.active_run import ActiveRun, RunState
 from agentbench.workflows.engine.event_log import EventLog, ObservedEventLog
-from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, RunKwargsKind, kwargs_inside
+from agentbench.workflows.engine.run_kwargs import RUN_KWARGS, all_kwargs_inside
 from agentbench.workflows.events.events import WithdrawnWarning, WorkflowEvent
 from agentbench.workflows.executors.executor import Executor
 from agentbench.workflows.executors.handlers import HandlerSpec, HandlerTable, ResponseTable
@@ -156,8 +156,6 @@ Concurrency = Literal["queue", "isolate", "error"]
 
 # Events of the inner run that are also events of the node.
 _PASSED_ON = ("intermediate", "warning")
-
-_KWARGS_KINDS: tuple[RunKwargsKind, ...] = get_args(RunKwargsKind)
 
 
 @dataclass(slots=True, eq=False)
@@ -435,9 +433,7 @@ class WorkflowExecutor(Executor):
                 again = WorkflowEvent(event.type, event.data, origin=event.origin, executor_id=self.id)
                 run.log.append(again, ctx._delivery)  # noqa: SLF001 - as above
 
-        stored = run.state.get(RUN_KWARGS)
-        executors = inner.graph.executors
-        kwargs: dict[str, Any] = {kind: kwargs_inside(stored, self.id, kind, executors) for kind in _KWARGS_KINDS}
+        kwargs = all_kwargs_inside(run.state.get(RUN_KWARGS), self.id, inner.graph.executors)
         return Execution(
             inner.graph,
             inner.run_state,

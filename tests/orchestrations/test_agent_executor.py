@@ -17,6 +17,7 @@ from agentbench import (
     AgentResponseUpdate,
     ExecutorPolicy,
     Message,
+    StateGraph,
     WorkflowBuilder,
     WorkflowContext,
     WorkflowInvocationKwargs,
@@ -318,6 +319,37 @@ async def test_an_agent_in_a_workflow_that_is_an_agent_is_found_by_its_id_and_ge
     given = WorkflowInvocationKwargs(global_kwargs={"user": "Ada"}, executor_kwargs={"clerk": {"a": 1}})
     await WorkflowBuilder(team).build().run("Go", function_invocation_kwargs=given)
     assert seen == [{"user": "Ada", "a": 1}]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda clerk: one_node(clerk),
+        lambda clerk: one_node(one_node(clerk)),
+        lambda clerk: one_node(chain(clerk)),
+        lambda clerk: one_node(chain(clerk).as_agent("team")),
+        lambda clerk: one_node(clerk).as_agent("team"),
+    ],
+    ids=["graph", "graph in a graph", "workflow in a graph", "workflow agent in a graph", "graph as an agent"],
+)
+async def test_arguments_reach_an_agent_in_a_state_graph_in_the_workflow(around: Any):
+    seen: list[Any] = []
+
+    @tool
+    def look(ctx: FunctionInvocationContext) -> str:
+        "Look."
+        seen.append((ctx.kwargs["user"], ctx.kwargs["desk"]))
+        return "seen"
+
+    clerk = agent("clerk", call("look"), "done", tools=[look])
+    given = WorkflowInvocationKwargs(global_kwargs={"user": "Ada"}, executor_kwargs={"clerk": {"desk": 1}})
+    await chain(around(clerk)).run([Message("user", ["Go"])], function_invocation_kwargs=given, client_kwargs={"n": 7})
+    assert seen == [("Ada", 1)]
+    assert [asked.more["n"] for asked in clerk.client.asked] == [7, 7]
+
+
+def one_node(node: Any) -> Any:
+    return StateGraph(name="graph").add_node("clerk", node).set_entry_point("clerk").compile()
 
 
 async def test_client_arguments_reach_the_client():

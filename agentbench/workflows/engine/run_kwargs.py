@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from agentbench._secrets import masked_fields, masked_repr
 from agentbench.workflows.graph.graph import find_sub_workflow
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("agentbench")
 
 RunKwargsKind = Literal["function_invocation_kwargs", "client_kwargs"]
+
+RUN_KWARGS_KINDS: tuple[RunKwargsKind, ...] = get_args(RunKwargsKind)
 
 RUN_KWARGS = "_workflow_run_kwargs"
 """Reserved key of shared state that stores the arguments."""
@@ -137,3 +139,10 @@ def kwargs_inside(
         global_kwargs={**by_executor[GLOBAL], **{key: one for key, one in own.items() if key not in inner}},
         executor_kwargs={**{key: one for key, one in single.items() if key in ids}, **inner},
     )
+
+
+def all_kwargs_inside(
+    stored: Mapping[str, Any] | None, executor_id: str, executors: Mapping[str, Executor]
+) -> dict[str, Mapping[str, Any] | WorkflowInvocationKwargs | None]:
+    """Return `kwargs_inside` of every kind."""
+    return {kind: kwargs_inside(stored, executor_id, kind, executors) for kind in RUN_KWARGS_KINDS}
