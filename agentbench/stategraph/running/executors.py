@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from types import CoroutineType, MappingProxyType
-from typing import Any, Generic, NoReturn, cast, get_origin, get_type_hints
+from typing import Any, Generic, NoReturn, Self, cast, get_origin, get_type_hints
 
 from typing_extensions import TypeVar, is_typeddict
 
@@ -326,6 +326,10 @@ class NodeExecutor(Executor):
         self.function = NodeFunction(spec.name, spec.target, plan.fields)
         self.workflow = getattr(spec.target, "workflow", None)
         """The workflow that drawings show inside the node."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the node itself: an agent in it may hold connections."""
+        return self
 
     @property
     def is_request_response_capable(self) -> bool:
