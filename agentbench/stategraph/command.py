@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
-from agentbench._secrets import masked_fields
+from agentbench._secrets import masked_fields, masked_repr
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -28,6 +28,9 @@ class Send:
             state with these values, which are not written. With any other state class: any value, which is all that
             the node gets.
 
+    Raises:
+        TypeError: `node` is not text.
+
     Example:
         >>> def each_city(state: Trip) -> list[Send]:
         ...     return [Send("forecast", {"city": city}) for city in state.cities]
@@ -37,6 +40,11 @@ class Send:
     arg: Any = None
 
     __repr__ = masked_fields
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.node, str):  # type: ignore[redundant-expr]
+            message = f"node is {masked_repr(self.node)}; expected the name of a node: Send('forecast', ...)."
+            raise TypeError(message)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,9 @@ class Command(Generic[TargetT]):
         state: Values of the whole state, applied before `update`.
         resume: The answer to an interrupt, for `invoke` and the like.
 
+    Raises:
+        TypeError: `goto` is something else.
+
     Example:
         >>> def triage(state: Ticket) -> Command:
         ...     return Command(update={"urgent": True}, goto="on_call")
@@ -67,3 +78,12 @@ class Command(Generic[TargetT]):
     resume: Any = None
 
     __repr__ = masked_fields
+
+    def __post_init__(self) -> None:
+        goto: Any = self.goto
+        if goto is None or isinstance(goto, (str, Send)):
+            return
+        is_several = isinstance(goto, Iterable) and not isinstance(goto, (Mapping, bytes))
+        if not is_several or (isinstance(goto, Collection) and not all(isinstance(one, (str, Send)) for one in goto)):
+            message = f"goto is {masked_repr(goto)}; expected the name of a node, END, a Send, or a list of these."
+            raise TypeError(message)

@@ -142,6 +142,14 @@ def test_sends_may_come_from_a_command_and_their_fields_are_checked():
             run(wrong)
 
 
+@pytest.mark.parametrize("wrong", [3, [3], {"visit": 1}, b"visit", [None]])
+def test_a_command_or_send_to_what_is_no_node_is_refused_when_it_is_made(wrong: Any):
+    with raises(TypeError, "goto is", "the name of a node"):
+        Command(goto=wrong)
+    with raises(TypeError, "node is", "the name of a node"):
+        Send(wrong)
+
+
 class Way(Enum):
     LEFT = "left"
 
