@@ -97,6 +97,9 @@ class Response(Record, Generic[ValueT]):
         return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
 
     def _to_updates(self, update_class: Any, split: SplitContents) -> list[Any]:
+        if not callable(split):
+            message = f"split is {shorten(split)}. Expected a function that distributes a list of contents over lists."
+            raise TypeError(message)
         facts = {name: getattr(self, name) for name in self.FIELDS if name not in _IN_LAST_UPDATE}
         updates = [
             update_class(
@@ -284,6 +287,9 @@ class ChatResponse(Response[ValueT]):
         Args:
             split: Distributes the contents of a message over several updates; by default there is one per message.
 
+        Raises:
+            TypeError: `split` is not a function.
+
         Example:
             response = ChatResponse(text="Good morning", finish_reason="stop")
             assert ChatResponse.from_updates(response.to_updates()) == response
@@ -375,6 +381,9 @@ class AgentResponse(Response[ValueT]):
 
         Args:
             split: Distributes the contents of a message over several updates; by default there is one per message.
+
+        Raises:
+            TypeError: `split` is not a function.
 
         Example:
             response = AgentResponse(text="Good morning", agent_id="host")

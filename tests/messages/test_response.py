@@ -317,6 +317,13 @@ def test_a_response_without_messages_is_combined_from_its_updates(cls: Any):
     assert cls.from_updates(cls(messages=[]).to_updates()) == cls(messages=[])
 
 
+def test_a_split_that_is_not_a_function_is_refused():
+    wrong: Any = 3
+    for response in (ChatResponse(text="a"), AgentResponse(text="a")):
+        with raises(TypeError, "split is 3", "function"):
+            response.to_updates(wrong)
+
+
 @pytest.mark.parametrize("cls", RESPONSES)
 def test_the_contents_of_a_message_can_be_split_over_updates(cls: Any):
     response = cls(messages=[Message("assistant", ["a", "b"])])

@@ -72,7 +72,8 @@ class FileSessionStore(SessionStore):
         storage_path: The folder; it is created with its parents if it does not exist.
 
     Raises:
-        OSError: The folder cannot be created, because the path is empty or a file.
+        ValueError: The path is empty.
+        OSError: The folder cannot be created, because the path is a file.
 
     Example:
         store = FileSessionStore("sessions")
@@ -83,6 +84,9 @@ class FileSessionStore(SessionStore):
     def __init__(self, storage_path: str | os.PathLike[str]) -> None:
         super().__init__()
         folder = os.fspath(storage_path)
+        if not folder:
+            message = "storage_path is empty. Expected the path of a folder; '.' is the current one."
+            raise ValueError(message)
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self._ab_folder = os.path.realpath(folder)
         self._ab_ignores_case = folder_ignores_case(self._ab_folder)

@@ -258,3 +258,16 @@ async def test_the_memory_of_a_harness_agent_may_be_files():
     session = agent.create_session(session_id="s")
     await agent.run("go", session=session)
     assert await store.read("s/a.md") == "tea"
+
+
+async def test_what_is_no_store_no_folder_or_no_text_is_refused_by_name():
+    wrong: Any
+    for wrong in (None, "workspace"):
+        for provider in (FileAccessProvider, FileMemoryProvider):
+            with raises(TypeError, "store is", "FileSystemAgentFileStore("):
+                provider(wrong)
+    with raises(ValueError, "root_directory is empty", "'.'"):
+        FileSystemAgentFileStore("")
+    wrong = {"a.md": 3}
+    with raises(TypeError, "'a.md' is 3", "text"):
+        InMemoryAgentFileStore(wrong)

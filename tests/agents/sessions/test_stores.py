@@ -94,3 +94,8 @@ async def test_a_removed_folder_is_empty_until_the_next_session_is_stored(tmp_pa
     assert await store.get("ada") is None
     await store.set("ada", filled())
     assert await store.list_ids() == ["ada"]
+
+
+def test_a_store_in_an_empty_path_is_refused() -> None:
+    with raises(ValueError, "storage_path is empty", "'.'"):
+        FileSessionStore("")

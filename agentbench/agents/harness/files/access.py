@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
+from agentbench.agents.arguments import describe
 from agentbench.agents.harness.files.store import AgentFileStore, normalize_path
 from agentbench.agents.middleware.contexts import FunctionInvocationContext
 from agentbench.agents.sessions.agent_protocol import ContextProvider
@@ -43,6 +44,9 @@ class FileTools:
         read_only: bool = False,
         require_approval: bool = False,
     ) -> None:
+        if not isinstance(store, AgentFileStore):
+            message = f"store is {describe(store)}. Expected an AgentFileStore: FileSystemAgentFileStore('workspace')."
+            raise TypeError(message)
         self._store, self._folder_of = store, folder_of
         self.tools = [
             FunctionTool(self.list_folder, name=f"{prefix}_list"),
@@ -135,6 +139,9 @@ class FileAccessProvider(ContextProvider):
         instructions: Instructions for the model, instead of the default ones.
         read_only: Whether to leave out the tools that change files.
         require_write_approval: Whether a person has to approve each change.
+
+    Raises:
+        TypeError: `store` is not an `AgentFileStore`.
 
     Example:
         files = FileAccessProvider(FileSystemAgentFileStore("workspace"), require_write_approval=True)

@@ -37,7 +37,7 @@ class FileSystemAgentFileStore(AgentFileStore):
         max_file_bytes: The maximum size of a file that is read.
 
     Raises:
-        ValueError: `max_file_bytes` is less than 1.
+        ValueError: `root_directory` is empty, or `max_file_bytes` is less than 1.
 
     Example:
         store = FileSystemAgentFileStore("workspace")
@@ -47,6 +47,9 @@ class FileSystemAgentFileStore(AgentFileStore):
 
     def __init__(self, root_directory: str | os.PathLike[str], *, max_file_bytes: int = _MAX_FILE_BYTES) -> None:
         require_limit("max_file_bytes", max_file_bytes, least=1)
+        if not os.fspath(root_directory):
+            message = "root_directory is empty. Expected the path of a folder; '.' is the current one."
+            raise ValueError(message)
         self.root_directory = os.path.abspath(root_directory)
         self.max_file_bytes = max_file_bytes
         self._changing = threading.Lock()

@@ -33,6 +33,9 @@ class FileMemoryProvider(ContextProvider):
             each session has its own.
         instructions: Instructions for the model, instead of the default ones.
 
+    Raises:
+        TypeError: `store` is not an `AgentFileStore`.
+
     Example:
         memory = FileMemoryProvider(FileSystemAgentFileStore("memory"), owner_state_key="user")
         agent = Agent(EchoChatClient(), context_providers=[memory])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final, Literal
 
+from agentbench._display import shorten
 from agentbench._limits import require_limit
 from agentbench.exceptions import FileStoreError
 
@@ -173,6 +174,7 @@ class InMemoryAgentFileStore(AgentFileStore):
 
     Raises:
         FileStoreError: A path leaves the store, or a file and a folder have the same path.
+        TypeError: A file is not text.
 
     Example:
         store = InMemoryAgentFileStore({"birds/owls.md": "Owls hunt at night."})
@@ -199,6 +201,9 @@ class InMemoryAgentFileStore(AgentFileStore):
         self._write(path, content)
 
     def _write(self, path: str, content: str) -> None:
+        if not isinstance(content, str):  # type: ignore[redundant-expr]
+            message = f"The content of {path!r} is {shorten(content)}. Expected text."
+            raise TypeError(message)
         key = require_name(path)
         folders = {key[:index] for index, character in enumerate(key) if character == "/"}
         if folders & self._files.keys() or any(other.startswith(f"{key}/") for other in self._files):
