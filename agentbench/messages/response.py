@@ -6,7 +6,7 @@ import json
 import logging
 import typing
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Self, TypeAlias, cast
 
 from agentbench._copying import register_frozen
 from agentbench._display import drawn_by, shorten
@@ -97,7 +97,7 @@ class Response(Record, Generic[ValueT]):
         return cls.from_updates([update async for update in updates], output_format_type=output_format_type)
 
     def _to_updates(self, update_class: Any, split: SplitContents) -> list[Any]:
-        if not callable(split):
+        if not callable(cast("object", split)):
             message = f"split is {shorten(split)}. Expected a function that distributes a list of contents over lists."
             raise TypeError(message)
         facts = {name: getattr(self, name) for name in self.FIELDS if name not in _IN_LAST_UPDATE}

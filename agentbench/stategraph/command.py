@@ -42,8 +42,9 @@ class Send:
     __repr__ = masked_fields
 
     def __post_init__(self) -> None:
-        if not isinstance(self.node, str):  # type: ignore[redundant-expr]
-            message = f"node is {masked_repr(self.node)}; expected the name of a node: Send('forecast', ...)."
+        node: object = self.node
+        if not isinstance(node, str):
+            message = f"node is {masked_repr(node)}; expected the name of a node: Send('forecast', ...)."
             raise TypeError(message)
 
 

@@ -531,7 +531,8 @@ def _node_error(delivery: DeliveryView, meta: Mapping[str, Any]) -> BaseExceptio
         message = f"Node {node!r} took longer than {error.timeout_s} s. Allow a longer timeout, or do less work in it."
         made: NodeError = NodeTimeoutError(message, context=context, **facts)
     else:
-        message = f"Node {node!r} failed with {type(error).__name__}: {error}. invoke(None, config) runs it again."
+        reason = str(error).rstrip(".")
+        message = f"Node {node!r} failed with {type(error).__name__}: {reason}. invoke(None, config) runs it again."
         made = NodeError(message, context=context, **facts)
     made.__cause__ = error
     return made

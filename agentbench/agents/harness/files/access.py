@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from agentbench.agents.arguments import describe
 from agentbench.agents.harness.files.store import AgentFileStore, normalize_path
@@ -44,7 +44,7 @@ class FileTools:
         read_only: bool = False,
         require_approval: bool = False,
     ) -> None:
-        if not isinstance(store, AgentFileStore):
+        if not isinstance(cast("object", store), AgentFileStore):
             message = f"store is {describe(store)}. Expected an AgentFileStore: FileSystemAgentFileStore('workspace')."
             raise TypeError(message)
         self._store, self._folder_of = store, folder_of

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 from agentbench._display import shorten
 from agentbench._limits import require_limit
@@ -201,7 +201,7 @@ class InMemoryAgentFileStore(AgentFileStore):
         self._write(path, content)
 
     def _write(self, path: str, content: str) -> None:
-        if not isinstance(content, str):  # type: ignore[redundant-expr]
+        if not isinstance(cast("object", content), str):
             message = f"The content of {path!r} is {shorten(content)}. Expected text."
             raise TypeError(message)
         key = require_name(path)
