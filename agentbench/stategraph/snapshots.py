@@ -11,11 +11,12 @@ from pydantic import ValidationError
 from agentbench._display import Displayable, drawn_by
 from agentbench._secrets import masked_fields
 from agentbench.checkpoints import metadata as keys
-from agentbench.checkpoints.checkpoint import WorkflowCheckpoint
+from agentbench.checkpoints.checkpoint import CheckpointID, WorkflowCheckpoint, id_of
 from agentbench.checkpoints.diff import CheckpointDiff, diff_checkpoints
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.messages.whole_copies import copy_whole
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
+from agentbench.stategraph.merging.updates import merge_finished
 from agentbench.stategraph.running.executors import META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
@@ -47,7 +48,8 @@ class StateSnapshot(Displayable, Generic[StateT]):
     """A thread at a checkpoint. Its values are copies: changing them changes nothing else.
 
     Args:
-        values: The state: an `AgentState`, or the dictionary of the fields that have a value.
+        values: The state: an `AgentState`, or the dictionary of the fields that have a value; while a superstep waits
+            for some of its nodes, with the writes of the others, unless the configuration named the checkpoint.
         next: The nodes that run next.
         config: The configuration that names this checkpoint, for `invoke`, `update_state` and `fork`.
         parent_config: The configuration that names its parent.
@@ -90,13 +92,21 @@ class StateSnapshot(Displayable, Generic[StateT]):
         return self.created_at is not None
 
 
-def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any) -> StateSnapshot[Any]:
-    """Return a checkpoint of a thread as a snapshot; it need not fit the state class."""
+def snapshot_of(
+    plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any, *, is_newest: bool = False
+) -> StateSnapshot[Any]:
+    """Return a checkpoint of a thread as a snapshot; it need not fit the state class.
+
+    The newest one of a thread includes the writes of finished tasks, unless the state is an `AgentState`.
+    """
     info = CheckpointInfo.of(checkpoint)
     stored: Mapping[str, Any] = copy_whole(_public(checkpoint.state))
     meta = checkpoint.state[META]
     values = plan.values_in(stored)
     pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
+    if is_newest:
+        finished = [result.writes for result in pending if not result.interrupts]
+        values = merge_finished(plan.fields, values, finished, last_wins=plan.last_wins)
     due = [
         (message.target_id or message.source_id, message.data)
         for queued in checkpoint.messages.values()
@@ -117,7 +127,7 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         values=plan.fields.to_display(values, ExecutionState(**meta)),
         next=tuple(dict.fromkeys(following)),
         config=config_of(plan, thread_id, info.checkpoint_id),
-        parent_config=(info.previous_checkpoint_id and config_of(plan, thread_id, info.previous_checkpoint_id)) or None,
+        parent_config=config_of(plan, thread_id, parent) if (parent := parent_of(info)) else None,
         metadata={**metadata_of(plan, checkpoint.metadata), "step": meta["step"], "thread_id": thread_id},
         created_at=info.timestamp,
         step=meta["step"],
@@ -132,6 +142,17 @@ def snapshot_of(plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any)
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=plan.fields.misfit(values),
     )
+
+
+BEFORE_INPUT = "input@"
+"""Begins the id of the position before an input; the id of the first checkpoint after it follows."""
+
+
+def parent_of(info: CheckpointInfo) -> CheckpointID | None:
+    """Return the id of the position before a checkpoint."""
+    if info.source == "input" and info.metadata.get(keys.INPUT) is not None:
+        return id_of(BEFORE_INPUT + info.checkpoint_id)
+    return info.previous_checkpoint_id
 
 
 def metadata_of(plan: GraphPlan, metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -259,6 +259,21 @@ def merge(
     return merged
 
 
+def merge_finished(
+    fields: StateFields, values: Mapping[str, Any], finished: Sequence[TaskWrites], *, last_wins: bool
+) -> Mapping[str, Any]:
+    """Return the state with the writes of the finished tasks of a superstep that has not ended.
+
+    It is unchanged for an `AgentState`, and if the writes do not fit together, about which the superstep complains.
+    """
+    if fields.is_agent_state or not finished:
+        return values
+    try:
+        return merge(fields, values, finished, last_wins=last_wins).values
+    except GraphError:
+        return values
+
+
 def without_new_answers(update: Any, held: Iterable[Any], node: str) -> Any:
     """Return an update or a `Send` value of a node without answers to approval requests that are not in `held`.
 

@@ -24,7 +24,7 @@ from agentbench.exceptions import (
 from agentbench.messages.message import Message
 from agentbench.stategraph.interrupts import BreakpointRequest, Continue, Interrupt, interrupt_data
 from agentbench.stategraph.merging.state_fields import StateFields
-from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, read_input
+from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, merge_finished, read_input
 from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult, runtime_for
 from agentbench.stategraph.running.plan import GraphPlan, StateChanges, graph_options, node_config
 from agentbench.stategraph.running.routing import Activation, Waiting, route
@@ -399,7 +399,10 @@ class _Call:
             for question in result.interrupts
             if question.id not in self.view.pending_requests and question.key not in answered.get(question.task_id, ())
         ]
-        return self._outcome("interrupt", requests=requests)
+        outcome = self._outcome("interrupt", requests=requests)
+        written = [result.writes for result in finished]
+        self.record.values = merge_finished(self.plan.fields, self.values, written, last_wins=self.plan.last_wins)
+        return outcome
 
     async def keep_waiting(self) -> BoundaryOutcome:
         """Save the answers to some of several questions."""

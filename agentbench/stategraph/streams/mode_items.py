@@ -30,7 +30,7 @@ class ModeItems:
 
     def __init__(self, threads: Threads, call: ThreadCall, modes: Collection[str], *, subgraphs: bool) -> None:
         self.threads = threads
-        self.config = call.config
+        self.config, self.record = call.config, call.record
         self.modes = modes
         self.subgraphs = subgraphs
         self.values: dict[Path, Mapping[str, Any]] = {(): call.record.values}
@@ -42,6 +42,8 @@ class ModeItems:
         """What a graph in a node sent last."""
         self._is_paused = False
         """Whether the call pauses at a breakpoint, which the engine reports before the superstep's changes."""
+        self._has_asked = False
+        """Whether the call pauses because nodes of the outer graph ask questions."""
 
     def first(self) -> Iterator[Item]:
         """Yield the item at the start of a call that continues a thread."""
@@ -49,9 +51,16 @@ class ModeItems:
             yield (), "values", copy_whole(self.values[()])
 
     def last(self) -> Iterator[Item]:
-        """Yield the item after all events if the call pauses at a breakpoint."""
+        """Yield the items after all events if the call pauses.
+
+        At a question, the values then include the writes of the nodes that have finished.
+        """
         if self._is_paused and "updates" in self.modes:
             yield (), "updates", {"__interrupt__": ()}
+        if self._has_asked and "values" in self.modes:
+            values = self.threads.plan.values_in(self.record.values)
+            if values != self.values[()]:
+                yield (), "values", copy_whole(values)
 
     async def of(self, event: WorkflowEvent[Any]) -> AsyncIterator[Item]:
         """Yield the items of an event."""
@@ -82,6 +91,7 @@ class ModeItems:
         elif event.type == "custom":
             yield from self._custom(path, event)
         elif event.type == "request_info" and isinstance(data, Interrupt):
+            self._has_asked = self._has_asked or not path
             yield "updates", {"__interrupt__": (data,)}
             yield "values", {**self.values.get(path, {}), "__interrupt__": (data,)}
         elif event.type == "request_info" and isinstance(data, BreakpointRequest):

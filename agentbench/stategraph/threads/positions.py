@@ -12,13 +12,19 @@ from agentbench.checkpoints.checkpoint import CheckpointID, id_of
 from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.exceptions import GraphError
 from agentbench.stategraph.running.plan import GraphPlan
-from agentbench.stategraph.snapshots import SnapshotTask, StateSnapshot, config_of, metadata_of, snapshot_of
+from agentbench.stategraph.snapshots import (
+    BEFORE_INPUT,
+    SnapshotTask,
+    StateSnapshot,
+    config_of,
+    metadata_of,
+    parent_of,
+    snapshot_of,
+)
 from agentbench.stategraph.state import START
 from agentbench.workflows.executors.state import StateMark
 from agentbench.workflows.run.first_input import read_input
 
-_BEFORE_INPUT = "input@"
-"""Begins the id of the position before an input; the id of the first checkpoint after it follows."""
 _SAME_POSITION = ("interrupt", "error", "answer")
 """Reasons for saving a superstep that has not ended: the checkpoint takes the place of its parent."""
 
@@ -37,32 +43,33 @@ def positions(infos: Sequence[CheckpointInfo]) -> list[CheckpointInfo]:
     for info in sorted(shown.values(), key=lambda info: info.seq, reverse=True):
         found.append(info)
         first = by_id[begins[info.checkpoint_id]]
-        if first.source == "input" and first.metadata.get(keys.INPUT) is not None:
-            found.append(replace(first, checkpoint_id=id_of(_BEFORE_INPUT + first.checkpoint_id)))
+        if (before := parent_of(first)) != first.previous_checkpoint_id and before is not None:
+            found.append(replace(first, checkpoint_id=before))
     return found
 
 
 def metadata_at(plan: GraphPlan, info: CheckpointInfo) -> dict[str, Any]:
     """Return the metadata of a position, without its step."""
-    is_before_input = info.checkpoint_id.startswith(_BEFORE_INPUT)
+    is_before_input = info.checkpoint_id.startswith(BEFORE_INPUT)
     return metadata_of(plan, info.metadata) | ({keys.SOURCE: "input"} if is_before_input else {})
 
 
 async def snapshot_at(plan: GraphPlan, storage: Any, checkpoint_id: CheckpointID, thread_id: Any) -> StateSnapshot[Any]:
     """Return a thread at a position."""
-    first_id = checkpoint_id.removeprefix(_BEFORE_INPUT)
+    first_id = checkpoint_id.removeprefix(BEFORE_INPUT)
     first = await load_checkpoint(storage, id_of(first_id))
     after = snapshot_of(plan, first, thread_id)
     if first_id == checkpoint_id:
         return after
-    values = plan.fields.initial(plan.template)
-    if first.previous_checkpoint_id is not None:
-        values = plan.values_in((await load_checkpoint(storage, first.previous_checkpoint_id)).state)
+    values, parent_id = plan.fields.initial(plan.template), first.previous_checkpoint_id
+    if parent_id is not None:
+        values = plan.values_in((await load_checkpoint(storage, parent_id)).state)
     return replace(
         after,
         values={name: values[name] for name in plan.fields.names if name in values},
         next=(START,),
         config=config_of(plan, thread_id, checkpoint_id),
+        parent_config=None if parent_id is None else config_of(plan, thread_id, parent_id),
         metadata={**after.metadata, keys.SOURCE: "input", "step": after.step - 1},
         step=after.step - 1,
         tasks=(SnapshotTask(START, START, result=read_input(first.metadata)),),
@@ -76,9 +83,9 @@ async def input_at(storage: Any, checkpoint_id: str) -> tuple[Any, CheckpointID 
     Raises:
         GraphError: The input could not be stored, or cannot be read here.
     """
-    if not checkpoint_id.startswith(_BEFORE_INPUT):
+    if not checkpoint_id.startswith(BEFORE_INPUT):
         return None
-    first = await load_checkpoint(storage, id_of(checkpoint_id.removeprefix(_BEFORE_INPUT)))
+    first = await load_checkpoint(storage, id_of(checkpoint_id.removeprefix(BEFORE_INPUT)))
     data = read_input(first.metadata)
     if data is StateMark.ABSENT:
         message = f"The input of {checkpoint_id!r} cannot be read here. Pass it: app.invoke(input, config)."

@@ -94,7 +94,7 @@ class Threads:
             if fields.is_agent_state:
                 values = fields.cls.model_construct(**fields.initial(self.plan.template))
             return StateSnapshot(values, config=config_of(self.plan, config["thread_id"]))
-        return snapshot_of(self.plan, checkpoint, config["thread_id"])
+        return snapshot_of(self.plan, checkpoint, config["thread_id"], is_newest=True)
 
     # ---- editing -----------------------------------------------------------------------------------------------------
 

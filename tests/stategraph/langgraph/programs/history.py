@@ -39,3 +39,9 @@ for snapshot in history:
 print([snapshot.metadata["step"] for snapshot in app.get_state_history(config, limit=3)])
 print([snapshot.metadata["step"] for snapshot in app.get_state_history(config, before=history[5].config)])
 print(list(app.get_state_history({"configurable": {"thread_id": "none"}})))
+while state.parent_config:
+    state = app.get_state(state.parent_config)
+    print("before it", state.metadata["step"], state.next)
+for item in app.stream({"n": 2}, config, stream_mode="checkpoints"):
+    parent = app.get_state(item["parent_config"])
+    print(item["metadata"]["source"], item["metadata"]["step"], "after", parent.metadata["step"], parent.next)

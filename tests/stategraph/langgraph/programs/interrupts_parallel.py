@@ -28,6 +28,7 @@ app = graph.compile(checkpointer=InMemorySaver())
 def show(app, config):
     snapshot = app.get_state(config)
     print(sorted(snapshot.next), sorted(each.value for each in snapshot.interrupts), snapshot.metadata["step"])
+    print("   ", sorted(snapshot.values["log"]), app.get_state(snapshot.config).values["log"])
     for task in sorted(snapshot.tasks, key=lambda task: task.name):
         print("   ", task.name, [each.value for each in task.interrupts], task.result)
 
@@ -42,7 +43,7 @@ for order in (("name?", "place?", "country?"), ("place?", "name?", "country?"), 
     show(app, config)
     for question in order:
         result = app.invoke(Command(resume={ids(result)[question]: question.upper()}), config)
-        print(question, sorted(each.value for each in result.get("__interrupt__", [])))
+        print(question, sorted(each.value for each in result.get("__interrupt__", [])), sorted(result["log"]))
         show(app, config)
     print(result["log"], len(list(app.get_state_history(config))))
 
@@ -90,3 +91,15 @@ result = app.invoke(None, config)
 print([each.value for each in result["__interrupt__"]])
 show(app, config)
 print(sorted(app.invoke(Command(resume="Ann"), config)["log"]))
+show(app, config)
+
+print("one node has finished when the stream ends")
+graph = StateGraph(State)
+graph.add_node("name", asks("name?"))
+graph.add_node("plain", lambda state: {"log": ["plain"]})
+graph.add_edge(START, "name")
+graph.add_edge(START, "plain")
+app = graph.compile(checkpointer=InMemorySaver())
+for given in ({"log": ["in"]}, Command(resume="Ann")):
+    for item in app.stream(given, config, stream_mode="values"):
+        print({key: value for key, value in item.items() if key != "__interrupt__"}, len(item))
