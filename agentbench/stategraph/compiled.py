@@ -154,7 +154,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
         Args:
             input_data: `{"messages": ...}`, `{"state": {...}}`, fields, a state, messages, or text;
                 `{"resume": answer}` or a `Command` answers an interrupt; `None` continues a thread that has paused or
-                failed, and without an `AgentState` returns the values of one that has finished.
+                failed, and without an `AgentState` returns the values of one that has finished. Without an
+                `AgentState`, a `Command` that answers nothing adds its update and nodes to a thread, which continues.
             config: `thread_id` and other settings, flat or under `configurable`.
             response_granularity: The level of detail of the result: `low`, `partial` or `full`.
             context: An object for this call, which nodes find in their `Runtime`.

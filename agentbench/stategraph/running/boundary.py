@@ -158,7 +158,10 @@ class _Call:
                 fields.require_all(merged.values)
             self.record.messages += messages
             first = {} if fields.is_agent_state else {keys.INPUT: stored_input(data)}
-            return await self._go_on(merged, [writes], "input", [], first)
+            tasks = [writes]
+            if writes.goto is not None and not fields.is_agent_state:
+                tasks.append(TaskWrites(START, ""))  # the edges from START are followed too
+            return await self._go_on(merged, tasks, "input", [], first)
         except GraphError as error:
             return self._fail(error, [], "input")
 

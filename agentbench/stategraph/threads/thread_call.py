@@ -214,11 +214,9 @@ async def read_thread(
     asked = {key: each for key, each in questions.items() if isinstance(each, Interrupt) and key not in pauses}
     if is_answer:
         answers = _answers(data, asked, config["thread_id"])
-        if isinstance(data, Command) and (data.update, data.state, data.goto) != (None, None, None):
-            checkpoint = await _add_input(threads, call, checkpoint, replace(data, resume=None))
-        return RunInput(
-            responses=answers, checkpoint_id=checkpoint.checkpoint_id, checkpoint=checkpoint, storage=storage
-        ), checkpoint
+        return await _add_command(threads, call, checkpoint, data, answers)
+    if isinstance(data, Command) and not threads.plan.fields.is_agent_state:
+        return await _add_command(threads, call, checkpoint, data, dict.fromkeys(pauses, Continue()))
     starts_again = has_input and not threads.plan.fields.is_agent_state
     if asked and not starts_again:
         question = next(iter(asked.values()))
@@ -284,6 +282,26 @@ async def _checkpoint(
         fitted = await threads.replay(fitted, call.config["thread_id"], call.head_seq)
         call.head_seq = CheckpointInfo.of(fitted).seq
     return fitted
+
+
+async def _add_command(
+    threads: Threads, call: ThreadCall, checkpoint: WorkflowCheckpoint, data: Any, responses: Mapping[str, Any]
+) -> tuple[RunInput, WorkflowCheckpoint]:
+    """Add the update and the nodes of a command to the pending work of a thread, which continues with responses.
+
+    If there are none, the nodes that wait for an answer ask again.
+    """
+    if checkpoint.pending_request_info_events and not responses:
+        checkpoint = await threads.replay(checkpoint, call.config["thread_id"], call.head_seq)
+        call.head_seq = CheckpointInfo.of(checkpoint).seq
+    if isinstance(data, Command) and (data.update, data.state, data.goto) != (None, None, None):
+        checkpoint = await _add_input(threads, call, checkpoint, replace(data, resume=None))
+    return RunInput(
+        responses=responses or None,
+        checkpoint_id=checkpoint.checkpoint_id,
+        checkpoint=checkpoint,
+        storage=threads.storage,
+    ), checkpoint
 
 
 async def _add_input(
