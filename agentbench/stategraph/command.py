@@ -58,7 +58,8 @@ class Command(Generic[TargetT]):
         update: The update, in any form that a node may return.
         goto: The next nodes: a name, `END`, a `Send`, or a list of them. The edges of the node are followed too, except
             with an `AgentState`.
-        graph: `Command.PARENT` if `goto` names nodes of the outer graph.
+        graph: `Command.PARENT` if `goto` names nodes of the outer graph. Without an `AgentState`, the graph of the node
+            ends then, as does the function of the outer graph that has called it.
         state: Values of the whole state, applied before `update`.
         resume: The answer to an interrupt, for `invoke` and the like.
 

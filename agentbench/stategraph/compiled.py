@@ -24,6 +24,7 @@ from agentbench.exceptions import (
 )
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.drawn_graph import DrawnGraph
+from agentbench.stategraph.interrupts import ParentCommand
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
 from agentbench.stategraph.running.executors import META
 from agentbench.stategraph.running.inner_runs import inherited_config
@@ -397,6 +398,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             context=self.plan.context_of(context),
             store=inner.outer.store if self.store is None and inner is not None else self.store,
             call_record=record,
+            is_nested=inner is not None,
             is_named=call.is_named if inner is None else inner.outer.is_named,
         )
         return run_input, options
@@ -410,6 +412,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
                 yield
             if call.inner is not None:
                 call.inner.require_answers()
+                if call.record.parent_goto:
+                    raise ParentCommand(call.record.parent_goto)
         except GraphError as error:
             error.thread_id, error.result = thread_id, self._result(call, granularity)
             raise

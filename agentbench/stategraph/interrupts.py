@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +18,7 @@ from agentbench.workflows.executors.context import BlockingContext
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
+    from agentbench.stategraph.command import Command
     from agentbench.stategraph.state import AgentState
 
 
@@ -71,6 +72,14 @@ class GraphInterrupt(BaseException):
     def __init__(self, interrupt: Interrupt) -> None:
         self.interrupt = interrupt
         super().__init__(f"Node {interrupt.node!r} waits for an answer.")
+
+
+class ParentCommand(BaseException):
+    """Leaves a node that has called a graph of which a node returned commands with `graph=Command.PARENT`."""
+
+    def __init__(self, commands: Sequence[Command]) -> None:
+        self.commands = commands
+        super().__init__("A graph that the node has called continues in the outer graph.")
 
 
 @dataclass(frozen=True)

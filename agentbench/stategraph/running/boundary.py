@@ -27,7 +27,7 @@ from agentbench.stategraph.merging.state_fields import StateFields
 from agentbench.stategraph.merging.updates import MergedState, TaskWrites, merge, merge_finished, read_input
 from agentbench.stategraph.running.executors import DONE, META, PENDING, RESUME, WAITING, TaskResult, runtime_for
 from agentbench.stategraph.running.plan import GraphPlan, StateChanges, graph_options, node_config
-from agentbench.stategraph.running.routing import Activation, Waiting, route
+from agentbench.stategraph.running.routing import Activation, Routed, Waiting, route
 from agentbench.stategraph.state import END, START, ExecutionState
 from agentbench.workflows.events.events import WorkflowEvent
 from agentbench.workflows.executors.message import DeliveryView
@@ -262,7 +262,10 @@ class _Call:
             return view.view(merged.values, isolate, lambda: ExecutionState(**meta))
 
         argument, step = self._argument_of_condition, meta["step"] + 1
-        routed = await route(plan, tasks, self.waiting, state_for, argument, step, merged.values)
+        if self.record.parent_goto and not plan.fields.is_agent_state:  # the outer graph continues instead
+            routed = Routed([], self.waiting, [])
+        else:
+            routed = await route(plan, tasks, self.waiting, state_for, argument, step, merged.values)
         self._warn(routed.warnings)
         self._report(merged, tasks, self._new_messages(merged, source))
         frontier = routed.frontier

@@ -22,6 +22,7 @@ from agentbench.stategraph.interrupts import (
     QUESTIONS,
     GraphInterrupt,
     Interrupt,
+    ParentCommand,
     TaskQuestions,
     current_questions,
     interrupt,
@@ -352,6 +353,8 @@ class NodeExecutor(Executor):
                 value = await value if value.__class__ is CoroutineType else await collect(value, task.questions.emit)
             except GraphInterrupt:
                 value = None
+            except ParentCommand as left:
+                value = Collected(left.commands)
             except GraphStopRequested:
                 task.stop()
             finally:
@@ -378,6 +381,8 @@ class ThreadNodeExecutor(NodeExecutor):
                     value = Collected(part for part in value if _is_update(part, task.questions.emit))
             except GraphInterrupt:
                 value = None
+            except ParentCommand as left:
+                value = Collected(left.commands)
             except GraphStopRequested:
                 task.stop()
             result = task.result(value)
