@@ -99,6 +99,7 @@ _lock = threading.Lock()
 _log_handler = _LogHandler()
 # Runs that are observed at the same time share the watched output of the process.
 _watchers = 0
+# It is kept for the next run, because CPython 3.11 crashes if the stream is freed while another thread prints to it.
 _stream: _WatchedStream | None = None
 
 
@@ -109,7 +110,9 @@ def watch_output() -> Iterator[None]:
     with _lock:
         _watchers += 1
         if _watchers == 1:
-            _stream = sys.stdout = _WatchedStream(sys.stdout)
+            if sys.stdout is not _stream and (_stream is None or _stream._stream is not sys.stdout):  # noqa: SLF001
+                _stream = _WatchedStream(sys.stdout)
+            sys.stdout = _stream
             logging.getLogger().addHandler(_log_handler)
     try:
         yield
@@ -119,9 +122,8 @@ def watch_output() -> Iterator[None]:
             if not _watchers:
                 logging.getLogger().removeHandler(_log_handler)
                 # Other code may have replaced the stream in the meantime; its replacement stays.
-                if sys.stdout is _stream:
+                if _stream is not None and sys.stdout is _stream:
                     sys.stdout = _stream._stream  # noqa: SLF001 - gives back what was taken
-                _stream = None
 
 
 async def capture_text(

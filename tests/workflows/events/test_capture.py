@@ -1,5 +1,6 @@
 import asyncio
 import logging
+import subprocess
 import sys
 import threading
 from typing import Any
@@ -184,3 +185,40 @@ async def test_text_of_a_task_after_its_handler_ended_is_not_captured():
     first, second = node(leaves_a_task, "first"), node(next_one, "second")
     result = await observed(WorkflowBuilder(start_executor=first).add_edge(first, second).build())
     assert texts(result) == []
+
+
+# ---- a thread that prints while the run ends -------------------------------------------------------
+
+PRINTS_WHILE_A_RUN_ENDS = """
+import sys, threading
+from typing import Any
+from agentbench import FunctionExecutor, RunOptions, WorkflowBuilder, run_sync
+
+class Slow:
+    def __init__(self):
+        self.is_reached, self.may_go_on = threading.Event(), threading.Event()
+
+    def write(self, text):
+        self.is_reached.set()
+        self.may_go_on.wait(10)
+
+slow, before = Slow(), sys.stdout
+printing = threading.Thread(target=lambda: print("a", "b"))
+
+async def begins_to_print(message, ctx):
+    printing.start()
+    slow.is_reached.wait(10)
+
+sys.stdout = slow
+node = FunctionExecutor(begins_to_print, "node", input=Any, output=Any)
+run_sync(WorkflowBuilder(start_executor=node).build().run("x", options=RunOptions(observe=True)))
+slow.may_go_on.set()
+printing.join()
+sys.stdout = before
+print("survived")
+"""
+
+
+def test_a_process_survives_a_print_of_another_thread_during_the_end_of_a_run():
+    ended = subprocess.run([sys.executable, "-c", PRINTS_WHILE_A_RUN_ENDS], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "survived\n")
