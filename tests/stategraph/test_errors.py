@@ -21,7 +21,9 @@ from agentbench.exceptions import (
     WorkflowCheckpointException,
 )
 from agentbench.stategraph.graph import StateGraph
+from agentbench.stategraph.interrupts import interrupt
 from agentbench.stategraph.reducers import Overwrite
+from agentbench.stategraph.running.executors import get_config, get_runtime
 from agentbench.stategraph.running.retrying import RetryPolicy
 from agentbench.stategraph.state import START, AgentState, ExecutionStatus
 from tests.parts.errors import raises
@@ -238,3 +240,9 @@ def test_a_value_without_stored_form_is_named_with_its_field(tmp_path: Any):
 def test_a_retry_policy_names_classes_of_errors_or_a_function(retry_on: Any) -> None:
     with raises(TypeError, "retry_on is"):
         RetryPolicy(retry_on=retry_on)
+
+
+@pytest.mark.parametrize("function", [interrupt, get_config, get_runtime])
+def test_a_function_that_is_called_outside_a_node_names_itself(function: Any) -> None:
+    with raises(RuntimeError, f"{function.__name__}() was called outside a node"):
+        function()

@@ -112,7 +112,7 @@ def get_config() -> RunnableConfig:
         >>> def current_user() -> str:
         ...     return get_config()["configurable"]["user"]
     """
-    return cast("RunnableConfig", _config_of(current_questions()))
+    return cast("RunnableConfig", _config_of(current_questions("get_config()")))
 
 
 def _config_of(questions: TaskQuestions) -> dict[str, Any]:
