@@ -399,7 +399,7 @@ def with_other_function(
         message = f"There is no node {name!r}. Nodes: {', '.join(nodes)}."
         raise NodeNotFoundError(message, node=name)
     if not callable(task_function(func)):
-        message = f"override_node({name!r}, {shorten(func)}): expected a function, or another value that add_node() accepts."
+        message = f"override_node({name!r}, {shorten(func)}): expected a function, an agent, an executor or a graph."
         raise TypeError(message)
     return with_function(nodes[name], func, fields)
 

@@ -133,7 +133,7 @@ class ToolLoop:
                     self._toolbox, self.options["tools"] = toolbox, toolbox.offered
                 more, additions = await self._carry_out(pending)
                 if self.done:
-                    toolbox.keep_changes(self._session, [one for more in additions for one in more.contents])
+                    toolbox.keep_changes(self._session, [one for addition in additions for one in addition.contents])
                 messages += more
         own_messages = self._own_messages
         self.messages = messages if own_messages is None else [own_copy(one) for one in own_messages(messages)]

@@ -399,8 +399,10 @@ class Workflow(WorkflowDefinition):
 
 def tool_list(tools: Any) -> Sequence[Any] | None:
     """Return the tools of a run in a list; `TypeError` if they cannot be tools."""
-    if tools is None or isinstance(tools, (list, tuple)):
-        return tools and tuple(tools)
+    if tools is None:
+        return None
+    if isinstance(tools, (list, tuple)):
+        return tuple(tools)
     if callable(tools) or isinstance(tools, Mapping) or hasattr(tools, "name"):
         return (tools,)
     msg = f"tools is {tools!r}; expected a tool or a function, or a list of them."
