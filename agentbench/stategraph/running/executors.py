@@ -29,6 +29,7 @@ from agentbench.stategraph.interrupts import (
 )
 from agentbench.stategraph.merging.state_fields import StateFields, is_state_class
 from agentbench.stategraph.merging.updates import Collected, TaskWrites, read_return
+from agentbench.stategraph.running.inner_runs import drop_called_runs
 from agentbench.stategraph.running.plan import (
     GraphOptions,
     GraphPlan,
@@ -422,9 +423,11 @@ class _Task:
         self.options = graph_options(ctx._run.options)  # noqa: SLF001
         task_id, all_done = activation.task_id, self.options.call_record.done
         answers = (self.committed.get(RESUME) or _NOTHING).get(task_id, _NOTHING)
-        done = all_done.get(task_id)
+        stored, done = (self.committed.get(DONE) or _NOTHING).get(task_id, _NOTHING), all_done.get(task_id)
         if done is None:
-            done = all_done[task_id] = {**(self.committed.get(DONE) or _NOTHING).get(task_id, _NOTHING)}
+            done = all_done[task_id] = {**stored}
+        else:
+            drop_called_runs(done, stored)
         plan = node.plan
         owns_graphs = not plan.fields.is_agent_state
         self.questions = TaskQuestions(

@@ -64,6 +64,16 @@ def _question(request: WorkflowEvent[Any]) -> dict[str, Any]:
     return {"value": asked, "response_schema": request.response_type}
 
 
+_CALLED = "graph "
+"""The beginning of the keys in the results of a task under which the runs that it has called are stored."""
+
+
+def drop_called_runs(done: dict[str, Any], stored: Mapping[str, Any]) -> None:
+    """Remove the runs that a task has called since its results were stored: a retry may call them with other input."""
+    for key in [key for key in done if key.startswith(_CALLED) and key not in stored]:
+        del done[key]
+
+
 class CalledRun:
     """A run of a graph that the code of a task calls; the calls of a task are distinguished by their order.
 
@@ -77,8 +87,8 @@ class CalledRun:
         self.run_state = RunState()
         self.outer = graph_options(questions.ctx._run.options)  # noqa: SLF001 - the engine's side of the context
         self._done = questions.done
-        self._prefix = f"graph {count}:"
-        self._key = f"{place}:{self._prefix}"
+        self._prefix = f"{_CALLED}{count}:"
+        self._key = f"{self._prefix}{place}"
 
     @classmethod
     def find(cls) -> CalledRun | None:
