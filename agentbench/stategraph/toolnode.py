@@ -267,6 +267,7 @@ def _updates(ended: Sequence[EndedCall], calls: Sequence[Content], fields: State
                     "Add one: Annotated[list, operator.add]; or annotate it with replace_value."
                 )
                 raise ConcurrentUpdateError(message, context={"tools": [tool, call.name]}, field=name)
-    results: list[Any] = [Message.tool_message([call.content]) for call in ended]
+    # One update, because streams and snapshots show one value for each field.
+    results: list[Any] = [[Message.tool_message([call.content]) for call in ended]]
     results += [dict(call.state) for call in ended if call.state]
     return results + [call.command for call in ended if call.command is not None]

@@ -54,6 +54,15 @@ async def fog(city: str, days: int = 1) -> str:
     return f"Fog in {city} for {days} days."
 
 
+def test_a_stream_of_updates_has_the_results_of_all_calls():
+    calls = calling(*(("fog", {"city": "Oslo", "days": days}) for days in (1, 2)))
+    (update,) = trip(ToolNode([fog])).stream({"messages": calls}, THREAD, stream_mode="updates")
+    assert [message.contents[0].result for message in update["tools"]["context"]] == [
+        "Fog in Oslo for 1 days.",
+        "Fog in Oslo for 2 days.",
+    ]
+
+
 def test_results_come_in_the_order_of_the_calls_one_message_each():
     result = run(ToolNode([fog]), calling(*(("fog", {"city": "Oslo", "days": days}) for days in (1, 2, 3))))
     assert said(result) == [f"Fog in Oslo for {days} days." for days in (1, 2, 3)]
