@@ -115,17 +115,19 @@ def snapshot_of(
     ]
     due.sort(key=lambda each: each[1].order)
     tasks = [(each.order, SnapshotTask(each.task_id, node, meta.get("error_message"))) for node, each in due]
+    following = [(each.order, node) for node, each in due]
+    following += [(result.activation.order, result.writes.node) for result in pending if result.interrupts]
+    nodes = [node for _, node in sorted(following, key=lambda each: each[0])]
     for result in pending:
         asked = tuple(each for each in result.interrupts if each.id in checkpoint.pending_request_info_events)
         written = None if result.interrupts else copy_whole(dict(result.writes.writes))
         task = SnapshotTask(result.activation.task_id, result.writes.node, None, asked, written)
         tasks.append((result.activation.order, task))
     tasks.sort(key=lambda each: each[0])
-    following = [node for node, _ in due] + [result.writes.node for result in pending if result.interrupts]
     requests = [event.data for event in checkpoint.pending_request_info_events.values()]
     return StateSnapshot(
         values=plan.fields.to_display(values, ExecutionState(**meta)),
-        next=tuple(dict.fromkeys(following)),
+        next=tuple(dict.fromkeys(nodes) if plan.fields.is_agent_state else nodes),  # several `Send`s may name a node
         config=config_of(plan, thread_id, info.checkpoint_id),
         parent_config=config_of(plan, thread_id, parent) if (parent := parent_of(info)) else None,
         metadata={**metadata_of(plan, checkpoint.metadata), "step": meta["step"], "thread_id": thread_id},

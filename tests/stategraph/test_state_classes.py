@@ -174,7 +174,7 @@ def test_a_value_that_does_not_fit_names_field_node_and_value_and_nothing_is_mer
         app.invoke({"n": 1}, THREAD)
     assert (caught.value.node, caught.value.field) == ("bad", "n")
     assert "many" in str(caught.value)
-    assert fields_of(app.get_state(THREAD).values) == {"n": 1, "log": []}
+    assert fields_of(app.get_state_history(THREAD)[0].values) == {"n": 1, "log": []}
 
 
 @ALL
