@@ -102,7 +102,7 @@ def snapshot_of(
     info = CheckpointInfo.of(checkpoint)
     stored: Mapping[str, Any] = copy_whole(_public(checkpoint.state))
     meta = checkpoint.state[META]
-    values = plan.values_in(stored)
+    values: Mapping[str, Any] = plan.values_in(stored)
     pending: Sequence[TaskResult] = checkpoint.state.get(PENDING) or ()
     if is_newest:
         finished = [result.writes for result in pending if not result.interrupts]
