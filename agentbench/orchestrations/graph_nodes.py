@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -62,7 +63,29 @@ class AgentTask:
             done["said"], done["requests"] = said, reply.requests
             requests = reply.requests
             if not requests:
+                said = _with_own_ids(said, fields.messages_in(state))
                 return [said, *handoffs] if (handoffs := _handoffs_in(said)) else said
+
+
+def _with_own_ids(messages: Iterable[Message], before: Iterable[Message]) -> list[Message]:
+    """Return messages without ids that other messages have, because a conversation drops messages of a known id.
+
+    Clients number their messages, so those of another client, or of another process, have the same ids. A message that
+    is repeated, as by a workflow whose output is its conversation, keeps its id.
+    """
+    known, found = {one.message_id: one for one in before}, list[Message]()
+    for message in messages:
+        other = known.setdefault(message.message_id, message)
+        if message.message_id is None or _facts(other) == _facts(message):
+            found.append(message)
+        else:
+            found.append(renamed := copy(message))  # the agent may keep the original
+            renamed.message_id = None
+    return found
+
+
+def _facts(message: Message) -> tuple[Any, ...]:
+    return message.role, message.author_name, message.contents
 
 
 def _handoffs_in(messages: Iterable[Message]) -> list[Command]:

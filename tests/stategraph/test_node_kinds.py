@@ -24,6 +24,7 @@ from agentbench import (
     tool,
 )
 from agentbench.exceptions import GraphError, GraphRecursionError, NodeError
+from agentbench.orchestrations import SequentialBuilder
 from agentbench.stategraph.command import Command
 from agentbench.stategraph.graph import StateGraph
 from agentbench.stategraph.interrupts import interrupt
@@ -258,6 +259,27 @@ class TestAgentInAGraph:
 
         assert [message.text for message in result["messages"]] == ["hello", "Echo: hello"]
         assert result["token_usage"]["total_output_tokens"] > 0
+
+    def test_agents_whose_clients_number_their_messages_alike_both_answer(self, tmp_path: Any) -> None:
+        def app(*said: str) -> Any:
+            first, second = (Agent(ScriptedChatClient([text]), name="agent") for text in said)
+            graph = StateGraph(name="two").add_node("first", first).add_node("second", second)
+            graph.add_edge(START, "first").add_edge("first", "second")
+            return graph.compile(FileCheckpointStorage(tmp_path))
+
+        app("1", "2").invoke("Go", CONFIG)
+        app("3", "4").invoke("Again", CONFIG)
+
+        said = [message.text for message in app("", "").get_state(CONFIG).values.context]
+        assert said == ["Go", "1", "2", "Again", "3", "4"]
+
+    def test_an_agent_that_repeats_the_conversation_adds_only_its_answer(self) -> None:
+        team = SequentialBuilder(participants=[Agent(EchoChatClient(), name="echo")]).build().as_agent("team")
+        graph = StateGraph().add_node("team", team).set_entry_point("team").compile()
+
+        result = graph.invoke("hello", CONFIG)
+
+        assert [message.text for message in result["messages"]] == ["hello", "Echo: hello"]
 
     async def test_a_stream_shows_the_pieces_of_its_answer(self) -> None:
         app = StateGraph().add_node("agent", Agent(EchoChatClient(), name="echo")).set_entry_point("agent").compile()
