@@ -326,8 +326,8 @@ async def test_an_agent_in_a_workflow_that_is_an_agent_is_found_by_its_id_and_ge
     [
         lambda clerk: one_node(clerk),
         lambda clerk: one_node(one_node(clerk)),
-        lambda clerk: one_node(chain(clerk)),
-        lambda clerk: one_node(chain(clerk).as_agent("team")),
+        lambda clerk: one_node(chain(clerk), "desk"),
+        lambda clerk: one_node(chain(clerk).as_agent("team"), "desk"),
         lambda clerk: one_node(clerk).as_agent("team"),
     ],
     ids=["graph", "graph in a graph", "workflow in a graph", "workflow agent in a graph", "graph as an agent"],
@@ -348,8 +348,8 @@ async def test_arguments_reach_an_agent_in_a_state_graph_in_the_workflow(around:
     assert [asked.more["n"] for asked in clerk.client.asked] == [7, 7]
 
 
-def one_node(node: Any) -> Any:
-    return StateGraph(name="graph").add_node("clerk", node).set_entry_point("clerk").compile()
+def one_node(node: Any, name: str = "clerk") -> Any:
+    return StateGraph(name="graph").add_node(name, node).set_entry_point(name).compile()
 
 
 async def test_client_arguments_reach_the_client():

@@ -329,6 +329,11 @@ class NodeExecutor(Executor):
         self.workflow = getattr(spec.target, "workflow", None)
         """The workflow that drawings show inside the node."""
 
+    @property
+    def agent(self) -> Any:
+        """The agent that the node runs, which may be a workflow with executors of its own."""
+        return getattr(self.spec.target, "agent", None)
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return the node itself: an agent in it may hold connections."""
         return self
