@@ -110,8 +110,9 @@ class ThreadAccess(Generic[StateT]):
         Args:
             config: Identifies the thread, and with `checkpoint_id` an earlier checkpoint, from which a branch begins.
             values: The update, in any form that a node may return; reducers are applied.
-            as_node: Without it, only the values change. With it, the thread continues as if this node had returned
-                them: the node's successors run next, and open questions are dropped.
+            as_node: Without it, only the values change; except that without an `AgentState`, conditions that have
+                chosen the next nodes choose again. With it, the thread continues as if this node had returned them:
+                the node's successors run next, and open questions are dropped.
 
         Raises:
             GraphError: The update does not fit the state, or the node does not exist; or, with an `AgentState`, the

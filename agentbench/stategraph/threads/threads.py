@@ -104,14 +104,18 @@ class Threads:
         """Save an edited copy of a checkpoint, and return the configuration that names it.
 
         Without `as_node`, the values change and everything else stays: the next nodes, open questions, pending writes.
-        With it, the thread continues as if that node had just returned the values.
+        With it, the thread continues as if that node had just returned the values. Without an `AgentState` it is by
+        default the node whose conditions have chosen the next nodes, so that they choose again.
         """
         target = config["thread_id"] if thread_id is None else thread_id
         head_seq = await self.head_seq(target)  # read before the thread
         checkpoint = await self.require(config)
         plan = self.plan
         self.require_node(as_node)
-        writes = read_return(values, plan.fields, as_node or START, "update", plan.values_in(checkpoint.state))
+        if as_node is None and not plan.fields.is_agent_state:
+            as_node = _chooser(plan, checkpoint)
+        task_id = "update" if as_node is None else f"{checkpoint.state[META]['step'] + 1}:{as_node}:0"
+        writes = read_return(values, plan.fields, as_node or START, task_id, plan.values_in(checkpoint.state))
         if as_node is None:
             writes = replace(writes, goto=None)
         saved = await self.save_update(checkpoint, writes, target, head_seq, as_node)
@@ -287,6 +291,17 @@ def thread_errors(thread_id: Any) -> Iterator[None]:
     except WorkflowBusyError as error:
         message = f"Another writer has saved to thread {thread_id!r} in the meantime, so this was not saved. Try again."
         raise ThreadBusyError(message, thread_id=thread_id) from error
+
+
+def _chooser(plan: GraphPlan, checkpoint: WorkflowCheckpoint) -> str | None:
+    """Return the node whose conditions have chosen the next nodes, unless other nodes wait beside them."""
+    queued = [message.data for several in checkpoint.messages.values() for message in several]
+    causes = {cause for data in queued if isinstance(data, Activation) for cause in data.via}
+    if len(causes) != 1 or checkpoint.state.get(PENDING):
+        return None
+    cause = causes.pop()  # START, or the id of a task: superstep, node, number
+    node = cause if cause == START else cause.partition(":")[2].rpartition(":")[0]
+    return node if plan.conditions.get(node) else None
 
 
 def _of_update(thread_id: Any, writes: TaskWrites) -> dict[str, Any]:
