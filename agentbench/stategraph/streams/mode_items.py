@@ -8,6 +8,7 @@ from typing import Any
 from agentbench._clock import iso_utc, runtime_defaults
 from agentbench.messages.message import Message
 from agentbench.messages.whole_copies import copy_whole
+from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.running.executors import TaskResult
 from agentbench.stategraph.running.plan import StateChanges
@@ -59,7 +60,7 @@ class ModeItems:
             yield (), "updates", {"__interrupt__": ()}
         if self._has_asked and "values" in self.modes:
             values = self.threads.plan.values_in(self.record.values)
-            if values != self.values[()]:
+            if not are_equal(values, self.values[()]):
                 yield (), "values", copy_whole(values)
 
     async def of(self, event: WorkflowEvent[Any]) -> AsyncIterator[Item]:

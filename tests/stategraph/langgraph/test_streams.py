@@ -13,10 +13,12 @@ from agentbench import Agent, EchoChatClient
 from agentbench.stategraph import (
     START,
     CompiledGraph,
+    InMemorySaver,
     Message,
     Runtime,
     StateGraph,
     add_messages,
+    interrupt,
 )
 
 THREAD = {"configurable": {"thread_id": "1"}, "metadata": {"team": "owls"}}
@@ -124,3 +126,26 @@ def test_a_stream_that_is_closed_early_pauses_the_thread() -> None:
 def test_an_unknown_mode_is_refused() -> None:
     with pytest.raises(ValueError, match="'updates', 'values'"):
         next(iter(chain(Chat, note=lambda state: None).stream({"topic": "x"}, THREAD, stream_mode="news")))
+
+
+class Numbers(list[int]):
+    """Numbers that cannot be compared as a whole, like an array."""
+
+    def __eq__(self, other: object) -> bool:
+        message = "ambiguous"
+        raise ValueError(message)
+
+    __ne__ = __eq__
+    __hash__ = None
+
+
+def test_a_pause_beside_a_node_that_returned_an_array_is_streamed() -> None:
+    class State(TypedDict):
+        numbers: Any
+        answer: str
+
+    graph = StateGraph(State).add_node("count", lambda state: {"numbers": Numbers([1, 2])}).add_edge(START, "count")
+    graph.add_node("ask", lambda state: {"answer": interrupt("?")}).add_edge(START, "ask")
+    app = graph.compile(checkpointer=InMemorySaver())
+    *_, last = app.stream({"numbers": Numbers([0])}, THREAD, stream_mode="values")
+    assert [*last["numbers"]] == [1, 2]
