@@ -89,8 +89,8 @@ def _facts(message: Message) -> tuple[Any, ...]:
 
 
 def _handoffs_in(messages: Iterable[Message]) -> list[Command]:
-    contents = (content for message in messages for content in message.contents)
-    targets = dict.fromkeys(content.additional_properties.get(HANDOFF) for content in contents)
+    results = (one for message in messages for one in message.contents if one.type == "function_result")
+    targets = dict.fromkeys(result.additional_properties.get(HANDOFF) for result in results)
     return [Command(goto=target) for target in targets if target is not None]
 
 

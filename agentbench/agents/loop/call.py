@@ -214,8 +214,9 @@ def _outcome_of(call: Content, found: Any, *, ended: bool, is_made_up: bool) -> 
 
 def _handed_over(outcome: Outcome, target: str) -> Outcome:
     """Return the outcome of a call that hands the conversation over to a node of a state graph."""
-    if outcome.result is not None:
-        outcome.result.additional_properties[HANDOFF] = target
+    if outcome.result is None:
+        return outcome
+    outcome.result.additional_properties[HANDOFF] = target
     return outcome._replace(ended=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Awaitable, Collection
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -20,6 +21,9 @@ _ResultT = TypeVar("_ResultT")
 
 _calling: ContextVar[frozenset[str]] = ContextVar("agentbench_sessions_calling_tools", default=frozenset())
 """The ids of the sessions with standing approvals whose runs are calling the current tool."""
+_calling_threads: dict[str, list[int]] = {}
+"""By the id of a session, the threads whose runs are calling tools. A thread that a tool starts has no context."""
+_changing = threading.Lock()
 
 
 class ToolApprovalMiddleware(AgentMiddleware):
@@ -28,10 +32,10 @@ class ToolApprovalMiddleware(AgentMiddleware):
     An answer made by `create_always_approve_tool_response` or `create_always_approve_tool_with_arguments_response` to a
     request of the session approves the call, and is kept in the state of the session. Later calls that the approval
     covers are made without a request. It covers no call of a tool whose name, description, schema or MCP server
-    differs, and no call of an agent that runs as a tool in the same session. Beside a call that needs approval, the
-    `approval_scope` of the configuration decides whether a covered call waits too. If the tool changes between the
-    request and the answer, the answer is not kept, and the call asks again. Forms have a button for each of the two
-    answers. `session.approvals` lists and revokes the approvals.
+    differs, and no call of an agent that a tool of the session runs, or that runs in another thread during such a call.
+    Beside a call that needs approval, the `approval_scope` of the configuration decides whether a covered call waits
+    too. If the tool changes between the request and the answer, the answer is not kept, and the call asks again. Forms
+    have a button for each of the two answers. `session.approvals` lists and revokes the approvals.
 
     The approvals are signed with a key in the configuration folder of the user, which `AGENTBENCH_CONFIG_DIR` changes.
     A session that was edited, or that comes from another user, asks again until `session.approvals.confirm()`.
@@ -54,7 +58,7 @@ class ToolApprovalMiddleware(AgentMiddleware):
     async def process(self, context: AgentContext, call_next: CallNext) -> None:
         """Pass the standing approvals of the session to the run."""
         session = context.session
-        if isinstance(session, AgentSession) and session.session_id not in _calling.get():
+        if isinstance(session, AgentSession) and not _is_called_by_a_tool(session.session_id):
             contents = (content for message in normalize_messages(context.messages) for content in message.contents)
             in_input = {content.id for content in contents if content.type == "function_approval_request"}
             context.client_kwargs["standing_approvals"] = StandingApprovals(session, in_input)
@@ -92,8 +96,21 @@ class StandingApprovals:
 
     async def around(self, calls: Awaitable[_ResultT]) -> _ResultT:
         """Make calls; agents inside them neither use nor add approvals of this session."""
-        token = _calling.set(_calling.get() | {self._session.session_id})
+        session_id, thread = self._session.session_id, threading.get_ident()
+        token = _calling.set(_calling.get() | {session_id})
+        with _changing:
+            _calling_threads.setdefault(session_id, []).append(thread)
         try:
             return await calls
         finally:
             _calling.reset(token)
+            with _changing:
+                _calling_threads[session_id].remove(thread)
+                if not _calling_threads[session_id]:
+                    del _calling_threads[session_id]
+
+
+def _is_called_by_a_tool(session_id: str) -> bool:
+    """Return whether a tool of a run in the session has, or may have, begun the current run."""
+    here = threading.get_ident()
+    return session_id in _calling.get() or any(thread != here for thread in _calling_threads.get(session_id, ()))

@@ -30,7 +30,7 @@ ASKED_TOOL = "tool"
 """Key in the additional properties of an approval request: the identity of the tool that the person is asked about, or
 `None` if the agent does not know it."""
 
-HANDOFF = "handoff"
+HANDOFF = "_handoff"
 """Key in the additional properties of the result of a handoff: the node to which the conversation goes."""
 
 _DECISIONS = (EDITED_ARGUMENTS, ALWAYS_APPROVE)

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -202,6 +203,25 @@ async def test_an_agent_that_runs_as_a_tool_asks_again() -> None:
     desk = Desk(call("helper", "h", task="t"), "done", tools=[tool], session=await approved_session())
     assert await desk.asks()
     assert not ran
+
+
+async def test_an_agent_that_a_tool_runs_in_a_thread_without_context_asks_again() -> None:
+    session = await approved_session()
+    inner = Desk(wipe("a"), "done", session=session)
+    asked: list[bool] = []
+
+    @tool
+    def helper(task: str) -> str:
+        "Run another agent in a new thread."
+        thread = Thread(target=lambda: asked.append(asyncio.run(inner.asks())))
+        thread.start()
+        thread.join()
+        return "done"
+
+    await Desk(call("helper", "h", task="t"), "done", tools=[helper], session=session).run()
+    assert asked == [True]
+    assert not inner.ran
+    assert not await Desk(wipe("a"), "done", session=session).asks()
 
 
 async def test_an_answer_to_an_agent_that_runs_as_a_tool_is_not_kept() -> None:
