@@ -235,8 +235,9 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
                 superstep; `full` also the activity of nodes.
             context: As for `ainvoke`.
             stream_mode: A mode; for a list of modes, pairs of mode and item are yielded.
-            subgraphs: Also yield the items of graphs in nodes, and put a path before each item: a tuple of nodes,
-                empty for this graph. Not with an `AgentState`.
+            subgraphs: Also yield the items of graphs in nodes, and of those that nodes call without a thread, and put
+                a path before each item: a tuple of nodes, empty for this graph. The path to the second graph that a
+                node calls ends with "1", and so on. Not with an `AgentState`.
             interrupt_before: As for `ainvoke`.
             interrupt_after: As for `ainvoke`.
 
@@ -258,6 +259,7 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
     ) -> AsyncGenerator[Any, None]:
         modes = read_modes(stream_mode or "updates", MODES_OF_ITEMS)
         call, execution = await self._begin(input_data, config, context, is_watched=True)
+        call.record.shows_called |= subgraphs
         items = ModeItems(self.threads, call, modes, subgraphs=subgraphs)
         has_one_mode = stream_mode is None or isinstance(stream_mode, str)
 

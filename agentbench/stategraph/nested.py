@@ -164,7 +164,7 @@ class GraphTask(WorkflowTask):
         assert isinstance(outer, GraphOptions)
         shared = [name for name in plan.fields.names if name in fields.names]
         given = fields.read(state, shared)
-        record = CallRecord(is_watched=outer.call_record.is_watched)
+        record = CallRecord(is_watched=outer.call_record.is_watched, shows_called=outer.call_record.shows_called)
         options = GraphOptions(
             max_iterations=outer.config["recursion_limit"],
             config=inherited_config(outer),

@@ -6,8 +6,10 @@ import asyncio
 import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
+from agentbench._bridge import call_on
 from agentbench._clock import runtime_defaults
 from agentbench._secrets import masked_fields, masked_repr
 from agentbench._signatures import HandlerSignature, is_instance_of, type_name
@@ -122,26 +124,42 @@ class _InnerLog(EventLog):
 class _ObservedInnerLog(ObservedEventLog):
     """Calls `forward` with each event, and reports it to the outermost run, with the path to the outer node."""
 
-    def __init__(self, forward: Forward, run: ActiveRun, node_id: str) -> None:
+    def __init__(
+        self, forward: Forward, run: ActiveRun, path: tuple[str, ...], loop: asyncio.AbstractEventLoop | None
+    ) -> None:
         super().__init__(run.run_id, run.options.clock or runtime_defaults().clock)
         self._forward = forward
         outer = run.log
         self.root: EventLog = outer
-        self.path = path_inside(run, node_id)
+        self.path = path
+        self.loop = loop
         if isinstance(outer, _ObservedInnerLog):
-            self.root = outer.root
+            self.root, self.loop = outer.root, outer.loop or loop
 
     def append(self, event: WorkflowEvent[Any], delivery: Delivery | None = None) -> None:
         super().append(event, delivery)
         if event._stamps is not None:  # noqa: SLF001 - as every observed log
             event._stamps.path = self.path  # noqa: SLF001
-        self.root.append(WorkflowEvent("sub_workflow", event, executor_id=self.path[0]))
+        call_on(self.loop, partial(self.root.append, WorkflowEvent("sub_workflow", event, executor_id=self.path[0])))
         self._forward(event)
 
 
-def inner_log(run: ActiveRun, node_id: str, forward: Forward) -> EventLog:
-    """Return the log of a run inside the node of `run`, observed if `run` is."""
-    return _ObservedInnerLog(forward, run, node_id) if run.log.observed else _InnerLog(forward)
+def inner_log(
+    run: ActiveRun, node_id: str, forward: Forward, *, call: int = 0, loop: asyncio.AbstractEventLoop | None = None
+) -> EventLog:
+    """Return the log of a run inside the node of `run`, observed if `run` is.
+
+    Args:
+        run: The outer run.
+        node_id: The node.
+        forward: Called with each event.
+        call: The number of the run among those that the node itself calls.
+        loop: The event loop of the outer run, if the inner run may be on another one.
+    """
+    if not run.log.observed:
+        return _InnerLog(forward)
+    path = path_inside(run, node_id)
+    return _ObservedInnerLog(forward, run, (*path, str(call)) if call else path, loop)
 
 
 def path_inside(run: ActiveRun, node_id: str) -> tuple[str, ...]:

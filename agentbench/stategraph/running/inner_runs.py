@@ -9,8 +9,11 @@ from typing import Any
 from agentbench.stategraph.interrupts import QUESTIONS, BreakpointRequest, Continue, Interrupt, TaskQuestions, ask_all
 from agentbench.stategraph.running.plan import GraphOptions, graph_options
 from agentbench.workflows.engine.active_run import RunState
+from agentbench.workflows.engine.event_log import EventLog
 from agentbench.workflows.events.events import WorkflowEvent
+from agentbench.workflows.executors.context import BlockingContext
 from agentbench.workflows.graph.graph import Graph
+from agentbench.workflows.nested import inner_log
 from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 
 OF_THE_CALL_AROUND = ("interrupt_before", "interrupt_after", "checkpoint_id", "node_timeout")
@@ -89,6 +92,7 @@ class CalledRun:
         self._done = questions.done
         self._prefix = f"{_CALLED}{count}:"
         self._key = f"{self._prefix}{place}"
+        self._questions, self._count = questions, count
 
     @classmethod
     def find(cls) -> CalledRun | None:
@@ -100,6 +104,17 @@ class CalledRun:
     def is_stored(self) -> bool:
         """Whether an earlier attempt at the task has begun the run."""
         return self._key in self._done
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether a stream of the outer graph shows the run."""
+        return self.outer.call_record.shows_called
+
+    def new_log(self) -> EventLog:
+        """Return a log that reports the run to the outer one."""
+        node, ctx = self._questions.node, self._questions.ctx
+        loop = self._questions.loop or (ctx.loop if isinstance(ctx, BlockingContext) else None)
+        return inner_log(ctx._run, node, lambda event: None, call=self._count, loop=loop)  # noqa: SLF001 - as above
 
     async def restore(self, graph: Graph) -> dict[str, Any] | None:
         """Restore the run from the task, and return the answers to its questions; see `restore_run`."""

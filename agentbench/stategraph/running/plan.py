@@ -122,7 +122,7 @@ class GraphPlan:
 class CallRecord:
     """The results of a call up to now: the state, the changed fields with their writers, messages and warnings.
 
-    `is_watched` if the call streams.
+    `is_watched` if the call streams, and `shows_called` if its stream shows the graphs that nodes call.
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -136,6 +136,7 @@ class CallRecord:
     parent_goto: list[Command] = field(default_factory=list)
     """The commands of a graph in a node for the outer graph."""
     is_watched: bool = False
+    shows_called: bool = False
     n_supersteps: int = 0
 
 

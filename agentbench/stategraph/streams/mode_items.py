@@ -39,8 +39,8 @@ class ModeItems:
         self.steps: dict[Path, int] = {(): call.record.meta.get("step", 0)}
         self.shown: set[Any] = set()
         """Ids of the messages that were yielded."""
-        self._from_inside: Any = None
-        """What a graph in a node sent last."""
+        self._from_inside: tuple[int, Any] = 0, None
+        """The last data that code sent to the stream, and its graph's depth: the node around the graph sends a copy."""
         self._is_paused = False
         """Whether the call pauses at a breakpoint, which the engine reports before the superstep's changes."""
         self._has_asked = False
@@ -70,10 +70,11 @@ class ModeItems:
         path: Path = ()
         if event.type == "sub_workflow":
             path, event = event.data.path or (), event.data
-            self._from_inside = event.data if event.type == "custom" else None
-            if not self.subgraphs:
-                return
-        elif event.type == "custom" and event.data is self._from_inside:  # the node's copy of what its graph sent
+        depth, inner = self._from_inside
+        self._from_inside = len(path), event.data if event.type == "custom" else None
+        if event.type == "custom" and event.data is inner and len(path) < depth:  # the node's copy
+            return
+        if path and not self.subgraphs:
             return
         if event.type == "checkpoint_saved" and not path and not {"checkpoints", "debug"}.isdisjoint(self.modes):
             for position in reversed(positions([event.data])):  # after an input also the one before it

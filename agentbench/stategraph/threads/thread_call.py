@@ -63,7 +63,8 @@ class ThreadCall:
         self.config = config
         self.chain = threads.chain(config["thread_id"] if inner is None else runtime_defaults().ids.new_id("thread"))
         self.is_named = is_named
-        self.record = CallRecord(is_watched=is_watched)
+        is_shown = inner is not None and inner.is_shown
+        self.record = CallRecord(is_watched=is_watched or is_shown, shows_called=is_shown)
         self.execution: Execution | None = None
         self.head_seq = 0
         """Number of the newest checkpoint of the thread, when it was read."""
@@ -117,7 +118,10 @@ class ThreadCall:
     def begin(self, workflow: Workflow, run_input: RunInput, options: GraphOptions) -> Execution:
         """Create the engine's run; nothing runs yet."""
         observe = self.record.is_watched
-        log = new_log(self.config["run_id"], runtime_defaults().clock, observe=observe)
+        if self.inner is not None and self.inner.is_shown:
+            log = self.inner.new_log()
+        else:
+            log = new_log(self.config["run_id"], runtime_defaults().clock, observe=observe)
         run_state = RunState() if self.inner is None else self.inner.run_state
         self.execution = Execution(
             workflow.graph, run_state, run_input, options, log=log, run_id=self.config["run_id"], streaming=observe
