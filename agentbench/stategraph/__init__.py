@@ -44,18 +44,34 @@ _door = Door(
     """,
     instead={
         "BaseCheckpointer": "Derive a storage from CheckpointStorage: from agentbench import CheckpointStorage.",
-        "PgCheckpointer": "Use SQLCheckpointStorage('postgresql://...'): from agentbench import SQLCheckpointStorage.",
+        **dict.fromkeys(
+            ("AsyncPostgresSaver", "PgCheckpointer", "PostgresSaver"),
+            "Use SQLCheckpointStorage('postgresql://...'): from agentbench import SQLCheckpointStorage.",
+        ),
         **dict.fromkeys(
             ("BaseMediaStore", "InMemoryMediaStore", "LocalFileMediaStore"),
             "There is no media store: messages hold their media, Content.from_data(...), or its address.",
         ),
         **dict.fromkeys(
-            ("BaseStore", "Mem0Store", "QdrantStore"),
+            ("BaseStore", "InMemoryStore", "Mem0Store", "QdrantStore"),
             "There is no memory store: compile(store=...) gives any object to nodes and tools with a parameter store.",
         ),
         **dict.fromkeys(
             ("Inject", "InjectQ"),
             "There is no container: bind what a node needs with functools.partial, or pass it with compile(store=...).",
+        ),
+        **dict.fromkeys(
+            ("CachePolicy", "InMemoryCache"),
+            "Results of nodes are not cached: let the node call a function that has a cache, such as functools.cache.",
+        ),
+        **dict.fromkeys(
+            ("AIMessage", "AnyMessage", "BaseMessage", "HumanMessage", "SystemMessage", "ToolMessage"),
+            "There is one class, Message('user', text), with 'assistant', 'system' or 'tool' as other roles.",
+        ),
+        "create_react_agent": "Use an agent as a node: graph.add_node('agent', Agent(client, tools=[...])).",
+        "tools_condition": (
+            "Write the condition: lambda state: 'tools' if state['messages'][-1].tools_calls else END. An Agent with "
+            "tools needs none."
         ),
         "CallbackManager": "There are no callbacks: read app.astream(..., stream_mode='events'), or use middleware.",
         "RemoteTool": "There are no remote tools: declare FunctionTool(name=...) without a function for an agent.",

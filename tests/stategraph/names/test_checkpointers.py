@@ -156,6 +156,12 @@ def test_checkpointers_are_the_storages_of_this_library(tmp_path: Any) -> None:
         ("stategraph", "InjectQ", "functools.partial"),
         ("stategraph", "CallbackManager", "astream"),
         ("stategraph", "RemoteTool", "FunctionTool"),
+        ("stategraph", "InMemoryStore", "store="),
+        ("stategraph", "PostgresSaver", "SQLCheckpointStorage"),
+        ("stategraph", "CachePolicy", "functools.cache"),
+        ("stategraph", "HumanMessage", "Message('user'"),
+        ("stategraph", "create_react_agent", "Agent(client"),
+        ("stategraph", "tools_condition", "tools_calls"),
     ],
 )
 def test_what_is_left_out_names_what_to_use_instead(module: str, name: str, instead: str) -> None:
