@@ -26,7 +26,7 @@ from agentbench.stategraph.command import Command
 from agentbench.stategraph.drawn_graph import DrawnGraph
 from agentbench.stategraph.interrupts import ParentCommand
 from agentbench.stategraph.results import GraphResult, ResponseGranularity, graph_result
-from agentbench.stategraph.running.executors import META
+from agentbench.stategraph.running.executors import DONE, META
 from agentbench.stategraph.running.inner_runs import inherited_config
 from agentbench.stategraph.running.plan import GraphOptions, GraphPlan
 from agentbench.stategraph.state import ExecutionState, StateT
@@ -429,6 +429,11 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             raise GraphRecursionError(message, thread_id=thread_id, max_iterations=limit, result=result) from error
         except WorkflowCheckpointException as error:
             record = call.record
+            if DONE in str(error):
+                error.add_note(
+                    "The value is in the state of a graph that a node calls, which is saved with the node. Create such "
+                    "objects in the nodes that need them, or pass them as context."
+                )
             error.snapshot = self.plan.fields.to_display(record.values, ExecutionState(**record.meta))
             raise
         finally:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import operator
+import threading
 import time
-from typing import Annotated, Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
@@ -234,6 +235,18 @@ def test_a_value_without_stored_form_is_named_with_its_field(tmp_path: Any):
     graph = StateGraph(Holder, name="holder").add_node("a", lambda state: {"thing": Opaque()}).set_entry_point("a")
     with raises(WorkflowCheckpointException, "thing", "Opaque"):
         graph.compile(checkpointer=FileCheckpointStorage(tmp_path)).invoke("go", THREAD)
+
+
+class Lending(TypedDict):
+    thing: Any
+
+
+def test_a_value_without_stored_form_in_a_graph_that_a_node_calls_is_named_with_the_node() -> None:
+    inner = StateGraph(Lending).add_node("a", lambda state: {"thing": threading.Lock()}).set_entry_point("a").compile()
+    graph = StateGraph(Lending).add_node("caller", lambda state: inner.invoke(state) and {}).set_entry_point("caller")
+    with pytest.raises(WorkflowCheckpointException, match=r"caller.*thing") as caught:
+        graph.compile().invoke({"thing": None}, THREAD)
+    assert "a graph that a node calls" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize("retry_on", [3, "TimeoutError", [3]])
