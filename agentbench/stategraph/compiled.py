@@ -386,6 +386,8 @@ class CompiledGraph(ThreadAccess[StateT], Displayable):
             input_data = await call.take_input(input_data, self.threads)
             run_input, checkpoint = await read_thread(self.threads, call, input_data, self.workflow)
             state = None if checkpoint is None else checkpoint.state
+            if inner is not None:  # it is stored in the task
+                run_input = run_input._replace(storage=None)
         if state is not None:
             record.values, record.meta = self.plan.values_in(state), state[META]
         options = GraphOptions(

@@ -243,7 +243,12 @@ class Lending(TypedDict):
 
 def test_a_value_without_stored_form_in_a_graph_that_a_node_calls_is_named_with_the_node() -> None:
     inner = StateGraph(Lending).add_node("a", lambda state: {"thing": threading.Lock()}).set_entry_point("a").compile()
-    graph = StateGraph(Lending).add_node("caller", lambda state: inner.invoke(state) and {}).set_entry_point("caller")
+
+    def caller(state: Lending) -> Any:
+        inner.invoke(state)
+        return interrupt("go on?")
+
+    graph = StateGraph(Lending).add_node("caller", caller).set_entry_point("caller")
     with pytest.raises(WorkflowCheckpointException, match=r"caller.*thing") as caught:
         graph.compile().invoke({"thing": None}, THREAD)
     assert "a graph that a node calls" in caught.value.__notes__[0]

@@ -307,6 +307,7 @@ async def test_graphs_called_at_the_same_time_ask_together():
     paused = await app.ainvoke({}, THREAD)
     answers = {question.id: question.value.upper() for question in paused.interrupts}
     assert (await app.ainvoke(Command(resume=answers), THREAD))["text"] == "owls: OWLS, bees: BEES"
+    assert await called.alist_threads() == []  # their runs are stored with the graph that calls them
 
 
 def test_a_graph_called_in_a_task_lets_the_run_wait():
