@@ -17,7 +17,7 @@ from agentbench.checkpoints.info import CheckpointInfo
 from agentbench.messages.whole_copies import copy_whole
 from agentbench.stategraph.interrupts import BreakpointRequest, Interrupt
 from agentbench.stategraph.merging.updates import merge_finished
-from agentbench.stategraph.running.executors import META, PENDING, TaskResult
+from agentbench.stategraph.running.executors import DONE, META, PENDING, TaskResult
 from agentbench.stategraph.running.plan import GraphPlan
 from agentbench.stategraph.running.routing import Activation
 from agentbench.stategraph.state import ExecutionState, ExecutionStatus, StateT
@@ -30,6 +30,9 @@ REPLAY_OF = "replay_of"
 class SnapshotTask:
     """A task that is due at a checkpoint: its error, its open questions, or the result of an earlier attempt.
 
+    `state` is the snapshot of a graph in the node that has begun, if `get_state(..., subgraphs=True)` asked for it. It
+    has no configuration of its own: the outer graph continues it.
+
     Example:
         for task in app.get_state(thread).tasks:
             print(task.name, task.error, task.interrupts)
@@ -40,6 +43,7 @@ class SnapshotTask:
     error: str | None = None
     interrupts: tuple[Interrupt, ...] = ()
     result: Any = None
+    state: StateSnapshot[Any] | None = None
 
 
 @drawn_by("agentbench.notebook.cards.state_graph:snapshot_bundle")
@@ -93,7 +97,12 @@ class StateSnapshot(Displayable, Generic[StateT]):
 
 
 def snapshot_of(
-    plan: GraphPlan, checkpoint: WorkflowCheckpoint, thread_id: Any, *, is_newest: bool = False
+    plan: GraphPlan,
+    checkpoint: WorkflowCheckpoint,
+    thread_id: Any,
+    *,
+    is_newest: bool = False,
+    subgraphs: bool = False,
 ) -> StateSnapshot[Any]:
     """Return a checkpoint of a thread as a snapshot; it need not fit the state class.
 
@@ -124,6 +133,8 @@ def snapshot_of(
         task = SnapshotTask(result.activation.task_id, result.writes.node, None, asked, written)
         tasks.append((result.activation.order, task))
     tasks.sort(key=lambda each: each[0])
+    if subgraphs:
+        tasks = [(order, replace(task, state=_inner_state(plan, checkpoint, task, thread_id))) for order, task in tasks]
     requests = [event.data for event in checkpoint.pending_request_info_events.values()]
     return StateSnapshot(
         values=plan.fields.to_display(values, ExecutionState(**meta)),
@@ -144,6 +155,21 @@ def snapshot_of(
         extra={name: value for name, value in stored.items() if name not in plan.fields.by_name},
         invalid=plan.fields.misfit(values),
     )
+
+
+def _inner_state(
+    plan: GraphPlan, checkpoint: WorkflowCheckpoint, task: SnapshotTask, thread_id: Any
+) -> StateSnapshot[Any] | None:
+    """Return the state of a graph in the node of a task; None if there is none, or it has not begun."""
+    graph = getattr(plan.nodes[task.name].target, "graph", None) if task.name in plan.nodes else None
+    run = (checkpoint.state.get(DONE) or {}).get(task.id, {}).get("run")
+    if graph is None or run is None:
+        return None
+    inner = replace(
+        checkpoint, state=run["state"], messages=run["messages"], pending_request_info_events=run["requests"]
+    )
+    found = snapshot_of(graph.plan, inner, thread_id, is_newest=True, subgraphs=True)
+    return replace(found, config={}, parent_config=None)
 
 
 BEFORE_INPUT = "input@"

@@ -40,9 +40,17 @@ class ThreadAccess(Generic[StateT]):
     threads: Threads
     workflow: Workflow
 
-    async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot[StateT]:
-        """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`."""
-        return await self.threads.snapshot(thread_config(config))
+    async def aget_state(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot[StateT]:
+        """Return a thread at its newest checkpoint, or at the one named by `checkpoint_id`.
+
+        Args:
+            config: Identifies the thread.
+            subgraphs: Add the state of a graph in a node to the task of the node, while it waits for an answer.
+
+        Example:
+            >>> app.get_state({"thread_id": "inc-7"}, subgraphs=True).tasks[0].state.values
+        """
+        return await self.threads.snapshot(thread_config(config), subgraphs=subgraphs)
 
     get_state = blocking(aget_state)
 

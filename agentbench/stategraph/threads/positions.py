@@ -54,11 +54,13 @@ def metadata_at(plan: GraphPlan, info: CheckpointInfo) -> dict[str, Any]:
     return metadata_of(plan, info.metadata) | ({keys.SOURCE: "input"} if is_before_input else {})
 
 
-async def snapshot_at(plan: GraphPlan, storage: Any, checkpoint_id: CheckpointID, thread_id: Any) -> StateSnapshot[Any]:
+async def snapshot_at(
+    plan: GraphPlan, storage: Any, checkpoint_id: CheckpointID, thread_id: Any, *, subgraphs: bool = False
+) -> StateSnapshot[Any]:
     """Return a thread at a position."""
     first_id = checkpoint_id.removeprefix(BEFORE_INPUT)
     first = await load_checkpoint(storage, id_of(first_id))
-    after = snapshot_of(plan, first, thread_id)
+    after = snapshot_of(plan, first, thread_id, subgraphs=subgraphs)
     if first_id == checkpoint_id:
         return after
     values, parent_id = plan.fields.initial(plan.template), first.previous_checkpoint_id

@@ -84,17 +84,17 @@ class Threads:
             raise GraphError(message, thread_id=config["thread_id"])
         return checkpoint
 
-    async def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot[Any]:
+    async def snapshot(self, config: Mapping[str, Any], *, subgraphs: bool = False) -> StateSnapshot[Any]:
         """Return a thread at its newest checkpoint, or at the one named by the configuration."""
         if (checkpoint_id := config.get("checkpoint_id")) is not None:
-            return await snapshot_at(self.plan, self.storage, checkpoint_id, config["thread_id"])
+            return await snapshot_at(self.plan, self.storage, checkpoint_id, config["thread_id"], subgraphs=subgraphs)
         checkpoint = await self.load(config)
         if checkpoint is None:
             values, fields = {}, self.plan.fields
             if fields.is_agent_state:
                 values = fields.cls.model_construct(**fields.initial(self.plan.template))
             return StateSnapshot(values, config=config_of(self.plan, config["thread_id"]))
-        return snapshot_of(self.plan, checkpoint, config["thread_id"], is_newest=True)
+        return snapshot_of(self.plan, checkpoint, config["thread_id"], is_newest=True, subgraphs=subgraphs)
 
     # ---- editing -----------------------------------------------------------------------------------------------------
 
