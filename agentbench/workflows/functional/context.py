@@ -187,7 +187,9 @@ class RunContext:
         """Return the tools of `run(tools=[...])`, to pass them on to agents.
 
         Example:
-            >>> response = await agent.run(question, tools=ctx.get_runtime_tools())
+            >>> async def answer(question: str) -> str:
+            ...     ctx = get_run_context()
+            ...     return (await agent.run(question, tools=ctx.get_runtime_tools())).text
         """
         return list(self._execution.run.tools)
 
