@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -162,7 +161,7 @@ class TaskQuestions:
     """The event loop of the run, for code that may be running on another thread."""
     owns_called_graphs: bool = False
     """Whether runs of graphs that the node calls belong to the task, which then asks their questions."""
-    called_graphs: Counter[str] = field(default_factory=Counter)
+    called_graphs: dict[str, int] = field(default_factory=dict)
     """The number of such calls up to now, by the part of the task."""
     nodes: Collection[str] = ()
     """The names of the graph's nodes."""

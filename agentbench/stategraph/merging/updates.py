@@ -115,7 +115,7 @@ def _writes(
         if isinstance(update, Mapping):
             return _known_writes(update, fields, node, warnings)
     elif isinstance(value, (dict, Mapping)):
-        return [_declared_write(name, update, fields, node) for name, update in value.items()]
+        return _declared_writes(value, fields, node)
     elif fields.is_instance(value):
         after = {name: value for name, value in value.__dict__.items() if name in fields.by_name}
         return [*updates_between(copied or {}, after).items()]
@@ -132,10 +132,14 @@ def _writes(
     raise InvalidUpdateError(message, node=node)
 
 
-def _declared_write(name: str, update: Any, fields: StateFields, node: str) -> Write:
-    field = _require_field(name, fields, node)
-    talks = node != START and fields.by_name[field].reducer in MESSAGE_REDUCERS
-    return field, _stamp(_with_answers(update) if talks else update)
+def _declared_writes(update: Mapping[str, Any], fields: StateFields, node: str) -> list[Write]:
+    writes: list[Write] = []
+    for name, value in update.items():
+        field = _require_field(name, fields, node)
+        if node != START and fields.by_name[field].reducer in MESSAGE_REDUCERS:
+            value = _with_answers(value)
+        writes.append((field, value if value.__class__ in ATOMS else _stamp(value)))
+    return writes
 
 
 def _with_answers(update: Any) -> Any:
@@ -158,8 +162,8 @@ def _known_writes(update: Mapping[str, Any], fields: StateFields, node: str, war
         except InvalidUpdateError as error:
             warnings.append(f"{error.message} It is ignored.")
             continue
-        talks = fields.by_name[field].reducer in MESSAGE_REDUCERS
-        writes.append((field, _stamp(_convert(value) if talks else value)))
+        is_conversation = fields.by_name[field].reducer in MESSAGE_REDUCERS
+        writes.append((field, _stamp(_convert(value) if is_conversation else value)))
     return writes
 
 

@@ -113,13 +113,15 @@ def get_config() -> RunnableConfig:
         >>> def current_user() -> str:
         ...     return get_config()["configurable"]["user"]
     """
-    return cast("RunnableConfig", _config_of(current_questions("get_config()")))
+    questions = current_questions("get_config()")
+    options = graph_options(questions.ctx._run.options)  # noqa: SLF001 - the engine's side of the context
+    return cast("RunnableConfig", _config_of(questions, options))
 
 
-def _config_of(questions: TaskQuestions) -> dict[str, Any]:
-    run = questions.ctx._run  # noqa: SLF001 - the engine's side of the context
+def _config_of(questions: TaskQuestions, options: GraphOptions) -> dict[str, Any]:
+    run = questions.ctx._run  # noqa: SLF001 - as above
     return {
-        **node_config(graph_options(run.options).config), "node": questions.node, "task_id": questions.task_id,
+        **node_config(options.config), "node": questions.node, "task_id": questions.task_id,
         "step": run.state.committed[META]["step"] + 1, "checkpoint_id": run.run_state.last_checkpoint_id,
     }  # fmt: skip
 
@@ -458,7 +460,7 @@ class _Task:
         return self.state
 
     def _config(self) -> dict[str, Any]:
-        return _config_of(self.questions)
+        return _config_of(self.questions, self.options)
 
     def stop(self) -> NoReturn:
         """Stop the run; the node runs again when it continues."""

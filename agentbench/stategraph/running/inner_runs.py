@@ -85,8 +85,8 @@ class CalledRun:
 
     def __init__(self, questions: TaskQuestions) -> None:
         place = ":".join(part for part in (questions.scope, questions.tool_call_id) if part is not None)
-        count = questions.called_graphs[place]
-        questions.called_graphs[place] += 1
+        count = questions.called_graphs.get(place, 0)
+        questions.called_graphs[place] = count + 1
         self.run_state = RunState()
         self.outer = graph_options(questions.ctx._run.options)  # noqa: SLF001 - the engine's side of the context
         self._done = questions.done
