@@ -33,9 +33,9 @@ UpdateT = TypeVar("UpdateT", bound=Update)
 def split_rounds(updates: Iterable[UpdateT]) -> tuple[list[UpdateT], list[UpdateT]]:
     """Return the updates of the last rounds, and those of earlier rounds of the same loops."""
     updates = list(updates)
-    rounds = [(one.additional_properties or {}).get(ROUNDS_OF_LOOPS) or {} for one in updates]
-    if not any(rounds):
+    if not any(one.additional_properties and ROUNDS_OF_LOOPS in one.additional_properties for one in updates):
         return updates, []
+    rounds = [(one.additional_properties or {}).get(ROUNDS_OF_LOOPS) or {} for one in updates]
     last: dict[str, int] = {}
     for numbers in rounds:
         for loop, number in numbers.items():

@@ -131,7 +131,7 @@ def _as_texts(messages: Any) -> Any:
 
 
 def _is_serialized(value: Mapping[Any, Any]) -> bool:
-    """Whether a dictionary has the keys of a message or a content, and not only one of the same name."""
+    """Return whether a dictionary has the form of a message or a content; one key of the same name is not enough."""
     keys, kind = value.keys(), value.get("type")
     if "role" in keys and not keys.isdisjoint(("contents", "content", "text")):
         return keys <= _MESSAGE_KEYS

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from agentbench._secrets import masked_fields, masked_repr
+from agentbench.messages.inputs import MessageLike, to_messages
 from agentbench.messages.message import Message
-from agentbench.messages.short_forms import MessageLike, to_messages
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def add_messages(left: Messages, right: Messages) -> list[Message]:
     Example:
         >>> add_messages([Message("user", "Hi", message_id=1)], ("assistant", "Hello"))
     """
-    there, candidates = _there(left), _complete(right)
+    there, candidates = _messages_so_far(left), _complete(right)
     if any(isinstance(message, RemoveMessage) for message in candidates):
         return _merged(there, candidates, replaces=False)
     absent = _CONVERSATIONS.absent_ids(there, [message.message_id for message in candidates])
@@ -200,7 +200,7 @@ def upsert_messages(left: Messages, right: Messages) -> list[Message]:
         old, new = Message("user", ["Hello"], message_id="m1"), Message("user", ["Hi"], message_id="m1")
         assert [message.text for message in upsert_messages([old], [new])] == ["Hi"]
     """
-    return _merged(_there(left), _complete(right), replaces=True)
+    return _merged(_messages_so_far(left), _complete(right), replaces=True)
 
 
 def remove_tool_messages(messages: list[Message]) -> list[Message]:
@@ -240,20 +240,20 @@ def _merged(left: Sequence[Message], right: Sequence[Any], *, replaces: bool) ->
     return [*by_key.values()]
 
 
-def _there(messages: Messages) -> list[Any]:
+def _messages_so_far(messages: Messages) -> list[Any]:
     """Return the messages so far as a list."""
     # A graph passes a conversation, which may be too long to look at each message.
     if isinstance(messages, list) and len(messages) >= _LONG and isinstance(messages[0], Message):
         return messages
-    return _listed(messages)
+    return _as_list(messages)
 
 
 def _complete(messages: Messages) -> list[Any]:
     """Return the messages of an update as a list, without pieces of streamed ones."""
-    return [message for message in _listed(messages) if not getattr(message, "delta", False)]
+    return [message for message in _as_list(messages) if not getattr(message, "delta", False)]
 
 
-def _listed(messages: Messages) -> list[Any]:
+def _as_list(messages: Messages) -> list[Any]:
     given: Any = to_messages(messages)
     if given is None:
         return []

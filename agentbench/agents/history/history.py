@@ -249,7 +249,9 @@ class RunHooks:
             if not isinstance(provider, HistoryProvider) or provider.load_messages or provider.ADDS_CONTEXT:
                 await self._call(provider, "before_run")
                 if INJECTION_QUEUE in self._session.state:
-                    self._dequeue_stored()
+                    from agentbench.agents.sessions.injection import dequeue_stored  # noqa: PLC0415 - rarely needed
+
+                    dequeue_stored(self._session, self._context.get_messages())
             self._entered += 1
 
     async def after(self) -> None:
@@ -277,11 +279,6 @@ class RunHooks:
                 await self._call(provider, "on_error", error=error)
             except Exception as problem:  # noqa: BLE001 - the error of the run is the one to raise
                 _log_failure(provider, "on_error", problem)
-
-    def _dequeue_stored(self) -> None:
-        from agentbench.agents.sessions.injection import dequeue_stored  # noqa: PLC0415 - few sessions have a queue
-
-        dequeue_stored(self._session, self._context.get_messages())
 
     def _call(self, provider: Any, hook: str, **more: Any) -> Awaitable[None]:
         session = self._session

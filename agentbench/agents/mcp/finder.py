@@ -49,7 +49,7 @@ def _best(functions: Sequence[FunctionTool], query: str) -> list[FunctionTool]:
 
     def score(function: FunctionTool) -> int:
         name, description = set(_words(function.name)), set(_words(function.description))
-        is_named = _names(query, function.name)
+        is_named = _has_name(query, function.name)
         return 100 * is_named + 2 * len(wanted & name) + len(wanted & description)
 
     scored = [(points, function) for function in functions if (points := score(function))]
@@ -57,7 +57,7 @@ def _best(functions: Sequence[FunctionTool], query: str) -> list[FunctionTool]:
     return [function for points, function in scored if 2 * points >= scored[0][0]]
 
 
-def _names(query: str, name: str) -> bool:
+def _has_name(query: str, name: str) -> bool:
     """Return whether a query contains the name of a function, and not only as a part of another word or name."""
     return re.search(rf"(?<![\w-]){re.escape(name.casefold())}(?![\w-])", query.casefold()) is not None
 

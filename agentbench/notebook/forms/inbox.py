@@ -302,7 +302,7 @@ def _source_of(run: Any) -> Source:
 class RequestForms:
     """The forms of a stepper's open requests, oldest first; an answered form stays until the run continues.
 
-    `answer` also gets withdrawals, unless the asker cannot go on without an answer.
+    `answer` also gets withdrawals. With `can_withdraw=False` the forms offer none, because the run needs every answer.
     """
 
     def __init__(self, answer: Callable[[str, Any], object], *, can_withdraw: bool = True) -> None:

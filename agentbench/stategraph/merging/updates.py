@@ -19,9 +19,8 @@ from agentbench.exceptions import (
     StateValidationError,
 )
 from agentbench.messages.answers import answers_in, without_answers
-from agentbench.messages.inputs import normalize_messages
+from agentbench.messages.inputs import normalize_messages, to_messages
 from agentbench.messages.message import Message
-from agentbench.messages.short_forms import to_messages
 from agentbench.messages.whole_copies import ATOMS, copy_whole
 from agentbench.serialization.plain import are_equal
 from agentbench.stategraph.command import Command, Send
@@ -268,7 +267,8 @@ def merge_finished(
 ) -> Mapping[str, Any]:
     """Return the state with the writes of the finished tasks of a superstep that has not ended.
 
-    It is unchanged for an `AgentState`, and if the writes do not fit together, about which the superstep complains.
+    An `AgentState` stays as it was. So does any state if the writes do not fit together, which is an error when the
+    superstep ends.
     """
     if fields.is_agent_state or not finished:
         return values

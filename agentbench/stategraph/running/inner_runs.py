@@ -1,4 +1,4 @@
-"""Runs inside a task: stored in the task while they wait for answers, which the task asks for, and continued there."""
+"""Runs of inner graphs: the task around a run stores it, asks its questions, and continues it with the answers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from agentbench.workflows.graph.graph import Graph
 from agentbench.workflows.nested import inner_log
 from agentbench.workflows.persist.snapshot import Snapshot, restore, snapshot
 
-OF_THE_CALL_AROUND = ("interrupt_before", "interrupt_after", "checkpoint_id", "node_timeout")
+_OF_THE_OUTER_CALL = ("interrupt_before", "interrupt_after", "checkpoint_id", "node_timeout")
 """Settings of a call that name nodes or checkpoints of the outer graph."""
 
 
 def inherited_config(outer: GraphOptions) -> dict[str, Any]:
     """Return the part of a call's configuration that also applies to a graph inside one of its tasks."""
-    return {key: value for key, value in outer.config.items() if key not in OF_THE_CALL_AROUND}
+    return {key: value for key, value in outer.config.items() if key not in _OF_THE_OUTER_CALL}
 
 
 async def stored_run(graph: Graph, run_state: RunState) -> dict[str, Any]:
